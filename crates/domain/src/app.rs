@@ -1,0 +1,151 @@
+//! Apps and their settings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AppId;
+use crate::limits::Limit;
+use crate::session::SessionLimits;
+use crate::signing_key::Algorithm;
+use crate::timestamp::Seconds;
+use crate::{Environment, Invalid, Timestamp, text};
+
+/// The container of all users, keys, sessions and wallets of one customer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    /// The id.
+    pub id: AppId,
+    /// The name end users see in messages.
+    pub name: String,
+    /// What the App can change.
+    pub settings: AppSettings,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What the device of a verify step must share with that of the send step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum FingerprintMatch {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The address.
+    Ip,
+    /// The user agent.
+    UserAgent,
+    /// Both.
+    IpAndUserAgent,
+}
+
+/// What an App can change with `vestry app set`. Unknown names are refused, absent ones take their default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AppSettings {
+    /// Algorithm of new signing keys.
+    pub jwt_algorithm: Algorithm,
+    /// Lifetime of session JWTs in seconds, 60 to 300 (S-12).
+    pub jwt_lifetime_seconds: i64,
+    /// What `otps/verify` compares when the send step named a device.
+    pub device_fingerprint_match: FingerprintMatch,
+    /// Whether users of login-or-create calls start as `pending` when the call does not say.
+    pub login_requires_verification: bool,
+    /// Whether users of `users/create` start as `pending` when the call does not say.
+    pub create_requires_verification: bool,
+    /// Longest life of a session in minutes, 5 to 525600, whatever is asked for.
+    pub session_absolute_minutes: i64,
+    /// Minutes without a verify after which a session ends; 0 means never.
+    pub session_idle_minutes: i64,
+    /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
+    pub test_per_minute: Option<u32>,
+    /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
+    pub live_per_minute: Option<u32>,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            jwt_algorithm: Algorithm::ES256,
+            jwt_lifetime_seconds: 300,
+            device_fingerprint_match: FingerprintMatch::Off,
+            login_requires_verification: true,
+            create_requires_verification: false,
+            session_absolute_minutes: 525_600,
+            session_idle_minutes: 0,
+            test_per_minute: None,
+            live_per_minute: None,
+        }
+    }
+}
+
+impl AppSettings {
+    /// Checks every value against its bounds.
+    ///
+    /// # Errors
+    /// Names the first setting that is out of its bounds.
+    pub fn validated(self) -> Result<Self, Invalid> {
+        let within = |param: &'static str, value: i64, least: i64, most: i64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(Invalid::value(
+                param,
+                format!("{param} is a whole number from {least} to {most}"),
+            ))
+        };
+        within("jwt_lifetime_seconds", self.jwt_lifetime_seconds, 60, 300)?;
+        within(
+            "session_absolute_minutes",
+            self.session_absolute_minutes,
+            5,
+            525_600,
+        )?;
+        within(
+            "session_idle_minutes",
+            self.session_idle_minutes,
+            0,
+            525_600,
+        )?;
+        Ok(self)
+    }
+
+    /// How long sessions may live.
+    pub const fn session_limits(&self) -> SessionLimits {
+        let idle = if self.session_idle_minutes == 0 {
+            None
+        } else {
+            Some(Seconds::from_minutes(self.session_idle_minutes))
+        };
+        SessionLimits {
+            absolute: Seconds::from_minutes(self.session_absolute_minutes),
+            idle,
+        }
+    }
+
+    /// Lifetime of session JWTs.
+    pub const fn jwt_lifetime(&self) -> Seconds {
+        Seconds(self.jwt_lifetime_seconds)
+    }
+
+    /// Requests a minute in one environment, given the service's own limit.
+    pub fn request_limit(&self, environment: Environment, service_default: u32) -> Limit {
+        let own = match environment {
+            Environment::Test => self.test_per_minute,
+            Environment::Live => self.live_per_minute,
+        };
+        Limit::per_minute(own.unwrap_or(service_default))
+    }
+}
+
+/// Checks the name of an App: 1 to 100 characters, no control characters (it stands in mail subjects).
+///
+/// # Errors
+/// Empty, too long or with control characters.
+pub fn name(value: &str) -> Result<String, Invalid> {
+    let value = text::name("name", value.trim())?;
+    if value.is_empty() || value.chars().count() > 100 {
+        return Err(Invalid::value("name", "name has 1 to 100 characters"));
+    }
+    Ok(value)
+}

@@ -1,0 +1,62 @@
+//! OTP-5: the wait grows with failures; reserved identities.
+
+use super::*;
+use crate::email::Email;
+
+#[test]
+fn otp_5_waits_begin_at_twenty_failures_and_double_to_a_day() {
+    for (failures, wait) in [
+        (0, None),
+        (19, None),
+        (20, Some(60)),
+        (21, Some(120)),
+        (25, Some(1_920)),
+        (31, Some(86_400)),
+        (1_000, Some(86_400)),
+    ] {
+        assert_eq!(wait_after(failures), wait.map(Seconds), "after {failures}");
+    }
+}
+
+#[test]
+fn otp_5_at_most_a_hundred_failures_fit_into_a_season() {
+    // NIST SP 800-63B-4, 3.2.2: no more than 100 consecutive failures without a further obstacle.
+    let waits: i64 = (0..100).filter_map(wait_after).map(|wait| wait.0).sum();
+    assert!(waits > 60 * 86_400, "100 failures take only {waits} s");
+}
+
+#[test]
+fn reserved_addresses() {
+    for (address, expected) in [
+        ("ok@vestry.test", Some(Reserved::Ok)),
+        ("OK+17@Vestry.Test", Some(Reserved::Ok)),
+        ("expired@vestry.test", Some(Reserved::Expired)),
+        ("wrong@vestry.test", Some(Reserved::Wrong)),
+        ("bounce@vestry.test", Some(Reserved::Bounce)),
+        ("slow@vestry.test", Some(Reserved::Slow)),
+        ("okay@vestry.test", None),
+        ("ok@vestry.test.example.com", None),
+        ("ok@example.com", None),
+    ] {
+        assert_eq!(
+            Reserved::of_email(Email::parse(address).unwrap().identity()),
+            expected,
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn method_ids_are_of_two_kinds() {
+    assert!(
+        "email_0ujtsYcgvSTl8PAuAdqWYSMnLOv"
+            .parse::<MethodId>()
+            .is_ok()
+    );
+    assert!("pn_0ujtsYcgvSTl8PAuAdqWYSMnLOv".parse::<MethodId>().is_ok());
+    assert!(
+        "user_0ujtsYcgvSTl8PAuAdqWYSMnLOv"
+            .parse::<MethodId>()
+            .is_err()
+    );
+}

@@ -1,0 +1,186 @@
+//! Typed object ids: a prefix and a KSUID.
+//!
+//! A KSUID is 20 bytes, big-endian seconds since 1,400,000,000 (2014-05-13) in four of them and 16 random
+//! ones, written as 27 base62 characters. Its text sorts by time, so an id is also a paging cursor.
+//! Every kind is a type of its own: a session id in a user's place does not compile.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Invalid, Timestamp};
+
+const EPOCH: i64 = 1_400_000_000;
+const BYTES: usize = 20;
+const CHARS: usize = 27;
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The 27 base62 characters of an id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Ksuid([u8; CHARS]);
+
+impl Ksuid {
+    fn new(at: Timestamp, random: [u8; 16]) -> Self {
+        // The four bytes of time end in the year 2150; a clock beyond either end is clamped, not wrapped.
+        let seconds = u32::try_from(at.unix().saturating_sub(EPOCH).max(0)).unwrap_or(u32::MAX);
+        let mut bytes = [0_u8; BYTES];
+        let (time, rest) = bytes.split_at_mut(4);
+        time.copy_from_slice(&seconds.to_be_bytes());
+        rest.copy_from_slice(&random);
+        Self::encode(bytes)
+    }
+
+    /// Long division by 62, least significant digit first.
+    fn encode(mut number: [u8; BYTES]) -> Self {
+        let mut text = [b'0'; CHARS];
+        for digit in text.iter_mut().rev() {
+            let mut remainder = 0_u16;
+            for byte in &mut number {
+                let value = (remainder << 8) | u16::from(*byte);
+                *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
+                remainder = value % 62;
+            }
+            *digit = ALPHABET
+                .get(usize::from(remainder))
+                .copied()
+                .unwrap_or(b'0');
+        }
+        Self(text)
+    }
+
+    fn decode(text: &str) -> Option<[u8; BYTES]> {
+        if text.len() != CHARS {
+            return None;
+        }
+        let mut number = [0_u8; BYTES];
+        for character in text.bytes() {
+            let mut carry =
+                u16::try_from(ALPHABET.iter().position(|known| *known == character)?).ok()?;
+            for byte in number.iter_mut().rev() {
+                let value = u16::from(*byte) * 62 + carry;
+                *byte = u8::try_from(value & 0xff).ok()?;
+                carry = value >> 8;
+            }
+            // 27 base62 digits can say more than 20 bytes hold.
+            if carry != 0 {
+                return None;
+            }
+        }
+        Some(number)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::decode(text).map(Self::encode)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        let seconds = Self::decode(self.as_str())
+            .and_then(|bytes| bytes.first_chunk::<4>().copied())
+            .map_or(0, u32::from_be_bytes);
+        Timestamp::from_unix(EPOCH.saturating_add(i64::from(seconds)))
+    }
+}
+
+/// What every id can do; for code that is the same for all kinds.
+pub trait Id: fmt::Display + Copy + Eq + Sized {
+    /// The prefix without its underscore.
+    const PREFIX: &'static str;
+
+    /// A new id of the given moment and 16 random bytes.
+    fn new(at: Timestamp, random: [u8; 16]) -> Self;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $name(Ksuid);
+
+            impl $name {
+                /// The moment the id was made; equals the object's `created_at`.
+                pub fn timestamp(&self) -> Timestamp {
+                    self.0.timestamp()
+                }
+            }
+
+            impl Id for $name {
+                const PREFIX: &'static str = $prefix;
+
+                fn new(at: Timestamp, random: [u8; 16]) -> Self {
+                    Self(Ksuid::new(at, random))
+                }
+            }
+
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    write!(f, "{}_{}", $prefix, self.0.as_str())
+                }
+            }
+
+            impl fmt::Debug for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fmt::Display::fmt(self, f)
+                }
+            }
+
+            impl FromStr for $name {
+                type Err = Invalid;
+
+                fn from_str(text: &str) -> Result<Self, Invalid> {
+                    text.strip_prefix(concat!($prefix, "_"))
+                        .and_then(Ksuid::parse)
+                        .map(Self)
+                        .ok_or_else(|| Invalid::value("id", concat!("expected an id of the form ", $prefix, "_ and 27 letters or digits")))
+                }
+            }
+
+            impl serde::Serialize for $name {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.collect_str(self)
+                }
+            }
+
+            impl<'de> serde::Deserialize<'de> for $name {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let text = String::deserialize(deserializer)?;
+                    text.parse().map_err(|invalid: Invalid| serde::de::Error::custom(invalid.message))
+                }
+            }
+        )*
+    };
+}
+
+// Append-only and alphabetical by prefix: a prefix once given away is in somebody's database.
+ids! {
+    /// An App: the container of all users, keys, sessions and wallets of one customer.
+    AppId "app";
+    /// A user's e-mail address.
+    EmailId "email";
+    /// A job of the outbox.
+    EventId "evt";
+    /// An API key or public token.
+    ApiKeyId "key";
+    /// A captured message of the test environment.
+    MessageId "msg";
+    /// A user's phone number.
+    PhoneNumberId "pn";
+    /// A registered redirect URL.
+    RedirectUrlId "redirect";
+    /// A session.
+    SessionId "sess";
+    /// A signing key of session JWTs; its id is the `kid`.
+    SigningKeyId "jwk";
+    /// A user.
+    UserId "user";
+    /// A wallet.
+    WalletId "wallet";
+    /// The private key behind a wallet.
+    WalletKeyId "walletpk";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! KSUID vectors of the segmentio reference implementation, and what typed ids promise.
+
+use super::*;
+
+#[test]
+fn agrees_with_the_reference_implementation() {
+    // README of github.com/segmentio/ksuid: `ksuid -f inspect 0ujtsYcgvSTl8PAuAdqWYSMnLOv`.
+    let random = [
+        0xB5, 0xA1, 0xCD, 0x34, 0xB5, 0xF9, 0x9D, 0x11, 0x54, 0xFB, 0x68, 0x53, 0x34, 0x5C, 0x97,
+        0x35,
+    ];
+    let id = UserId::new(Timestamp::from_unix(1_400_000_000 + 107_608_047), random);
+    assert_eq!(id.to_string(), "user_0ujtsYcgvSTl8PAuAdqWYSMnLOv");
+    assert_eq!(id.timestamp().unix(), 1_507_608_047);
+}
+
+#[test]
+fn smallest_and_largest_are_in_bounds() {
+    assert_eq!(
+        UserId::new(Timestamp::from_unix(0), [0; 16]).to_string(),
+        "user_000000000000000000000000000"
+    );
+    let largest = UserId::new(Timestamp::from_unix(i64::MAX), [0xff; 16]);
+    assert_eq!(largest.to_string(), "user_aWgEPTl1tmebfsQzFP4bxwgy80V");
+    assert_eq!(largest.to_string().parse::<UserId>(), Ok(largest));
+}
+
+#[test]
+fn refuses_what_is_not_an_id_of_its_kind() {
+    for text in [
+        "",
+        "user_",
+        "0ujtsYcgvSTl8PAuAdqWYSMnLOv",
+        "sess_0ujtsYcgvSTl8PAuAdqWYSMnLOv",
+        "user_0ujtsYcgvSTl8PAuAdqWYSMnLO",
+        "user_0ujtsYcgvSTl8PAuAdqWYSMnLOvv",
+        "user_0ujtsYcgvSTl8PAuAdqWYSMnLO-",
+        "user_0ujtsYcgvSTl8PAuAdqWYSMnL\u{f6}",
+        // One more than 20 bytes can hold.
+        "user_aWgEPTl1tmebfsQzFP4bxwgy80W",
+        "user_zzzzzzzzzzzzzzzzzzzzzzzzzzz",
+    ] {
+        assert!(text.parse::<UserId>().is_err(), "{text:?} was accepted");
+    }
+}
+
+#[test]
+fn text_sorts_by_time() {
+    let early = UserId::new(Timestamp::from_unix(1_700_000_000), [0xff; 16]);
+    let late = UserId::new(Timestamp::from_unix(1_700_000_001), [0; 16]);
+    assert!(early.to_string() < late.to_string());
+    assert!(early < late);
+}

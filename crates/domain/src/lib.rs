@@ -1,0 +1,33 @@
+//! Types and rules of Vestry: ids, users, identifiers, metadata, sessions, factors, codes, keys, wallets, limits.
+//!
+//! What is deliberately absent: input and output, async, a clock and a source of randomness. A rule that
+//! needs the time takes a [`Timestamp`]; one that needs randomness takes bytes, or a [`random::ByteSource`].
+//! Whatever has a type of this crate has been validated on its way in.
+
+pub mod api_key;
+pub mod app;
+pub mod code;
+pub mod email;
+pub mod envelope;
+pub mod ids;
+pub mod invalid;
+pub mod limits;
+pub mod message;
+pub mod metadata;
+pub mod phone;
+pub mod random;
+pub mod redirect;
+pub mod secret;
+pub mod session;
+pub mod signing_key;
+pub mod text;
+pub mod timestamp;
+pub mod token;
+pub mod user;
+pub mod wallet;
+pub mod world;
+
+pub use invalid::Invalid;
+pub use secret::Secret;
+pub use timestamp::Timestamp;
+pub use world::{Environment, World};

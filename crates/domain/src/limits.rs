@@ -1,0 +1,96 @@
+//! Limits on how often something may happen: a window that opens with its first use.
+
+use crate::timestamp::Seconds;
+use crate::{Invalid, Timestamp};
+
+/// So many uses in so many seconds.
+///
+/// The window opens with its first use and admits exactly `most` uses until it closes, so that three
+/// replicas that share the counter together admit what one would, and `X-RateLimit-Reset` is a fixed moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Most uses in one window; 0 means no limit.
+    pub most: u32,
+    /// Length of the window.
+    pub window: Seconds,
+}
+
+impl Limit {
+    /// So many a minute.
+    pub const fn per_minute(most: u32) -> Self {
+        Self {
+            most,
+            window: Seconds(60),
+        }
+    }
+
+    /// Whether there is no limit at all.
+    pub const fn is_off(self) -> bool {
+        self.most == 0
+    }
+}
+
+/// What a limiter answers, and what the three `X-RateLimit-*` headers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether this use is within the limit.
+    pub admitted: bool,
+    /// `X-RateLimit-Limit`.
+    pub limit: u32,
+    /// `X-RateLimit-Remaining`.
+    pub remaining: u32,
+    /// `X-RateLimit-Reset`: when the window closes.
+    pub reset: Timestamp,
+}
+
+impl Verdict {
+    /// The verdict on the `used`-th use (1 is the first) in a window that opened at `opened`.
+    pub fn on(limit: Limit, used: u32, opened: Timestamp) -> Self {
+        Self {
+            admitted: limit.is_off() || used <= limit.most,
+            limit: limit.most,
+            remaining: limit.most.saturating_sub(used),
+            reset: opened + limit.window,
+        }
+    }
+}
+
+/// How often codes may be sent and tried. One set of numbers for known and unknown identifiers (OTP-10).
+pub mod codes {
+    use super::{Limit, Seconds};
+
+    /// Sends to one identifier in ten minutes.
+    pub const SENDS_PER_IDENTIFIER: Limit = Limit {
+        most: 5,
+        window: Seconds(600),
+    };
+    /// Sends to one identifier in a day.
+    pub const SENDS_PER_IDENTIFIER_AND_DAY: Limit = Limit {
+        most: 30,
+        window: Seconds(86_400),
+    };
+    /// Sends asked for from one end-user address (`device_fingerprint.ip`) in ten minutes.
+    pub const SENDS_PER_IP: Limit = Limit {
+        most: 30,
+        window: Seconds(600),
+    };
+    /// Sends of one App and environment in an hour.
+    pub const SENDS_PER_APP: Limit = Limit {
+        most: 20_000,
+        window: Seconds(3_600),
+    };
+}
+
+/// A whole number of minutes between two bounds, both included.
+///
+/// # Errors
+/// Below the lower or above the upper bound; names the field and both bounds.
+pub fn minutes(param: &'static str, value: i64, least: i64, most: i64) -> Result<Seconds, Invalid> {
+    if (least..=most).contains(&value) {
+        return Ok(Seconds::from_minutes(value));
+    }
+    Err(Invalid::value(
+        param,
+        format!("{param} is a whole number of minutes from {least} to {most}"),
+    ))
+}

@@ -1,0 +1,28 @@
+//! Wording and waits.
+
+use super::*;
+
+#[test]
+fn a_code_mail_says_what_it_is() {
+    let mail = otp_mail("Tom & <Jerry>", "ada@example.com", "012345", Seconds(600));
+    assert_eq!(mail.subject, "012345 is your Tom & <Jerry> code");
+    assert!(mail.text.contains("012345") && mail.text.contains("10 minutes"));
+    assert!(mail.html.contains("Tom &amp; &lt;Jerry&gt;") && !mail.html.contains("<Jerry>"));
+    assert!(
+        otp_mail("A", "a@b.c", "1", Seconds(60))
+            .text
+            .contains("1 minute and")
+    );
+}
+
+#[test]
+fn otp_9_a_message_does_not_print_itself() {
+    let mail = otp_mail("Demo", "ada@example.com", "012345", Seconds(60));
+    assert_eq!(format!("{mail:?}"), "Message(email, otp)");
+}
+
+#[test]
+fn waits_double_to_half_a_minute() {
+    let waits: Vec<i64> = (0..8).map(|attempts| longest_wait(attempts).0).collect();
+    assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+}

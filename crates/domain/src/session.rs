@@ -1,0 +1,300 @@
+//! Sessions, the factors they rest on, and how long they live.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::app::FingerprintMatch;
+use crate::ids::{EmailId, PhoneNumberId, SessionId, UserId};
+use crate::timestamp::Seconds;
+use crate::{Invalid, Timestamp, World};
+
+/// Shortest and longest `session_expires_in`, in minutes.
+pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 525_600);
+/// `last_active_at` is written at most this often, so that a verify is normally one indexed read.
+const TOUCH_EVERY: Seconds = Seconds(60);
+/// Longest stored user agent and address, in characters.
+const FINGERPRINT_MAX: usize = 1024;
+
+/// What the App's backend knows about the end user's device; `""` where it said nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceFingerprint {
+    /// The end user's address, as text.
+    pub ip: String,
+    /// The end user's `User-Agent`.
+    pub user_agent: String,
+}
+
+impl DeviceFingerprint {
+    /// Checks what a caller sent.
+    ///
+    /// # Errors
+    /// A part is over 1024 characters or holds a control character.
+    pub fn new(ip: Option<String>, user_agent: Option<String>) -> Result<Self, Invalid> {
+        let check = |param: &'static str, text: Option<String>| {
+            let text = text.unwrap_or_default();
+            if text.chars().any(char::is_control) || text.chars().count() > FINGERPRINT_MAX {
+                return Err(Invalid::value(
+                    param,
+                    format!(
+                        "{param} has at most {FINGERPRINT_MAX} characters and no control characters"
+                    ),
+                ));
+            }
+            Ok(text)
+        };
+        Ok(Self {
+            ip: check("device_fingerprint.ip", ip)?,
+            user_agent: check("device_fingerprint.user_agent", user_agent)?,
+        })
+    }
+
+    /// Whether the device of a verify step is the device of the send step, as far as the App's setting asks.
+    pub fn matches(&self, other: &Self, rule: FingerprintMatch) -> bool {
+        let ip = self.ip == other.ip;
+        let user_agent = self.user_agent == other.user_agent;
+        match rule {
+            FingerprintMatch::Off => true,
+            FingerprintMatch::Ip => ip,
+            FingerprintMatch::UserAgent => user_agent,
+            FingerprintMatch::IpAndUserAgent => ip && user_agent,
+        }
+    }
+}
+
+/// One way in which the session's user has proved to be that user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// What was proved.
+    pub proof: Proof,
+    /// When it was last proved.
+    pub last_verified_at: Timestamp,
+}
+
+/// What a factor proves.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Proof {
+    /// A code sent to an e-mail address.
+    EmailCode {
+        /// The address's id.
+        email_id: EmailId,
+        /// The address.
+        email: String,
+    },
+    /// A code sent to a phone number.
+    SmsCode {
+        /// The number's id.
+        phone_number_id: PhoneNumberId,
+        /// The number, E.164.
+        phone_number: String,
+    },
+}
+
+/// Without the address or number.
+impl std::fmt::Debug for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::EmailCode { email_id, .. } => write!(f, "EmailCode({email_id})"),
+            Self::SmsCode {
+                phone_number_id, ..
+            } => write!(f, "SmsCode({phone_number_id})"),
+        }
+    }
+}
+
+impl Factor {
+    /// `delivery_channel` of the API.
+    pub const fn delivery_channel(&self) -> &'static str {
+        match self.proof {
+            Proof::EmailCode { .. } => "email",
+            Proof::SmsCode { .. } => "sms",
+        }
+    }
+
+    /// `type` of the API.
+    pub const fn kind(&self) -> &'static str {
+        match self.proof {
+            Proof::EmailCode { .. } | Proof::SmsCode { .. } => "otp",
+        }
+    }
+
+    /// `method` of the API: what was proved and when.
+    pub fn method(&self) -> Value {
+        match &self.proof {
+            Proof::EmailCode { email_id, email } => json!({
+                "method_id": email_id,
+                "method_type": "email",
+                "email_id": email_id,
+                "email": email,
+                "last_verified_at": self.last_verified_at,
+            }),
+            Proof::SmsCode {
+                phone_number_id,
+                phone_number,
+            } => json!({
+                "method_id": phone_number_id,
+                "method_type": "phone_number",
+                "phone_number_id": phone_number_id,
+                "phone_number": phone_number,
+                "last_verified_at": self.last_verified_at,
+            }),
+        }
+    }
+
+    /// Whether the other factor proves the same thing, so that it refreshes this one instead of standing beside it.
+    fn is_same_as(&self, other: &Self) -> bool {
+        match (&self.proof, &other.proof) {
+            (Proof::EmailCode { email_id: a, .. }, Proof::EmailCode { email_id: b, .. }) => a == b,
+            (
+                Proof::SmsCode {
+                    phone_number_id: a, ..
+                },
+                Proof::SmsCode {
+                    phone_number_id: b, ..
+                },
+            ) => a == b,
+            (Proof::EmailCode { .. } | Proof::SmsCode { .. }, _) => false,
+        }
+    }
+}
+
+/// How long sessions of an App may live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// From its start to its end at the latest (S-3).
+    pub absolute: Seconds,
+    /// Without a verify, when the App set one (S-3).
+    pub idle: Option<Seconds>,
+}
+
+/// A signed-in user on one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The id; `jti` of its JWTs.
+    pub id: SessionId,
+    /// The App and environment.
+    pub world: World,
+    /// Who is signed in.
+    pub user_id: UserId,
+    /// When it began; never moves.
+    pub started_at: Timestamp,
+    /// When it ends unless it is extended.
+    pub expires_at: Timestamp,
+    /// When it was last verified, to the minute.
+    pub last_active_at: Timestamp,
+    /// When the record was made.
+    pub created_at: Timestamp,
+    /// When the record last changed.
+    pub updated_at: Timestamp,
+    /// What it rests on.
+    pub factors: Vec<Factor>,
+    /// The device it was made on.
+    pub device_fingerprint: DeviceFingerprint,
+    /// Strings the App attached.
+    pub permissions: Vec<String>,
+    /// When it was ended before its time.
+    pub deleted_at: Option<Timestamp>,
+}
+
+/// Somebody has just proved to be a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignIn {
+    /// Who.
+    pub user_id: UserId,
+    /// By what.
+    pub factor: Factor,
+    /// On which device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+impl Session {
+    /// A new session that rests on one factor.
+    pub fn start(
+        id: SessionId,
+        world: World,
+        sign_in: SignIn,
+        length: Seconds,
+        limits: SessionLimits,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            world,
+            user_id: sign_in.user_id,
+            started_at: now,
+            expires_at: now + length.min(limits.absolute),
+            last_active_at: now,
+            created_at: now,
+            updated_at: now,
+            factors: vec![sign_in.factor],
+            device_fingerprint: sign_in.device_fingerprint,
+            permissions: Vec::new(),
+            deleted_at: None,
+        }
+    }
+
+    /// Whether the session counts at this moment: not ended, not past its end, not idle for too long.
+    pub fn is_alive(&self, limits: SessionLimits, now: Timestamp) -> bool {
+        let within_absolute = now < self.started_at + limits.absolute;
+        let within_idle = limits
+            .idle
+            .is_none_or(|idle| now < self.last_active_at + idle);
+        self.deleted_at.is_none() && now < self.expires_at && within_absolute && within_idle
+    }
+
+    /// Moves the end to so much from now, never past the absolute limit.
+    pub fn extend(&mut self, length: Seconds, limits: SessionLimits, now: Timestamp) {
+        self.expires_at = (now + length).min(self.started_at + limits.absolute);
+        self.updated_at = now;
+    }
+
+    /// Adds a factor, or renews it when it is there already.
+    pub fn add_factor(&mut self, factor: Factor, now: Timestamp) {
+        self.factors.retain(|known| !known.is_same_as(&factor));
+        self.factors.push(factor);
+        self.last_active_at = now;
+        self.updated_at = now;
+    }
+
+    /// Whether `last_active_at` is old enough to be written again.
+    pub fn wants_touch(&self, now: Timestamp) -> bool {
+        now - self.last_active_at >= TOUCH_EVERY
+    }
+
+    /// The Session object of the API; also the claim inside a session JWT.
+    pub fn to_wire(&self) -> Value {
+        let factors: Vec<Value> = self
+            .factors
+            .iter()
+            .map(|factor| json!({ "delivery_channel": factor.delivery_channel(), "type": factor.kind(), "method": factor.method() }))
+            .collect();
+        json!({
+            "id": self.id,
+            "user_id": self.user_id,
+            "started_at": self.started_at,
+            "expires_at": self.expires_at,
+            "last_active_at": self.last_active_at,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "factors": factors,
+            "device_fingerprint": { "user_agent": self.device_fingerprint.user_agent, "ip": self.device_fingerprint.ip },
+            "permissions": self.permissions,
+            "deleted": self.deleted_at.is_some(),
+            "deleted_at": self.deleted_at.map_or(0, Timestamp::unix),
+        })
+    }
+}
+
+/// Which session a caller means.
+#[derive(Debug, Clone)]
+pub enum SessionSelector {
+    /// By its token.
+    Token(crate::Secret<String>),
+    /// By one of its JWTs, expired or not.
+    Jwt(crate::Secret<String>),
+    /// By its id.
+    Id(SessionId),
+}
+
+#[cfg(test)]
+mod tests;

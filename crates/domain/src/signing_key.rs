@@ -1,0 +1,107 @@
+//! Keys that sign session JWTs, and which of them counts when.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::envelope::Sealed;
+use crate::ids::SigningKeyId;
+use crate::timestamp::Seconds;
+use crate::{Invalid, Timestamp, World};
+
+/// Signature algorithm of session JWTs (RFC 7518, RFC 8037). HMAC and `none` do not exist here (S-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+pub enum Algorithm {
+    /// ECDSA on P-256 with SHA-256: small, and every JWKS client verifies it.
+    #[default]
+    ES256,
+    /// RSA 2048 PKCS#1 v1.5 with SHA-256.
+    RS256,
+    /// Ed25519.
+    EdDSA,
+}
+
+impl Algorithm {
+    /// The `alg` value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ES256 => "ES256",
+            Self::RS256 => "RS256",
+            Self::EdDSA => "EdDSA",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "ES256" => Ok(Self::ES256),
+            "RS256" => Ok(Self::RS256),
+            "EdDSA" => Ok(Self::EdDSA),
+            _ => Err(Invalid::value(
+                "jwt_algorithm",
+                "jwt_algorithm is ES256, RS256 or EdDSA",
+            )),
+        }
+    }
+}
+
+/// A signing key of one world. Its id is the `kid`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// The id and `kid`.
+    pub id: SigningKeyId,
+    /// App and environment.
+    pub world: World,
+    /// The algorithm; a key serves one only.
+    pub algorithm: Algorithm,
+    /// The public half as a JWK (RFC 7517) with `kid`, `alg` and `use`.
+    pub public_jwk: Value,
+    /// The private half (PKCS#8), sealed.
+    pub private: Sealed,
+    /// When it was made, and published.
+    pub created_at: Timestamp,
+    /// From when on it signs. Later than `created_at` after a rotation, so that verifiers have fetched it (S-13).
+    pub active_from: Timestamp,
+}
+
+/// How long a new key is published before it signs: longer than any process or client keeps the key set.
+pub const PUBLISHED_BEFORE_USE: Seconds = Seconds(300);
+
+/// The key that signs now: the youngest that has become active.
+pub fn active(keys: &[SigningKey], now: Timestamp) -> Option<&SigningKey> {
+    keys.iter()
+        .filter(|key| key.active_from <= now)
+        .max_by_key(|key| (key.active_from, key.id))
+}
+
+/// The keys that verifiers need now: the active one, those to come, and those replaced so recently that a
+/// token of theirs may still be in its lifetime.
+pub fn published(keys: &[SigningKey], lifetime: Seconds, now: Timestamp) -> Vec<&SigningKey> {
+    let current = active(keys, now).map(|key| key.active_from);
+    keys.iter()
+        .filter(|key| {
+            let replaced_at = keys
+                .iter()
+                .map(|other| other.active_from)
+                .filter(|from| *from > key.active_from)
+                .min();
+            current.is_none_or(|current| key.active_from >= current)
+                || replaced_at
+                    .is_some_and(|replaced| now < replaced + lifetime + PUBLISHED_BEFORE_USE)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Plain text fields: lengths and the characters that no store or mail header can take.
+
+use crate::Invalid;
+
+/// Most characters of a name.
+pub const NAME_MAX: usize = 255;
+
+/// Refuses NUL, which Postgres cannot store and which cuts strings in C code downstream.
+///
+/// # Errors
+/// The text contains U+0000.
+pub fn no_nul(param: &'static str, text: &str) -> Result<(), Invalid> {
+    if text.contains('\0') {
+        return Err(Invalid::value(
+            param,
+            format!("{param} must not contain the NUL character"),
+        ));
+    }
+    Ok(())
+}
+
+/// A person's name part: at most 255 characters, no control characters.
+///
+/// # Errors
+/// Too long, or a control character (line ends included: names are put into mail headers).
+pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
+    no_nul(param, text)?;
+    if text.chars().any(char::is_control) {
+        return Err(Invalid::value(
+            param,
+            format!("{param} must not contain control characters"),
+        ));
+    }
+    if text.chars().count() > NAME_MAX {
+        return Err(Invalid::value(
+            param,
+            format!("{param} has at most {NAME_MAX} characters"),
+        ));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,22 @@
+//! Bearer values: what is shown once, and what is stored of it.
+
+use sha2::{Digest, Sha256};
+
+use crate::Secret;
+use crate::random::{self, ByteSource};
+
+/// SHA-256 of a bearer value with at least 128 bits of entropy; all that the database keeps of it (S-1, S-15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TokenHash(pub [u8; 32]);
+
+impl TokenHash {
+    /// The hash under which a presented value is looked up.
+    pub fn of(value: &str) -> Self {
+        Self(Sha256::digest(value.as_bytes()).into())
+    }
+}
+
+/// A new session token: 64 of `[0-9A-Za-z]` (381 bits).
+pub fn session_token(source: &mut dyn ByteSource) -> Secret<String> {
+    random::alphanumeric(source, 64)
+}

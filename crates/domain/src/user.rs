@@ -1,0 +1,124 @@
+//! Users and what belongs to them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::email::Email;
+use crate::ids::{EmailId, PhoneNumberId, UserId};
+use crate::metadata::Metadata;
+use crate::phone::PhoneNumber;
+use crate::{Invalid, Timestamp, World};
+
+/// Whether a user has been let in yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UserStatus {
+    /// Created, and no identifier verified yet.
+    Pending,
+    /// May sign in. `active` of the API mirrors this value.
+    Active,
+}
+
+impl UserStatus {
+    /// The status a user starts with.
+    pub const fn initial(requires_verification: bool) -> Self {
+        if requires_verification {
+            Self::Pending
+        } else {
+            Self::Active
+        }
+    }
+
+    /// `pending` or `active`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+        }
+    }
+}
+
+impl fmt::Display for UserStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for UserStatus {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "active" => Ok(Self::Active),
+            _ => Err(Invalid::value("status", "status is pending or active")),
+        }
+    }
+}
+
+/// A user's own record, without what is attached to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct User {
+    /// The id.
+    pub id: UserId,
+    /// The App and environment it lives in.
+    pub world: World,
+    /// First name, `""` when unset.
+    pub first_name: String,
+    /// Middle name, `""` when unset.
+    pub middle_name: String,
+    /// Last name, `""` when unset.
+    pub last_name: String,
+    /// Pending or active.
+    pub status: UserStatus,
+    /// Free-form data of the App.
+    pub metadata: Metadata,
+    /// When the user was created; the time inside the id.
+    pub created_at: Timestamp,
+    /// When the record last changed.
+    pub updated_at: Timestamp,
+}
+
+/// An e-mail address of a user. Its identity is unique in the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserEmail {
+    /// The id; also the `method_id` of codes sent there.
+    pub id: EmailId,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// The address.
+    pub email: Email,
+    /// Whether its owner has proved to read mail there.
+    pub verified: bool,
+    /// When it was attached.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A phone number of a user, unique in the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserPhone {
+    /// The id; also the `method_id` of codes sent there.
+    pub id: PhoneNumberId,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// The number.
+    pub number: PhoneNumber,
+    /// Whether its owner has proved to read messages there.
+    pub verified: bool,
+    /// When it was attached.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A user with its identifiers, oldest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserProfile {
+    /// The record.
+    pub user: User,
+    /// Its e-mail addresses.
+    pub emails: Vec<UserEmail>,
+    /// Its phone numbers.
+    pub phones: Vec<UserPhone>,
+}

@@ -1,0 +1,160 @@
+//! Wallets.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::envelope::{Mac, join_with_lengths};
+use crate::ids::{UserId, WalletId, WalletKeyId};
+use crate::{Invalid, Timestamp, World};
+
+/// The chain a wallet belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WalletType {
+    /// `ethereum`: secp256k1, EIP-55 address.
+    Ethereum,
+    /// `solana`: ed25519, base58 address.
+    Solana,
+    /// `bitcoin`: secp256k1, bech32 address.
+    Bitcoin,
+    /// `DOT`: sr25519, SS58 address.
+    Polkadot,
+    /// `XLM`: ed25519, strkey address.
+    Stellar,
+}
+
+impl WalletType {
+    /// All five.
+    pub const ALL: [Self; 5] = [
+        Self::Ethereum,
+        Self::Solana,
+        Self::Bitcoin,
+        Self::Polkadot,
+        Self::Stellar,
+    ];
+
+    /// The name that answers use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ethereum => "ethereum",
+            Self::Solana => "solana",
+            Self::Bitcoin => "bitcoin",
+            Self::Polkadot => "DOT",
+            Self::Stellar => "XLM",
+        }
+    }
+
+    /// The other name that requests may use.
+    const fn alias(self) -> &'static str {
+        match self {
+            Self::Ethereum => "ETH",
+            Self::Solana => "SOL",
+            Self::Bitcoin => "BTC",
+            Self::Polkadot => "polkadot",
+            Self::Stellar => "stellar",
+        }
+    }
+}
+
+impl fmt::Display for WalletType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for WalletType {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == text || kind.alias() == text)
+            .ok_or_else(|| {
+                Invalid::value(
+                    "wallet_type",
+                    "wallet_type is one of ethereum, solana, bitcoin, DOT, XLM",
+                )
+            })
+    }
+}
+
+/// A wallet's record.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Wallet {
+    /// The id.
+    pub id: WalletId,
+    /// App and environment.
+    pub world: World,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// Its private key; none for a wallet that only proves an address.
+    pub key_id: Option<WalletKeyId>,
+    /// The chain.
+    pub wallet_type: WalletType,
+    /// The address, in the chain's canonical form.
+    pub public_address: String,
+    /// Whether control of the address is proved; always true where we hold the key.
+    pub verified: bool,
+    /// Whether it is the one that calls without a choice use; one per user and type.
+    pub is_default: bool,
+    /// Whether it can only be looked at.
+    pub is_read_only: bool,
+    /// Whether the key came from outside.
+    pub is_imported: bool,
+    /// Derivation index, for a key derived from a phrase.
+    pub account_index: Option<u32>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Without the address.
+impl fmt::Debug for Wallet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Wallet({}, {})", self.id, self.wallet_type)
+    }
+}
+
+/// A wallet as it is stored: the record and the keyed hash that tells whether somebody edited it by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredWallet {
+    /// The record, not to be trusted before the hash was checked.
+    pub wallet: Wallet,
+    /// Hash over [`Wallet::sealed_fields`].
+    pub mac: Mac,
+}
+
+impl Wallet {
+    /// What the row's keyed hash covers: every field that decides who may sign what with which key.
+    /// `updated_at` is left out, it decides nothing.
+    pub fn sealed_fields(&self) -> Vec<u8> {
+        let key_id = self.key_id.map(|id| id.to_string()).unwrap_or_default();
+        let index = self
+            .account_index
+            .map(|index| index.to_string())
+            .unwrap_or_default();
+        let flags = [
+            self.verified,
+            self.is_default,
+            self.is_read_only,
+            self.is_imported,
+        ]
+        .map(u8::from);
+        join_with_lengths([
+            b"wallet-row-v1".as_slice(),
+            self.world.app_id.to_string().as_bytes(),
+            self.world.environment.as_str().as_bytes(),
+            self.id.to_string().as_bytes(),
+            self.user_id.to_string().as_bytes(),
+            key_id.as_bytes(),
+            self.wallet_type.as_str().as_bytes(),
+            self.public_address.as_bytes(),
+            &flags,
+            index.as_bytes(),
+            &self.created_at.unix().to_be_bytes(),
+        ])
+    }
+}
+
+/// Longest message that can be signed, in bytes.
+pub const MESSAGE_MAX: usize = 64 * 1024;

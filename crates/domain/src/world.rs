@@ -1,0 +1,75 @@
+//! The two data worlds of an App, which never mix.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Invalid;
+use crate::ids::AppId;
+
+/// Test or live; chosen by the key that a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// Development: mail and SMS are captured, reserved identities work.
+    Test,
+    /// Production.
+    Live,
+}
+
+impl Environment {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Test, Self::Live];
+
+    /// `test` or `live`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Live => "live",
+        }
+    }
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Environment {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "test" => Ok(Self::Test),
+            "live" => Ok(Self::Live),
+            _ => Err(Invalid::value("environment", "environment is test or live")),
+        }
+    }
+}
+
+/// One App in one environment: the wall around every record, and the unit that can have a clock of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct World {
+    /// The App.
+    pub app_id: AppId,
+    /// Its test or its live half.
+    pub environment: Environment,
+}
+
+impl World {
+    /// The world of an App and an environment.
+    pub const fn new(app_id: AppId, environment: Environment) -> Self {
+        Self {
+            app_id,
+            environment,
+        }
+    }
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.app_id, self.environment)
+    }
+}
