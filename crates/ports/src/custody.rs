@@ -1,0 +1,158 @@
+//! Wallet keys and small secrets: everything that needs an App key in the clear happens behind these two ports.
+
+use async_trait::async_trait;
+use vestry_domain::envelope::{AppKey, Mac, Place, Sealed, SecretKind, WalletKey};
+use vestry_domain::ids::{UserId, WalletId, WalletKeyId};
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::{Secret, Timestamp, World};
+
+use crate::store::StoreError;
+
+/// Why a key was not made, opened or used.
+#[derive(Debug, thiserror::Error)]
+pub enum CustodyError {
+    /// No root key: wallet calls answer 503 `sealed` while sign-in goes on.
+    #[error("the vault is sealed")]
+    Sealed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database could not be reached for an App key.
+    #[error("an App key could not be read")]
+    Store(#[from] StoreError),
+    /// Stored data failed its authentication: altered, moved, or opened under another key. Never retried, never repaired.
+    #[error("stored key material or its record failed authentication ({place})")]
+    Tampered {
+        /// What failed, such as `wallet row` or `wallet key`; no id, no value.
+        place: &'static str,
+    },
+    /// This build has no custody for the wallet type.
+    #[error("wallets of type {0} are not supported")]
+    UnsupportedType(WalletType),
+    /// A rule of the chain refused the message.
+    #[error("the message cannot be signed: {0}")]
+    Refused(String),
+    /// A signature did not verify against the stored public key and was withheld, or a primitive failed.
+    #[error("a cryptographic operation failed ({0})")]
+    Failed(&'static str),
+}
+
+/// What a new wallet needs before its key can be made; decided by the use case.
+#[derive(Debug, Clone)]
+pub struct WalletOrder {
+    /// Id of the wallet.
+    pub wallet_id: WalletId,
+    /// Id of its key.
+    pub key_id: WalletKeyId,
+    /// App and environment.
+    pub world: World,
+    /// Owner.
+    pub user_id: UserId,
+    /// Chain.
+    pub wallet_type: WalletType,
+    /// Time of creation.
+    pub created_at: Timestamp,
+}
+
+/// A message signature in the chain's customary text form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageSignature {
+    /// The signature. Ethereum: `0x`, 65 bytes `r‖s‖v` in hex, v 27 or 28.
+    pub signature: String,
+    /// Name of the text form when it is not `0x` hex: `base58`, `base64`.
+    pub encoding: Option<&'static str>,
+}
+
+/// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
+#[async_trait]
+pub trait Custodian: Send + Sync {
+    /// Makes the App keys of a new App: both environments, every purpose, version 1.
+    ///
+    /// # Errors
+    /// [`CustodyError::Sealed`].
+    async fn mint_app_keys(
+        &self,
+        app: vestry_domain::ids::AppId,
+        now: Timestamp,
+    ) -> Result<Vec<AppKey>, CustodyError>;
+
+    /// Makes a fresh key and the wallet around it. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn create_wallet(
+        &self,
+        order: WalletOrder,
+    ) -> Result<(StoredWallet, WalletKey), CustodyError>;
+
+    /// Checks the row's keyed hash. Every read of a wallet goes through this before anything of it is used or shown.
+    ///
+    /// # Errors
+    /// [`CustodyError::Tampered`] when any field was changed behind our back.
+    async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError>;
+
+    /// Signs a message by the chain's standard, after checking the row and that row and key belong together.
+    /// The signature is verified against the stored public key before it is handed out.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn sign_message(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        message: &[u8],
+    ) -> Result<(Wallet, MessageSignature), CustodyError>;
+
+    /// Opens a key and checks that it yields the row's address and public key; signs nothing.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn verify_wallet(&self, stored: StoredWallet, key: WalletKey)
+    -> Result<(), CustodyError>;
+
+    /// Wraps an App key anew under the primary root version; the key itself stays the same.
+    ///
+    /// # Errors
+    /// [`CustodyError::Sealed`] or [`CustodyError::Tampered`].
+    async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError>;
+}
+
+/// Seals small secrets and makes keyed hashes, under the App key of the world and of purpose `secrets`.
+#[async_trait]
+pub trait Sealer: Send + Sync {
+    /// Encrypts a secret, bound to its place.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn seal(&self, place: Place<'_>, plaintext: &[u8]) -> Result<Sealed, CustodyError>;
+
+    /// Opens a sealed secret.
+    ///
+    /// # Errors
+    /// [`CustodyError::Tampered`] when it was altered or stands in another place.
+    async fn open(
+        &self,
+        place: Place<'_>,
+        sealed: &Sealed,
+    ) -> Result<Secret<Vec<u8>>, CustodyError>;
+
+    /// Keyed hash over the length-prefixed parts, under the newest App key.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn mac(
+        &self,
+        world: &World,
+        kind: SecretKind,
+        parts: &[&[u8]],
+    ) -> Result<Mac, CustodyError>;
+
+    /// Whether the parts have this keyed hash, in constant time.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn mac_matches(
+        &self,
+        world: &World,
+        kind: SecretKind,
+        parts: &[&[u8]],
+        mac: &Mac,
+    ) -> Result<bool, CustodyError>;
+}

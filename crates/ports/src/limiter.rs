@@ -1,0 +1,25 @@
+//! The general rate limit of requests.
+
+use async_trait::async_trait;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+
+/// The shared counter could not be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("the rate limiter's store is not available")]
+pub struct LimiterUnavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// Counts requests of a world.
+#[async_trait]
+pub trait RateLimiter: Send + Sync {
+    /// Counts one use and says whether it is within the limit. A limit that is off counts nothing.
+    ///
+    /// # Errors
+    /// The shared store cannot be reached; the caller decides what that means.
+    async fn hit(
+        &self,
+        world: &World,
+        limit: Limit,
+        now: Timestamp,
+    ) -> Result<Verdict, LimiterUnavailable>;
+}

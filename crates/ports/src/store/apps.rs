@@ -1,0 +1,97 @@
+//! Apps and everything that is set up for them.
+
+use async_trait::async_trait;
+use vestry_domain::api_key::ApiKey;
+use vestry_domain::app::App;
+use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Timestamp, World};
+
+use super::StoreResult;
+
+/// Apps.
+#[async_trait]
+pub trait Apps: Send {
+    /// Adds an App.
+    async fn insert(&mut self, app: &App) -> StoreResult<()>;
+    /// One App.
+    async fn find(&mut self, id: AppId) -> StoreResult<Option<App>>;
+    /// All Apps, oldest first.
+    async fn list(&mut self) -> StoreResult<Vec<App>>;
+    /// Writes name, settings and `updated_at`; `false` when there is no such App.
+    async fn update(&mut self, app: &App) -> StoreResult<bool>;
+}
+
+/// API keys and public tokens.
+#[async_trait]
+pub trait ApiKeys: Send {
+    /// Adds a key.
+    async fn insert(&mut self, key: &ApiKey) -> StoreResult<()>;
+    /// The key with this hash and its App, revoked or not. The one look-up that does not start from a world.
+    async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<(ApiKey, App)>>;
+    /// All keys of an App, oldest first.
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<ApiKey>>;
+    /// Revokes a key that is not revoked yet; `false` when there is none.
+    async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool>;
+}
+
+/// A registered redirect URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedirectUrl {
+    /// The id.
+    pub id: RedirectUrlId,
+    /// App and environment.
+    pub world: World,
+    /// What it may be used for.
+    pub kind: RedirectKind,
+    /// The URL.
+    pub target: RedirectTarget,
+    /// Whether it is used when a call names none; one per kind.
+    pub is_default: bool,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// Registered redirect URLs.
+#[async_trait]
+pub trait RedirectUrls: Send {
+    /// Adds a URL; `false` when the same URL is registered for this kind. When it is the default, the earlier default of
+    /// its kind stops being one.
+    async fn insert(&mut self, url: &RedirectUrl) -> StoreResult<bool>;
+    /// All of an App (both environments), oldest first.
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<RedirectUrl>>;
+    /// Removes one; `false` when there is none.
+    async fn remove(&mut self, app: AppId, id: RedirectUrlId) -> StoreResult<bool>;
+}
+
+/// App keys, wrapped under the root key.
+#[async_trait]
+pub trait AppKeys: Send {
+    /// Adds a key.
+    async fn insert(&mut self, key: &AppKey) -> StoreResult<()>;
+    /// One version of a key.
+    async fn find(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Option<AppKey>>;
+    /// The highest version of a key.
+    async fn newest(&mut self, world: &World, purpose: KeyPurpose) -> StoreResult<Option<AppKey>>;
+    /// All keys of all Apps, in a stable order.
+    async fn all(&mut self) -> StoreResult<Vec<AppKey>>;
+    /// Puts a new wrapping in place of the one with root version `from`; `false` when somebody else was faster.
+    async fn rewrap(&mut self, key: &AppKey, from: u32, to: &WrappedKey) -> StoreResult<bool>;
+}
+
+/// Signing keys of session JWTs.
+#[async_trait]
+pub trait SigningKeys: Send {
+    /// Adds a key.
+    async fn insert(&mut self, key: &SigningKey) -> StoreResult<()>;
+    /// All keys of a world, oldest first.
+    async fn list(&mut self, world: &World) -> StoreResult<Vec<SigningKey>>;
+}

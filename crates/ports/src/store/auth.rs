@@ -1,0 +1,119 @@
+//! Codes, their guards and budgets, and sessions.
+
+use async_trait::async_trait;
+use vestry_domain::code::{Code, CodePurpose, MethodId};
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::session::Session;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Timestamp, World};
+
+use super::StoreResult;
+
+/// A try that was counted.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The code to compare with.
+    pub code: Code,
+    /// Which try this is, from 1.
+    pub tries: i64,
+}
+
+/// One-time passcodes: at most one per world, identifier and purpose.
+#[async_trait]
+pub trait Codes: Send {
+    /// Puts a code in the place of whatever was there, with no tries used (OTP-6).
+    async fn replace(&mut self, code: &Code) -> StoreResult<()>;
+    /// Counts a try against the code, if it is alive (`now < expires_at`, unused, fewer than `most_tries` tries), and returns it.
+    /// One guarded statement that also locks the code until the transaction ends, so that parallel tries are exact (OTP-3, OTP-4).
+    async fn attempt(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        now: Timestamp,
+    ) -> StoreResult<Option<Attempt>>;
+    /// Uses the code up; `false` when it is used, gone or replaced. One guarded statement (OTP-3).
+    async fn consume(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        now: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Deletes codes that expired before the given moment, in all worlds; returns how many.
+    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+}
+
+/// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`].
+#[async_trait]
+pub trait Guards: Send {
+    /// Until when the identifier has to wait, if it has to.
+    async fn blocked_until(
+        &mut self,
+        world: &World,
+        subject: &str,
+    ) -> StoreResult<Option<Timestamp>>;
+    /// Counts a failure and returns how many there are in a row now.
+    async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64>;
+    /// Makes the identifier wait.
+    async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()>;
+    /// Forgets the failures, after a success.
+    async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()>;
+}
+
+/// Counters that must be exact and outlive a restart: sends.
+#[async_trait]
+pub trait Budgets: Send {
+    /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement.
+    /// A use beyond the limit is answered with `admitted: false` and may leave the counter beyond the limit; callers
+    /// then drop the transaction.
+    async fn spend(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<Verdict>;
+    /// Deletes windows that closed before the given moment, in all worlds; returns how many.
+    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64>;
+}
+
+/// A token that takes the place of the session's present one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewToken {
+    /// Hash of the token that the caller presented; `None` when the session was named by a JWT, which does not know it.
+    pub replaces: Option<TokenHash>,
+    /// Hash of the new token.
+    pub hash: TokenHash,
+}
+
+/// Sessions.
+#[async_trait]
+pub trait Sessions: Send {
+    /// Adds a session under the hash of its token.
+    async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()>;
+    /// A session by its token; ended or expired ones too.
+    async fn find_by_token(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+    ) -> StoreResult<Option<Session>>;
+    /// A session by its id; ended or expired ones too.
+    async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>>;
+    /// Sessions of a user that have not ended by deletion, newest first.
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
+    /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
+    /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
+    async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
+    /// Notes activity on a session that is not deleted.
+    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()>;
+    /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).
+    async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
+    /// Ends all sessions of a user; returns how many.
+    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64>;
+    /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds; returns how many.
+    async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64>;
+}

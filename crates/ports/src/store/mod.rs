@@ -1,0 +1,109 @@
+//! Storage: units of work and the repositories inside them.
+//!
+//! [`Store::begin`] opens a writing transaction; dropping it undoes everything, [`Tx::commit`] keeps it.
+//! [`Store::read`] is for reading: it never sees half of a transaction, and it cannot write.
+//! After any error a [`Tx`] is dead and must be dropped.
+
+mod apps;
+mod auth;
+mod outbox;
+mod users;
+mod wallets;
+
+use async_trait::async_trait;
+
+pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
+pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
+pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use users::{Attached, Users};
+pub use wallets::{Created, WalletPage, Wallets};
+
+/// Why the database did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No connection within the time allowed, or too many are waiting (503).
+    #[error("the database is busy")]
+    Busy,
+    /// The database cannot be reached (503).
+    #[error("the database is not available")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The transaction lost against another one and may be run again from its start (40001, 40P01).
+    #[error("the transaction must be run again")]
+    Retry,
+    /// A stored value cannot be read as what it must be.
+    #[error("stored data is corrupt: {table}.{column}")]
+    Corrupt {
+        /// Table of the value.
+        table: &'static str,
+        /// Column of the value.
+        column: &'static str,
+    },
+    /// Anything else; a bug, or a schema that does not fit.
+    #[error("the database refused a statement")]
+    Other(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Result of a port method.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// The database.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Opens a writing transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] or [`StoreError::Unavailable`].
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
+
+    /// Opens a view for reading.
+    ///
+    /// # Errors
+    /// As for [`Store::begin`].
+    async fn read(&self) -> StoreResult<Box<dyn Repositories>>;
+
+    /// Whether the database answers and every migration of this build is applied.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`], [`StoreError::Unavailable`], or [`StoreError::Other`] when migrations are missing.
+    async fn ready(&self) -> StoreResult<()>;
+}
+
+/// A writing transaction.
+#[async_trait]
+pub trait Tx: Repositories {
+    /// Makes everything durable. An error leaves open whether it happened; read again by a natural key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn commit(self: Box<Self>) -> StoreResult<()>;
+}
+
+/// All repositories, over one connection. `&mut self` so that one operation runs at a time.
+pub trait Repositories: Send {
+    /// Apps.
+    fn apps(&mut self) -> &mut dyn Apps;
+    /// API keys.
+    fn api_keys(&mut self) -> &mut dyn ApiKeys;
+    /// Registered redirect URLs.
+    fn redirect_urls(&mut self) -> &mut dyn RedirectUrls;
+    /// App keys, wrapped.
+    fn app_keys(&mut self) -> &mut dyn AppKeys;
+    /// Signing keys of sessions.
+    fn signing_keys(&mut self) -> &mut dyn SigningKeys;
+    /// Users, e-mails, phone numbers.
+    fn users(&mut self) -> &mut dyn Users;
+    /// Wallets and their keys.
+    fn wallets(&mut self) -> &mut dyn Wallets;
+    /// One-time passcodes.
+    fn codes(&mut self) -> &mut dyn Codes;
+    /// Failures in a row of an identifier.
+    fn guards(&mut self) -> &mut dyn Guards;
+    /// Counters of sends.
+    fn budgets(&mut self) -> &mut dyn Budgets;
+    /// Sessions.
+    fn sessions(&mut self) -> &mut dyn Sessions;
+    /// Messages that wait for delivery.
+    fn outbox(&mut self) -> &mut dyn Outbox;
+    /// Captured messages of test worlds.
+    fn captured(&mut self) -> &mut dyn Captured;
+}

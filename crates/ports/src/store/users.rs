@@ -1,0 +1,61 @@
+//! Users, e-mail addresses and phone numbers.
+
+use async_trait::async_trait;
+use vestry_domain::email::EmailIdentity;
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
+use vestry_domain::{Timestamp, World};
+
+use super::StoreResult;
+
+/// Outcome of attaching something that is unique in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    /// It is this user's now.
+    Yes,
+    /// Another user, or this one, has it already. The transaction is still good.
+    Taken,
+}
+
+/// Users and their identifiers. Every method stays within the given world.
+#[async_trait]
+pub trait Users: Send {
+    /// Adds a user.
+    async fn insert(&mut self, user: &User) -> StoreResult<()>;
+    /// A user with its identifiers.
+    async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
+    /// Turns a pending user into an active one; does nothing to an active one.
+    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
+
+    /// Attaches an address, decided by the unique index on its identity.
+    async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
+    /// An address by its identity, with the owner.
+    async fn email_by_identity(
+        &mut self,
+        world: &World,
+        identity: &EmailIdentity,
+    ) -> StoreResult<Option<(UserEmail, User)>>;
+    /// An address by its id.
+    async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
+    /// Marks an address as verified; does nothing when it is.
+    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
+
+    /// Attaches a number, decided by the unique index.
+    async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
+    /// A number, with the owner.
+    async fn phone_by_number(
+        &mut self,
+        world: &World,
+        number: &PhoneNumber,
+    ) -> StoreResult<Option<(UserPhone, User)>>;
+    /// A number by its id.
+    async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>>;
+    /// Marks a number as verified; does nothing when it is.
+    async fn verify_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        at: Timestamp,
+    ) -> StoreResult<()>;
+}

@@ -1,0 +1,65 @@
+//! Wallets and their keys.
+
+use async_trait::async_trait;
+use vestry_domain::World;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::wallet::{StoredWallet, WalletType};
+
+use super::StoreResult;
+
+/// Outcome of adding a wallet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is stored with its key.
+    Yes,
+    /// The user has a default wallet of the type, or the address is in the world already. The transaction is still good.
+    Exists,
+}
+
+/// A page of wallets.
+#[derive(Debug, Clone)]
+pub struct WalletPage {
+    /// Newest first.
+    pub wallets: Vec<StoredWallet>,
+    /// How many there are in all that fit the filter.
+    pub total: i64,
+}
+
+/// Wallets. What comes back is not to be trusted before the custodian authenticated it.
+#[async_trait]
+pub trait Wallets: Send {
+    /// Adds a wallet and its key, decided by the unique indexes (one default per user and type; one address per world).
+    async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created>;
+    /// One wallet.
+    async fn find(&mut self, world: &World, id: WalletId) -> StoreResult<Option<StoredWallet>>;
+    /// One wallet with its key, in one statement.
+    async fn find_with_key(
+        &mut self,
+        world: &World,
+        id: WalletId,
+    ) -> StoreResult<Option<(StoredWallet, Option<WalletKey>)>>;
+    /// The user's default wallet of a type.
+    async fn default_of(
+        &mut self,
+        world: &World,
+        user: UserId,
+        wallet_type: WalletType,
+    ) -> StoreResult<Option<StoredWallet>>;
+    /// All wallets of a user, oldest first.
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>>;
+    /// Wallets of the world or of one user, newest first, after (older than) a wallet, at most `limit`.
+    async fn page(
+        &mut self,
+        world: &World,
+        user: Option<UserId>,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<WalletPage>;
+    /// Wallets with a key in all worlds, by id, after a wallet, at most `limit`: for checking every key.
+    async fn walk(
+        &mut self,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<(StoredWallet, WalletKey)>>;
+}

@@ -1,0 +1,70 @@
+//! The root key.
+
+use async_trait::async_trait;
+use vestry_domain::Secret;
+use vestry_domain::envelope::WrappedKey;
+
+/// Why the key provider did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The provider cannot be reached or has no root key (503 `sealed`).
+    #[error("the key provider is not available")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The root version that wrapped the key is not known here.
+    #[error("root key version {0} is not known")]
+    UnknownVersion(u32),
+    /// The wrapped key does not open: altered, or moved to another place.
+    #[error("a wrapped key failed its authentication")]
+    Corrupt,
+}
+
+/// What `vestry vault status` shows of the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VaultStatus {
+    /// Such as `local`.
+    pub kind: &'static str,
+    /// The version that wraps new keys.
+    pub primary_version: u32,
+    /// All versions that can still open keys, ascending.
+    pub versions: Vec<u32>,
+}
+
+/// Wraps and opens App keys under a root key that never leaves the provider. Touched at start, on the first
+/// use of an App key and at rotation, never once per signature.
+#[async_trait]
+pub trait KeyVault: Send + Sync {
+    /// Encrypts a 256-bit key under the primary root version, bound to `context`.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`].
+    async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError>;
+
+    /// Opens a wrapped key. A version that this process has not seen makes it look again at its source, so that
+    /// a rotation by another process needs no restart.
+    ///
+    /// # Errors
+    /// [`VaultError`], each variant.
+    async fn unwrap(
+        &self,
+        context: &[u8],
+        wrapped: &WrappedKey,
+    ) -> Result<Secret<[u8; 32]>, VaultError>;
+
+    /// Versions and kind.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`].
+    async fn status(&self) -> Result<VaultStatus, VaultError>;
+
+    /// Makes a new root version and makes it the primary one; durable before it answers. Old versions still open.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`].
+    async fn add_root_version(&self) -> Result<u32, VaultError>;
+
+    /// Destroys all root versions below the given one. Only after every key was re-wrapped.
+    ///
+    /// # Errors
+    /// [`VaultError::Unavailable`].
+    async fn retire_below(&self, version: u32) -> Result<(), VaultError>;
+}
