@@ -1,0 +1,102 @@
+//! `vestry app create|list|show|set`.
+
+use vestry_domain::World;
+use vestry_domain::app::{self, App, AppSettings};
+use vestry_domain::ids::AppId;
+use vestry_domain::{Environment, Invalid};
+
+use super::AdminError;
+use crate::{Fault, Service};
+
+impl Service {
+    /// Creates an App with everything its two worlds need: App keys and a signing key each. API keys are made apart.
+    ///
+    /// # Errors
+    /// [`AdminError`]; nothing is stored then.
+    pub async fn create_app(&self, name: &str) -> Result<App, AdminError> {
+        let now = self.ports.clock.machine();
+        let app = App {
+            id: self.new_id(now),
+            name: app::name(name)?,
+            settings: AppSettings::default(),
+            created_at: now,
+            updated_at: now,
+        };
+        let app_keys = self
+            .ports
+            .custodian
+            .mint_app_keys(app.id, now)
+            .await
+            .map_err(Fault::from)?;
+        let mut tx = self.ports.store.begin().await?;
+        tx.apps().insert(&app).await?;
+        for key in &app_keys {
+            tx.app_keys().insert(key).await?;
+        }
+        tx.commit().await?;
+        // Signing keys are sealed under the App keys, which have to be there first. A run that stops between the two is
+        // healed by the next use: `make_signing_key` is what `signing-key rotate` does.
+        for environment in Environment::ALL {
+            self.make_signing_key(&app, World::new(app.id, environment), now)
+                .await?;
+        }
+        Ok(app)
+    }
+
+    /// All Apps, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_apps(&self) -> Result<Vec<App>, AdminError> {
+        Ok(self.ports.store.read().await?.apps().list().await?)
+    }
+
+    /// One App.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn show_app(&self, id: AppId) -> Result<App, AdminError> {
+        let found = self.ports.store.read().await?.apps().find(id).await?;
+        found.ok_or(AdminError::NotFound("app"))
+    }
+
+    /// Changes settings, given as `name=value` pairs, all or none; `name` changes the App's name. Running services follow
+    /// within a second.
+    ///
+    /// # Errors
+    /// [`AdminError`], naming the setting that is unknown or out of its bounds.
+    pub async fn set_app(
+        &self,
+        id: AppId,
+        changes: &[(String, String)],
+    ) -> Result<App, AdminError> {
+        let mut app = self.show_app(id).await?;
+        let mut settings = serde_json::to_value(&app.settings)
+            .map_err(|error| Fault::Internal(Box::new(error)))?;
+        for (name, value) in changes {
+            if name == "name" {
+                app.name = app::name(value)?;
+                continue;
+            }
+            let known = settings.get_mut(name.as_str());
+            let slot = known.ok_or_else(|| {
+                Invalid::unknown(name.clone(), format!("there is no setting {name}"))
+            })?;
+            // `true`, `60` and `null` are JSON; everything else, such as `ES256`, is a word.
+            *slot = serde_json::from_str(value).unwrap_or_else(|_word| value.clone().into());
+            serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
+                Invalid::value(name.clone(), format!("{name} cannot be {value:?}"))
+            })?;
+        }
+        let parsed: AppSettings =
+            serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
+        app.settings = parsed.validated()?;
+        app.updated_at = self.ports.clock.machine();
+        let mut tx = self.ports.store.begin().await?;
+        if !tx.apps().update(&app).await? {
+            return Err(AdminError::NotFound("app"));
+        }
+        tx.commit().await?;
+        Ok(app)
+    }
+}

@@ -1,0 +1,94 @@
+//! `vestry key create|list|rotate|revoke`.
+
+use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, Scope};
+use vestry_domain::ids::{ApiKeyId, AppId};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Invalid, Secret, World};
+use vestry_ports::entropy::Bytes;
+
+use super::AdminError;
+use crate::Service;
+
+/// A key that was just made. This is the only time it can be read.
+#[derive(Debug)]
+pub struct NewApiKey {
+    /// Its record.
+    pub record: ApiKey,
+    /// The key.
+    pub key: Secret<String>,
+}
+
+impl Service {
+    /// Makes a key for a world. No scopes means all but `wallets:export`.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn create_api_key(
+        &self,
+        world: World,
+        kind: ApiKeyKind,
+        scopes: Vec<Scope>,
+    ) -> Result<NewApiKey, AdminError> {
+        if kind == ApiKeyKind::Public && !scopes.is_empty() {
+            return Err(Invalid::value("scope", "a public token has no scopes").into());
+        }
+        let now = self.ports.clock.machine();
+        let key = api_key::generate(kind, world.environment, &mut Bytes(&*self.ports.entropy));
+        let record = ApiKey {
+            id: self.new_id(now),
+            world,
+            kind,
+            hash: TokenHash::of(key.expose()),
+            last_four: api_key::last_four(key.expose()),
+            scopes,
+            created_at: now,
+            revoked_at: None,
+        };
+        let mut tx = self.ports.store.begin().await?;
+        if tx.apps().find(world.app_id).await?.is_none() {
+            return Err(AdminError::NotFound("app"));
+        }
+        tx.api_keys().insert(&record).await?;
+        tx.commit().await?;
+        Ok(NewApiKey { record, key })
+    }
+
+    /// All keys of an App, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_api_keys(&self, app: AppId) -> Result<Vec<ApiKey>, AdminError> {
+        self.show_app(app).await?;
+        Ok(self.ports.store.read().await?.api_keys().list(app).await?)
+    }
+
+    /// Makes a key with the world, kind and scopes of another. Both work until the old one is revoked.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn rotate_api_key(&self, app: AppId, id: ApiKeyId) -> Result<NewApiKey, AdminError> {
+        let keys = self.list_api_keys(app).await?;
+        let old = keys
+            .into_iter()
+            .find(|key| key.id == id && key.revoked_at.is_none());
+        let old = old.ok_or(AdminError::NotFound("key that is not revoked"))?;
+        self.create_api_key(old.world, old.kind, old.scopes).await
+    }
+
+    /// Revokes a key. Running services stop taking it within a second.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
+        let mut tx = self.ports.store.begin().await?;
+        if !tx
+            .api_keys()
+            .revoke(app, id, self.ports.clock.machine())
+            .await?
+        {
+            return Err(AdminError::NotFound("key that is not revoked"));
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! What an operator sets up from the command line: Apps, keys, redirect URLs.
+
+pub mod apps;
+pub mod keys;
+pub mod redirect_urls;
+pub mod signing_keys;
+
+pub use keys::NewApiKey;
+
+use vestry_domain::Invalid;
+
+use crate::Fault;
+use crate::fault::may_lose_race;
+
+/// Why an admin command did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// A value was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no such App, key or URL.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// It exists already.
+    #[error("this {0} exists already")]
+    Exists(&'static str),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(AdminError);
+
+impl From<vestry_ports::store::StoreError> for AdminError {
+    fn from(error: vestry_ports::store::StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}

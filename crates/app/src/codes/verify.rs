@@ -1,0 +1,308 @@
+//! `otps/verify`: a code is right once, or it is one of the wrong ones.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
+use vestry_domain::envelope::{Mac, SecretKind};
+use vestry_domain::ids::UserId;
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::fault::{Tries, may_lose_race};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyCode {
+    /// Where the code was sent.
+    pub method_id: MethodId,
+    /// The digits.
+    pub otp: Secret<String>,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A code that was right.
+#[derive(Debug)]
+pub struct VerifiedCode {
+    /// Where it was sent.
+    pub method_id: MethodId,
+    /// Who has signed in.
+    pub user_id: UserId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyCodeError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Wrong, expired, used or unknown: one and the same answer.
+    #[error("the code is not valid")]
+    InvalidCode,
+    /// Too many failures in a row for this identifier (OTP-5).
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
+    /// The session to be continued is not valid.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyCodeError);
+
+impl From<PresentedError> for VerifyCodeError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyCodeError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyCodeError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// What was presented, in the form in which it is compared.
+struct Presented<'a> {
+    command: &'a VerifyCode,
+    method: String,
+    mac: Mac,
+}
+
+/// A right code and whom it signs in.
+struct Proved {
+    code: Code,
+    factor: Factor,
+}
+
+impl Service {
+    /// Verifies a code, marks its address as verified, lets a pending user in, and issues or continues a session.
+    ///
+    /// # Errors
+    /// [`VerifyCodeError`]. A wrong try stays counted.
+    pub async fn verify_code(
+        &self,
+        caller: &Caller,
+        command: VerifyCode,
+    ) -> Result<VerifiedCode, VerifyCodeError> {
+        caller.require(Scope::AuthWrite)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let method = command.method_id.to_string();
+        let parts = code::bound_parts(CodePurpose::SignIn, &method, command.otp.expose());
+        let mac = self
+            .ports
+            .sealer
+            .mac(&caller.world, SecretKind::Code, &parts)
+            .await
+            .map_err(Fault::from)?;
+        let presented = Presented {
+            command: &command,
+            method,
+            mac,
+        };
+        let mut tries = Tries::default();
+        loop {
+            let now = self.now(&caller.world);
+            let outcome = self.try_code(caller, &presented, &wish, now).await;
+            if !tries.is_final(&outcome).await {
+                continue;
+            }
+            let (code, granted) = outcome?;
+            let issued = self
+                .issued(caller, signing_key.as_ref(), granted, now)
+                .await?;
+            return Ok(VerifiedCode {
+                method_id: code.method_id,
+                user_id: code.user_id,
+                issued,
+            });
+        }
+    }
+
+    async fn try_code(
+        &self,
+        caller: &Caller,
+        presented: &Presented<'_>,
+        wish: &SessionWish,
+        now: Timestamp,
+    ) -> Result<
+        (
+            Code,
+            Option<(vestry_domain::session::Session, Secret<String>)>,
+        ),
+        VerifyCodeError,
+    > {
+        let world = &caller.world;
+        let method_id = presented.command.method_id;
+        let mut tx = self.ports.store.begin().await?;
+        if let Some(until) = tx
+            .guards()
+            .blocked_until(world, &presented.method)
+            .await?
+            .filter(|until| now < *until)
+        {
+            return Err(VerifyCodeError::TooManyAttempts {
+                retry_after: until - now,
+            });
+        }
+        // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
+        let attempt = tx
+            .codes()
+            .attempt(world, method_id, CodePurpose::SignIn, code::MAX_TRIES, now)
+            .await?;
+        let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
+        if !self.is_right(caller, presented, &code).await? {
+            if !is_reserved(&mut *tx, caller, method_id).await? {
+                count_failure(&mut *tx, world, &presented.method, now).await?;
+            }
+            tx.commit().await?;
+            return Err(VerifyCodeError::InvalidCode);
+        }
+        if !tx
+            .codes()
+            .consume(world, method_id, CodePurpose::SignIn, now)
+            .await?
+        {
+            return Err(VerifyCodeError::InvalidCode);
+        }
+        tx.guards().reset(world, &presented.method).await?;
+        let proved = self.prove(&mut *tx, world, code, now).await?;
+        let sign_in = SignIn {
+            user_id: proved.code.user_id,
+            factor: proved.factor,
+            device_fingerprint: presented.command.device_fingerprint.clone(),
+        };
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        tx.commit().await?;
+        Ok((proved.code, granted))
+    }
+
+    /// Compares digits, in constant time, and device (OTP-7, OTP-8).
+    async fn is_right(
+        &self,
+        caller: &Caller,
+        presented: &Presented<'_>,
+        code: &Code,
+    ) -> Result<bool, Fault> {
+        let command = presented.command;
+        let digits = if code.mac.key_version == presented.mac.key_version {
+            code.mac.matches(&presented.mac)
+        } else {
+            // The App key was rotated since the code was sent; rare enough to go to the sealer from here.
+            let parts = code::bound_parts(code.purpose, &presented.method, command.otp.expose());
+            self.ports
+                .sealer
+                .mac_matches(&caller.world, SecretKind::Code, &parts, &code.mac)
+                .await?
+        };
+        let rule = caller.settings().device_fingerprint_match;
+        let device = code
+            .fingerprint
+            .as_ref()
+            .is_none_or(|sent| sent.matches(&command.device_fingerprint, rule));
+        Ok(digits && device)
+    }
+
+    /// The identifier is proved: it becomes verified, and its owner active.
+    async fn prove(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        code: Code,
+        now: Timestamp,
+    ) -> Result<Proved, VerifyCodeError> {
+        let proof = match code.method_id {
+            MethodId::Email(email_id) => {
+                let email = tx
+                    .users()
+                    .email(world, email_id)
+                    .await?
+                    .ok_or(VerifyCodeError::InvalidCode)?;
+                tx.users().verify_email(world, email_id, now).await?;
+                Proof::EmailCode {
+                    email_id,
+                    email: email.email.address().to_owned(),
+                }
+            }
+            MethodId::Phone(phone_number_id) => {
+                let phone = tx
+                    .users()
+                    .phone(world, phone_number_id)
+                    .await?
+                    .ok_or(VerifyCodeError::InvalidCode)?;
+                tx.users().verify_phone(world, phone_number_id, now).await?;
+                Proof::SmsCode {
+                    phone_number_id,
+                    phone_number: phone.number.as_str().to_owned(),
+                }
+            }
+        };
+        tx.users().activate(world, code.user_id, now).await?;
+        Ok(Proved {
+            code,
+            factor: Factor {
+                proof,
+                last_verified_at: now,
+            },
+        })
+    }
+}
+
+/// Reserved addresses of the test environment know no limits.
+async fn is_reserved(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    method_id: MethodId,
+) -> Result<bool, StoreError> {
+    match method_id {
+        MethodId::Email(id) if caller.is_test() => {
+            let email = tx.users().email(&caller.world, id).await?;
+            Ok(email.is_some_and(|email| Reserved::of_email(email.email.identity()).is_some()))
+        }
+        MethodId::Email(_) | MethodId::Phone(_) => Ok(false),
+    }
+}
+
+/// Failures are counted over all codes of the identifier; a new code does not reset them (OTP-5).
+async fn count_failure(
+    tx: &mut dyn Repositories,
+    world: &World,
+    subject: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let failures = tx.guards().fail(world, subject, now).await?;
+    if let Some(wait) = code::wait_after(failures) {
+        tx.guards().block(world, subject, now + wait).await?;
+    }
+    Ok(())
+}

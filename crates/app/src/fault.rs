@@ -1,0 +1,121 @@
+//! What can go wrong in every use case alike, and running a transaction again.
+
+use std::time::Duration;
+
+use vestry_ports::custody::CustodyError;
+use vestry_ports::store::StoreError;
+use vestry_ports::tokens::TokenError;
+use vestry_ports::vault::VaultError;
+
+/// A failure that is not the caller's: the answer is 500 or 503 and says nothing about the cause.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Something we depend on is away or overloaded; trying again later is right (503 `unavailable`).
+    #[error("a dependency is not available")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No root key (503 `sealed`).
+    #[error("the vault is sealed")]
+    Sealed(#[source] CustodyError),
+    /// No transport for this kind of message is configured for live use (503 `unavailable`).
+    #[error("no {0} transport is configured for live messages")]
+    NoTransport(&'static str),
+    /// The transaction lost against another one and can be run again; [`Tries`] does.
+    #[error("the transaction lost against others too often")]
+    LostRace,
+    /// Stored data failed its authentication; somebody must look (500 `internal`).
+    #[error("stored data failed its authentication")]
+    Tampered(#[source] CustodyError),
+    /// A bug or corrupt data (500 `internal`).
+    #[error("internal failure")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Retry => Self::LostRace,
+            StoreError::Busy | StoreError::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            StoreError::Corrupt { .. } | StoreError::Other(_) => Self::Internal(Box::new(error)),
+        }
+    }
+}
+
+impl From<CustodyError> for Fault {
+    fn from(error: CustodyError) -> Self {
+        match error {
+            CustodyError::Store(store) => store.into(),
+            CustodyError::Sealed(_) => Self::Sealed(error),
+            CustodyError::Tampered { .. } => Self::Tampered(error),
+            CustodyError::UnsupportedType(_)
+            | CustodyError::Refused(_)
+            | CustodyError::Failed(_) => Self::Internal(Box::new(error)),
+        }
+    }
+}
+
+impl From<TokenError> for Fault {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Custody(custody) => custody.into(),
+            TokenError::NotAuthentic => Self::Internal(Box::new(error)),
+        }
+    }
+}
+
+impl From<VaultError> for Fault {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            VaultError::UnknownVersion(_) | VaultError::Corrupt => Self::Internal(Box::new(error)),
+        }
+    }
+}
+
+/// An error and its causes as one line for a log.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    std::iter::successors(error.source(), |cause| cause.source())
+        .fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
+}
+
+/// An error that may carry a [`Fault`].
+pub(crate) trait MayLoseRace {
+    /// Whether running the transaction again is the remedy.
+    fn lost_race(&self) -> bool;
+}
+
+/// Implements [`MayLoseRace`] for use-case errors that hold a `Fault` variant.
+macro_rules! may_lose_race {
+    ($($error:ty),* $(,)?) => {
+        $(impl $crate::fault::MayLoseRace for $error {
+            fn lost_race(&self) -> bool {
+                matches!(self, Self::Fault($crate::Fault::LostRace))
+            }
+        })*
+    };
+}
+pub(crate) use may_lose_race;
+
+impl MayLoseRace for Fault {
+    fn lost_race(&self) -> bool {
+        matches!(self, Self::LostRace)
+    }
+}
+
+/// Counts how often one transaction was run.
+#[derive(Debug, Default)]
+pub(crate) struct Tries(u32);
+
+impl Tries {
+    const MOST: u32 = 10;
+
+    /// Whether the outcome is final. When it is not, waits a little (longer each time) before the caller runs the transaction again.
+    pub(crate) async fn is_final<T, E: MayLoseRace>(&mut self, outcome: &Result<T, E>) -> bool {
+        let lost = outcome.as_ref().is_err_and(MayLoseRace::lost_race);
+        self.0 += 1;
+        if !lost || self.0 >= Self::MOST {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(1 << self.0.min(7))).await;
+        false
+    }
+}

@@ -1,0 +1,23 @@
+//! Use cases, one file each; the only place that opens transactions.
+//!
+//! A use case decides in the domain, does slow work (hashing, the vault, providers) before it begins a
+//! transaction, writes finished values, puts messages into the outbox in that same transaction, and commits.
+//! Nothing is sent before the commit. What this crate never sees: SQL, HTTP, and a private key.
+
+pub mod admin;
+pub mod caller;
+pub mod codes;
+pub mod delivery;
+pub mod fault;
+pub mod service;
+pub mod sessions;
+pub mod test_env;
+pub mod users;
+pub mod vault;
+pub mod wallets;
+
+mod mint;
+
+pub use caller::{AuthenticateError, Caller, NotAllowed};
+pub use fault::Fault;
+pub use service::{Ports, Service, Settings};

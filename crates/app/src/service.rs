@@ -1,0 +1,139 @@
+//! The service: its ports, its settings, and the crossing into its runtime.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use vestry_domain::ids::{Id, SigningKeyId};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::clock::Clock;
+use vestry_ports::custody::{Custodian, Sealer};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::limiter::RateLimiter;
+use vestry_ports::mailer::Mailer;
+use vestry_ports::store::Store;
+use vestry_ports::tokens::TokenSigner;
+use vestry_ports::vault::KeyVault;
+
+use crate::caller::CachedCaller;
+use crate::sessions::keys::CachedKeys;
+use crate::{Fault, mint};
+
+/// What the core needs from the world, put together by the composition root.
+#[derive(Clone)]
+pub struct Ports {
+    /// The database.
+    pub store: Arc<dyn Store>,
+    /// The root key.
+    pub vault: Arc<dyn KeyVault>,
+    /// Wallet keys.
+    pub custodian: Arc<dyn Custodian>,
+    /// Small secrets and keyed hashes.
+    pub sealer: Arc<dyn Sealer>,
+    /// Session JWTs.
+    pub tokens: Arc<dyn TokenSigner>,
+    /// The general rate limit.
+    pub limiter: Arc<dyn RateLimiter>,
+    /// Live mail; `None` until it is configured.
+    pub mailer: Option<Arc<dyn Mailer>>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// What the operator decides for all Apps.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Host and port of the public URL, such as `id.example.com`; the first half of `iss`.
+    pub issuer_host: String,
+    /// Requests a minute of a test world; 0 means no limit.
+    pub test_per_minute: u32,
+    /// Requests a minute of a live world; 0 means no limit.
+    pub live_per_minute: u32,
+}
+
+impl Settings {
+    pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
+        match environment {
+            Environment::Test => self.test_per_minute,
+            Environment::Live => self.live_per_minute,
+        }
+    }
+}
+
+/// All use cases. One per process, shared as `Arc<Service>`.
+pub struct Service {
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    runtime: Handle,
+    pub(crate) callers: Mutex<HashMap<TokenHash, CachedCaller>>,
+    pub(crate) signing_keys: Mutex<HashMap<World, CachedKeys>>,
+    pub(crate) opened_keys: Mutex<HashSet<SigningKeyId>>,
+    /// Rings when a job was committed to the outbox.
+    pub(crate) outbox_bell: Notify,
+    /// Rings when a message was captured.
+    pub(crate) captured_bell: Notify,
+}
+
+impl Service {
+    /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
+    pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
+        Self {
+            ports,
+            settings,
+            runtime,
+            callers: Mutex::default(),
+            signing_keys: Mutex::default(),
+            opened_keys: Mutex::default(),
+            outbox_bell: Notify::new(),
+            captured_bell: Notify::new(),
+        }
+    }
+
+    /// Runs a command on the service's own runtime, to its end, even when the caller stops waiting.
+    ///
+    /// The only crossing from a web worker: those have a single-thread runtime, on which the SQLite wrapper must not
+    /// block, and they drop a handler when its client goes away, which must not cut a command in half.
+    ///
+    /// # Errors
+    /// [`Fault::Internal`] when the command panicked; the panic stays inside its task.
+    pub async fn run<T, C, F>(self: &Arc<Self>, command: C) -> Result<T, Fault>
+    where
+        C: FnOnce(Arc<Self>) -> F,
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.runtime.spawn(command(Arc::clone(self)));
+        task.await.map_err(|panic| Fault::Internal(Box::new(panic)))
+    }
+
+    /// Whether the database answers and is migrated.
+    ///
+    /// # Errors
+    /// [`Fault::Unavailable`] or [`Fault::Internal`].
+    pub async fn ready(&self) -> Result<(), Fault> {
+        Ok(self.ports.store.ready().await?)
+    }
+
+    /// Whether the root key can be used. Never part of readiness: sign-in works without it.
+    pub async fn vault_is_open(&self) -> bool {
+        self.ports.vault.status().await.is_ok()
+    }
+
+    /// Whether live mail can be sent.
+    pub const fn has_mailer(&self) -> bool {
+        self.ports.mailer.is_some()
+    }
+
+    pub(crate) fn now(&self, world: &World) -> Timestamp {
+        self.ports.clock.now(world)
+    }
+
+    pub(crate) fn new_id<I: Id>(&self, at: Timestamp) -> I {
+        mint::id(&*self.ports.entropy, at)
+    }
+}

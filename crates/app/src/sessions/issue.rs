@@ -1,0 +1,243 @@
+//! The rule of the trio: how every verify call makes, renews or extends a session.
+
+use vestry_domain::limits;
+use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SignIn};
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_ports::store::{NewToken, Repositories};
+
+use crate::{Caller, Fault, Service, mint};
+
+/// The three optional fields of every verify call.
+#[derive(Debug, Clone, Default)]
+pub struct Trio {
+    /// Minutes, 5 to 525600: start a session that long, or give an existing one that much from now.
+    pub session_expires_in: Option<i64>,
+    /// An existing session, by token: the new factor is added to it.
+    pub session_token: Option<Secret<String>>,
+    /// An existing session, by JWT.
+    pub session_jwt: Option<Secret<String>>,
+}
+
+/// The session that was presented does not exist, has ended, or is not this user's in this world (401 `invalid_session`).
+#[derive(Debug, thiserror::Error)]
+#[error("the session is not valid")]
+pub struct InvalidSession;
+
+/// What a verify call answers about sessions.
+#[derive(Debug)]
+pub struct IssuedSession {
+    /// The session.
+    pub session: Session,
+    /// Its fresh token; the one presented, if any, has stopped working.
+    pub token: Secret<String>,
+    /// Its JWT.
+    pub jwt: Secret<String>,
+}
+
+/// A trio whose values were checked.
+pub(crate) struct SessionWish {
+    length: Option<Seconds>,
+    presented: Option<Presented>,
+}
+
+/// A session that was named by the caller: which, and by which token.
+pub(crate) struct Presented {
+    pub(crate) session: Session,
+    token: Option<TokenHash>,
+}
+
+/// Why a presented session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PresentedError {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Session(#[from] InvalidSession),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl SessionWish {
+    /// Whether the answer will carry a session.
+    pub(crate) const fn wants_session(&self) -> bool {
+        self.length.is_some() || self.presented.is_some()
+    }
+}
+
+impl Service {
+    /// Checks a trio before anything is decided, so that a bad session never costs a code.
+    pub(crate) async fn check_trio(
+        &self,
+        caller: &Caller,
+        trio: &Trio,
+    ) -> Result<SessionWish, PresentedError> {
+        let (least, most) = EXPIRES_IN_MINUTES;
+        let length = trio
+            .session_expires_in
+            .map(|value| limits::minutes("session_expires_in", value, least, most))
+            .transpose()?;
+        let presented = self
+            .presented(
+                caller,
+                trio.session_token.as_ref(),
+                trio.session_jwt.as_ref(),
+            )
+            .await?;
+        Ok(SessionWish { length, presented })
+    }
+
+    /// The living session that a token, a JWT or both name.
+    pub(crate) async fn presented(
+        &self,
+        caller: &Caller,
+        token: Option<&Secret<String>>,
+        jwt: Option<&Secret<String>>,
+    ) -> Result<Option<Presented>, PresentedError> {
+        let world = &caller.world;
+        let hash = token.map(|token| TokenHash::of(token.expose()));
+        let by_token = match &hash {
+            Some(hash) => Some(self.living(caller, Lookup::Token(*hash)).await?),
+            None => None,
+        };
+        let by_jwt = match jwt {
+            Some(jwt) => {
+                let (id, user) = self
+                    .session_named_by(world, jwt.expose())
+                    .await?
+                    .ok_or(InvalidSession)?;
+                let session = self.living(caller, Lookup::Id(id)).await?;
+                if session.user_id != user {
+                    return Err(InvalidSession.into());
+                }
+                Some(session)
+            }
+            None => None,
+        };
+        match (by_token, by_jwt) {
+            (Some(a), Some(b)) if a.id != b.id => Err(Invalid::value(
+                "session_jwt",
+                "session_token and session_jwt name different sessions",
+            )
+            .into()),
+            (Some(session), _) | (None, Some(session)) => Ok(Some(Presented {
+                session,
+                token: hash,
+            })),
+            (None, None) => Ok(None),
+        }
+    }
+
+    async fn living(&self, caller: &Caller, lookup: Lookup) -> Result<Session, PresentedError> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let found = match lookup {
+            Lookup::Token(hash) => read.sessions().find_by_token(world, &hash).await,
+            Lookup::Id(id) => read.sessions().find(world, id).await,
+        };
+        let limits = caller.settings().session_limits();
+        let session = found
+            .map_err(Fault::from)?
+            .filter(|session| session.is_alive(limits, self.now(world)));
+        Ok(session.ok_or(InvalidSession)?)
+    }
+
+    /// Writes the session that a proved factor leads to: a new one, or the presented one with the factor added, the end moved
+    /// if that was asked for, and a fresh token (S-2). `None` when no session was wanted.
+    pub(crate) async fn grant(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        wish: &SessionWish,
+        sign_in: SignIn,
+        now: Timestamp,
+    ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
+        let limits = caller.settings().session_limits();
+        let token = mint::session_token(&*self.ports.entropy);
+        let hash = TokenHash::of(token.expose());
+        if let Some(presented) = &wish.presented {
+            let mut session = presented.session.clone();
+            if session.user_id != sign_in.user_id {
+                return Err(InvalidSession.into());
+            }
+            session.add_factor(sign_in.factor, now);
+            if let Some(length) = wish.length {
+                session.extend(length, limits, now);
+            }
+            let fresh = NewToken {
+                replaces: presented.token,
+                hash,
+            };
+            if !tx
+                .sessions()
+                .update(&session, Some(fresh))
+                .await
+                .map_err(Fault::from)?
+            {
+                return Err(InvalidSession.into());
+            }
+            return Ok(Some((session, token)));
+        }
+        let Some(length) = wish.length else {
+            return Ok(None);
+        };
+        let id = self.new_id(now);
+        let session = Session::start(id, caller.world, sign_in, length, limits, now);
+        tx.sessions()
+            .insert(&session, &hash)
+            .await
+            .map_err(Fault::from)?;
+        Ok(Some((session, token)))
+    }
+
+    /// The signing key a verify call will need, made ready before its transaction begins.
+    pub(crate) async fn key_for(
+        &self,
+        world: &World,
+        wish: &SessionWish,
+    ) -> Result<Option<SigningKey>, Fault> {
+        if wish.wants_session() {
+            self.ready_signing_key(world).await.map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Signs the JWT of a session that was committed.
+    pub(crate) async fn issued(
+        &self,
+        caller: &Caller,
+        key: Option<&SigningKey>,
+        granted: Option<(Session, Secret<String>)>,
+        now: Timestamp,
+    ) -> Result<Option<IssuedSession>, Fault> {
+        let Some((session, token)) = granted else {
+            return Ok(None);
+        };
+        let key = key
+            .ok_or_else(|| Fault::Internal("a session was granted without a signing key".into()))?;
+        let jwt = self.session_jwt(caller, key, &session, now).await?;
+        Ok(Some(IssuedSession {
+            session,
+            token,
+            jwt,
+        }))
+    }
+}
+
+/// How a session is looked up.
+enum Lookup {
+    Token(TokenHash),
+    Id(vestry_domain::ids::SessionId),
+}
+
+/// Why no session was granted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrantError {
+    #[error(transparent)]
+    Session(#[from] InvalidSession),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}

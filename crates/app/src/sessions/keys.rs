@@ -1,0 +1,207 @@
+//! Signing keys of sessions: which one signs, which ones verify, and the JWT of a session.
+
+use std::sync::{Arc, PoisonError};
+
+use serde_json::{Map, Value, json};
+use vestry_domain::ids::{AppId, SessionId, UserId};
+use vestry_domain::session::Session;
+use vestry_domain::signing_key::{self, SigningKey};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_ports::tokens::TokenError;
+
+use crate::{Caller, Fault, Service};
+
+/// The keys of a world as they were read.
+pub(crate) struct CachedKeys {
+    keys: Arc<Vec<SigningKey>>,
+    read_at: Timestamp,
+}
+
+/// How long keys are used without reading them again. A new key is published for longer than this before it signs.
+const KEPT: Seconds = Seconds(60);
+
+/// Why there is no key set.
+#[derive(Debug, thiserror::Error)]
+pub enum KeySetError {
+    /// No such App.
+    #[error("the App does not exist")]
+    NotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// The public keys of one world, as JWKs.
+    ///
+    /// # Errors
+    /// See [`Fault`].
+    pub async fn key_set(&self, caller: &Caller) -> Result<Vec<Value>, Fault> {
+        self.published(&caller.world, caller.settings().jwt_lifetime())
+            .await
+    }
+
+    /// The public keys of an App, for anybody: of one environment, or of both. `aud` tells which world a token is of.
+    ///
+    /// # Errors
+    /// [`KeySetError`].
+    pub async fn public_key_set(
+        &self,
+        app_id: AppId,
+        environment: Option<Environment>,
+    ) -> Result<Vec<Value>, KeySetError> {
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let app = read
+            .apps()
+            .find(app_id)
+            .await
+            .map_err(Fault::from)?
+            .ok_or(KeySetError::NotFound)?;
+        drop(read);
+        let mut set = Vec::new();
+        for world in Environment::ALL.map(|environment| World::new(app_id, environment)) {
+            if environment.is_none_or(|wanted| wanted == world.environment) {
+                set.extend(self.published(&world, app.settings.jwt_lifetime()).await?);
+            }
+        }
+        Ok(set)
+    }
+
+    async fn published(&self, world: &World, lifetime: Seconds) -> Result<Vec<Value>, Fault> {
+        let keys = self.keys_of(world).await?;
+        Ok(signing_key::published(&keys, lifetime, self.now(world))
+            .into_iter()
+            .map(|key| key.public_jwk.clone())
+            .collect())
+    }
+
+    async fn keys_of(&self, world: &World) -> Result<Arc<Vec<SigningKey>>, Fault> {
+        let now = self.ports.clock.machine();
+        if let Some(keys) = self.kept_keys(world, now, KEPT) {
+            return Ok(keys);
+        }
+        let mut read = self.ports.store.read().await?;
+        let keys = Arc::new(read.signing_keys().list(world).await?);
+        let mut cache = self
+            .signing_keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        cache.insert(
+            *world,
+            CachedKeys {
+                keys: Arc::clone(&keys),
+                read_at: now,
+            },
+        );
+        Ok(keys)
+    }
+
+    fn kept_keys(
+        &self,
+        world: &World,
+        now: Timestamp,
+        kept: Seconds,
+    ) -> Option<Arc<Vec<SigningKey>>> {
+        let cache = self
+            .signing_keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        cache
+            .get(world)
+            .filter(|cached| now < cached.read_at + kept)
+            .map(|cached| Arc::clone(&cached.keys))
+    }
+
+    /// The key that signs now, opened, so that a signature after the commit needs neither vault nor database.
+    pub(crate) async fn ready_signing_key(&self, world: &World) -> Result<SigningKey, Fault> {
+        let keys = self.keys_of(world).await?;
+        let key = signing_key::active(&keys, self.now(world))
+            .ok_or_else(|| Fault::Internal("a world has no signing key".into()))?;
+        if !self
+            .opened_keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&key.id)
+        {
+            self.ports.tokens.sign(key, &Map::new()).await?;
+            self.opened_keys
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(key.id);
+        }
+        Ok(key.clone())
+    }
+
+    /// The JWT of a session: lives as long as the App says, never past the session's own end.
+    pub(crate) async fn session_jwt(
+        &self,
+        caller: &Caller,
+        key: &SigningKey,
+        session: &Session,
+        now: Timestamp,
+    ) -> Result<Secret<String>, Fault> {
+        let expires_at = (now + caller.settings().jwt_lifetime()).min(session.expires_at);
+        let wire = session.to_wire();
+        let claims = json!({
+            "iss": self.issuer(caller.world.app_id),
+            "aud": caller.world.to_string(),
+            "sub": session.user_id,
+            "jti": session.id,
+            "iat": now,
+            "nbf": now,
+            "exp": expires_at,
+            "session": wire.clone(),
+            // Where clients of the service whose API this is look for it.
+            "https://streambird.io/jwt/session": wire,
+        });
+        let Value::Object(claims) = claims else {
+            return Err(Fault::Internal("claims are an object".into()));
+        };
+        Ok(Secret::new(self.ports.tokens.sign(key, &claims).await?))
+    }
+
+    fn issuer(&self, app_id: AppId) -> String {
+        format!("{}/{app_id}", self.settings.issuer_host)
+    }
+
+    /// The session that an authentic JWT of this world names, expired or not; `None` for anything else.
+    pub(crate) async fn session_named_by(
+        &self,
+        world: &World,
+        jwt: &str,
+    ) -> Result<Option<(SessionId, UserId)>, Fault> {
+        let mut keys = self.keys_of(world).await?;
+        let mut claims = self.ports.tokens.authenticate(jwt, &keys);
+        // A key that another process has just made; a second between two looks keeps strangers from making us read.
+        if claims.is_err()
+            && self
+                .kept_keys(world, self.ports.clock.machine(), Seconds(1))
+                .is_none()
+        {
+            self.signing_keys
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(world);
+            keys = self.keys_of(world).await?;
+            claims = self.ports.tokens.authenticate(jwt, &keys);
+        }
+        match claims {
+            Ok(claims) => Ok(self.named(world, &claims)),
+            Err(TokenError::NotAuthentic) => Ok(None),
+            Err(TokenError::Custody(error)) => Err(error.into()),
+        }
+    }
+
+    /// Every claim we put in must be there and of its type (S-10, attack 12).
+    fn named(&self, world: &World, claims: &Map<String, Value>) -> Option<(SessionId, UserId)> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let number = |name: &str| claims.get(name).and_then(Value::as_i64);
+        let ours = text("iss")? == self.issuer(world.app_id) && text("aud")? == world.to_string();
+        let (issued, not_before, expires) = (number("iat")?, number("nbf")?, number("exp")?);
+        if !ours || not_before < issued || expires < issued {
+            return None;
+        }
+        Some((text("jti")?.parse().ok()?, text("sub")?.parse().ok()?))
+    }
+}

@@ -1,0 +1,127 @@
+//! `sessions/verify`: is this session alive? Normally one indexed read.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::limits;
+use vestry_domain::session::{DeviceFingerprint, EXPIRES_IN_MINUTES, Session};
+use vestry_domain::{Invalid, Secret, Timestamp};
+
+use super::issue::{InvalidSession, PresentedError};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug, Default)]
+pub struct VerifySession {
+    /// The session's token.
+    pub session_token: Option<Secret<String>>,
+    /// One of its JWTs, expired or not.
+    pub session_jwt: Option<Secret<String>>,
+    /// Minutes from now at which it shall end.
+    pub session_expires_in: Option<i64>,
+    /// The end user's device; checked for form.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A session that is alive.
+#[derive(Debug)]
+pub struct VerifiedSession {
+    /// The session.
+    pub session: Session,
+    /// The token that was presented; `None` when only a JWT was.
+    pub token: Option<Secret<String>>,
+    /// A fresh JWT.
+    pub jwt: Secret<String>,
+}
+
+/// Why the session does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifySessionError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`InvalidSession`].
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<PresentedError> for VerifySessionError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl Service {
+    /// Verifies a session, extends it when asked to, and answers a fresh JWT.
+    ///
+    /// # Errors
+    /// [`VerifySessionError`].
+    pub async fn verify_session(
+        &self,
+        caller: &Caller,
+        command: VerifySession,
+    ) -> Result<VerifiedSession, VerifySessionError> {
+        caller.require(Scope::SessionsWrite)?;
+        let (least, most) = EXPIRES_IN_MINUTES;
+        let length = command
+            .session_expires_in
+            .map(|value| limits::minutes("session_expires_in", value, least, most))
+            .transpose()?;
+        let now = self.now(&caller.world);
+        let presented = self
+            .presented(
+                caller,
+                command.session_token.as_ref(),
+                command.session_jwt.as_ref(),
+            )
+            .await?;
+        let mut session = presented
+            .ok_or_else(|| Invalid::missing("session_token"))?
+            .session;
+        let key = self.ready_signing_key(&caller.world).await?;
+        if let Some(length) = length {
+            session.extend(length, caller.settings().session_limits(), now);
+            session.last_active_at = now;
+            self.keep_extension(&session).await?;
+        } else if session.wants_touch(now) {
+            self.touch(&mut session, now).await?;
+        }
+        let jwt = self.session_jwt(caller, &key, &session, now).await?;
+        Ok(VerifiedSession {
+            session,
+            token: command.session_token,
+            jwt,
+        })
+    }
+
+    /// Guarded: a session that was ended in the meantime is not extended.
+    async fn keep_extension(&self, session: &Session) -> Result<(), VerifySessionError> {
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        if !tx
+            .sessions()
+            .update(session, None)
+            .await
+            .map_err(Fault::from)?
+        {
+            return Err(InvalidSession.into());
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(())
+    }
+
+    async fn touch(&self, session: &mut Session, now: Timestamp) -> Result<(), Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        tx.sessions().touch(&session.world, session.id, now).await?;
+        tx.commit().await?;
+        session.last_active_at = now;
+        Ok(())
+    }
+}

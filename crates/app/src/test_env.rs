@@ -1,0 +1,114 @@
+//! The captured messages of test worlds. A live caller gets [`TestEnvError::NotFound`], as for a route that is not there (S-17).
+
+use std::time::Duration;
+
+use vestry_domain::Invalid;
+use vestry_domain::ids::MessageId;
+use vestry_domain::message::{CapturedMessage, MessageKind};
+use vestry_ports::store::CapturedFilter;
+
+use crate::{Caller, Fault, Service};
+
+/// Most seconds that a look-up waits for a message.
+pub const WAIT_MAX: u64 = 30;
+/// Most messages in one answer.
+const PAGE: i64 = 100;
+/// How often another process's captures are looked for while waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What the caller asks for.
+#[derive(Clone, Default)]
+pub struct FindMessages {
+    /// Exactly this recipient.
+    pub to: Option<String>,
+    /// `otp`.
+    pub kind: Option<String>,
+    /// Only messages newer than this one.
+    pub after: Option<MessageId>,
+    /// Seconds to wait until there is one, at most 30.
+    pub wait: Option<u64>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TestEnvError {
+    /// The key is a live one.
+    #[error("there is no such route")]
+    NotFound,
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Captured messages that fit, newest first; waits for the first one if asked to.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn captured_messages(
+        &self,
+        caller: &Caller,
+        query: FindMessages,
+    ) -> Result<Vec<CapturedMessage>, TestEnvError> {
+        if !caller.is_test() {
+            return Err(TestEnvError::NotFound);
+        }
+        let wait = query.wait.unwrap_or(0);
+        if wait > WAIT_MAX {
+            return Err(Invalid::value(
+                "wait",
+                format!("wait is a whole number of seconds from 0 to {WAIT_MAX}"),
+            )
+            .into());
+        }
+        if let Some(kind) = &query.kind {
+            kind.parse::<MessageKind>()?;
+        }
+        let filter = CapturedFilter {
+            to: query.to,
+            kind: query.kind,
+            after: query.after,
+            limit: PAGE,
+        };
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(wait);
+        loop {
+            let bell = self.captured_bell.notified();
+            let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+            let messages = read
+                .captured()
+                .list(&caller.world, &filter)
+                .await
+                .map_err(Fault::from)?;
+            drop(read);
+            if !messages.is_empty() || tokio::time::Instant::now() >= deadline {
+                return Ok(messages);
+            }
+            // Whichever comes first; a message of another process rings no bell here.
+            tokio::select! {
+                () = bell => {}
+                () = tokio::time::sleep_until(deadline.min(tokio::time::Instant::now() + LOOK_EVERY)) => {}
+            }
+        }
+    }
+
+    /// Deletes the captured messages of the world.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn clear_captured(&self, caller: &Caller) -> Result<u64, TestEnvError> {
+        if !caller.is_test() {
+            return Err(TestEnvError::NotFound);
+        }
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let cleared = tx
+            .captured()
+            .clear(&caller.world)
+            .await
+            .map_err(Fault::from)?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(cleared)
+    }
+}

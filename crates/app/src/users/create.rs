@@ -1,0 +1,250 @@
+//! `users/create`: a user, its identifiers and its default wallet, all or nothing.
+
+use serde_json::{Map, Value};
+use vestry_domain::api_key::Scope;
+use vestry_domain::email::Email;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::UserId;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::{Invalid, Timestamp, text};
+use vestry_ports::custody::CustodyError;
+use vestry_ports::store::{Attached, Created};
+
+use super::get::FullUser;
+use crate::fault::{Tries, may_lose_race};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug, Clone, Default)]
+pub struct CreateUser {
+    /// Address; required when there is no number.
+    pub email: Option<String>,
+    /// Number, E.164; required when there is no address.
+    pub phone_number: Option<String>,
+    /// Names; absent and `""` are the same.
+    pub first_name: Option<String>,
+    /// See [`CreateUser::first_name`].
+    pub middle_name: Option<String>,
+    /// See [`CreateUser::first_name`].
+    pub last_name: Option<String>,
+    /// Whether the user stays `pending` until an identifier is verified; the App's setting when absent.
+    pub requires_verification: Option<bool>,
+    /// Type of the default wallet; absent and `""` mean `ethereum`.
+    pub wallet_type: Option<String>,
+    /// Free-form data.
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// A user that was created.
+#[derive(Debug, Clone)]
+pub struct CreatedUser {
+    /// With identifiers and the wallet.
+    pub user: FullUser,
+}
+
+/// Why no user was created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateUserError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The identifier belongs to a user already; names the field.
+    #[error("{0} belongs to a user already")]
+    Duplicate(&'static str),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(CreateUserError);
+
+/// Everything that goes into the database.
+struct NewUser {
+    profile: UserProfile,
+    wallet: StoredWallet,
+    wallet_key: WalletKey,
+}
+
+impl Service {
+    /// Creates a user with an address, a number or both, and a default wallet.
+    ///
+    /// # Errors
+    /// [`CreateUserError`]; nothing is stored then.
+    pub async fn create_user(
+        &self,
+        caller: &Caller,
+        command: CreateUser,
+    ) -> Result<CreatedUser, CreateUserError> {
+        caller.require(Scope::UsersWrite)?;
+        let now = self.now(&caller.world);
+        let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
+        let profile = self.new_profile(caller, command, now)?;
+        // A key costs a little work and the vault; both before the transaction.
+        let (wallet, wallet_key) = self
+            .new_wallet(&caller.world, profile.user.id, wallet_type, now)
+            .await
+            .map_err(unsupported)?;
+        let new = NewUser {
+            profile,
+            wallet,
+            wallet_key,
+        };
+        let mut tries = Tries::default();
+        loop {
+            let outcome = self.store_user(&new).await;
+            if tries.is_final(&outcome).await {
+                outcome?;
+                break;
+            }
+        }
+        let NewUser {
+            profile, wallet, ..
+        } = new;
+        let wallets = self.authenticate_wallets(vec![wallet]).await?;
+        Ok(CreatedUser {
+            user: FullUser { profile, wallets },
+        })
+    }
+
+    fn new_profile(
+        &self,
+        caller: &Caller,
+        command: CreateUser,
+        now: Timestamp,
+    ) -> Result<UserProfile, Invalid> {
+        let email = command.email.as_deref().map(Email::parse).transpose()?;
+        let phone = command
+            .phone_number
+            .as_deref()
+            .map(PhoneNumber::parse)
+            .transpose()?;
+        if email.is_none() && phone.is_none() {
+            return Err(Invalid::missing("email").or_phone());
+        }
+        let requires_verification = command
+            .requires_verification
+            .unwrap_or(caller.settings().create_requires_verification);
+        let id: UserId = self.new_id(now);
+        let user = User {
+            id,
+            world: caller.world,
+            first_name: text::name("first_name", &command.first_name.unwrap_or_default())?,
+            middle_name: text::name("middle_name", &command.middle_name.unwrap_or_default())?,
+            last_name: text::name("last_name", &command.last_name.unwrap_or_default())?,
+            status: UserStatus::initial(requires_verification),
+            metadata: Metadata::new(command.metadata.unwrap_or_default())?,
+            created_at: now,
+            updated_at: now,
+        };
+        let emails = email
+            .map(|email| self.new_email(id, email, now))
+            .into_iter()
+            .collect();
+        let phones = phone
+            .map(|number| UserPhone {
+                id: self.new_id(now),
+                user_id: id,
+                number,
+                verified: false,
+                created_at: now,
+                updated_at: now,
+            })
+            .into_iter()
+            .collect();
+        Ok(UserProfile {
+            user,
+            emails,
+            phones,
+        })
+    }
+
+    pub(crate) fn new_email(&self, user_id: UserId, email: Email, now: Timestamp) -> UserEmail {
+        UserEmail {
+            id: self.new_id(now),
+            user_id,
+            email,
+            verified: false,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    async fn store_user(&self, new: &NewUser) -> Result<(), CreateUserError> {
+        let world = &new.profile.user.world;
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        tx.users()
+            .insert(&new.profile.user)
+            .await
+            .map_err(Fault::from)?;
+        for email in &new.profile.emails {
+            if tx
+                .users()
+                .attach_email(world, email)
+                .await
+                .map_err(Fault::from)?
+                == Attached::Taken
+            {
+                return Err(CreateUserError::Duplicate("email"));
+            }
+        }
+        for phone in &new.profile.phones {
+            if tx
+                .users()
+                .attach_phone(world, phone)
+                .await
+                .map_err(Fault::from)?
+                == Attached::Taken
+            {
+                return Err(CreateUserError::Duplicate("phone_number"));
+            }
+        }
+        match tx
+            .wallets()
+            .insert(&new.wallet, &new.wallet_key)
+            .await
+            .map_err(Fault::from)?
+        {
+            Created::Yes => {}
+            // A fresh user has no wallet and a fresh key no twin.
+            Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(())
+    }
+}
+
+/// `""` and absent mean `ethereum`, as the user's document says.
+fn parse_wallet_type(text: Option<&str>) -> Result<WalletType, Invalid> {
+    match text {
+        None | Some("") => Ok(WalletType::Ethereum),
+        Some(text) => text.parse(),
+    }
+}
+
+/// A type without custody in this release is the caller's choice, not our failure.
+fn unsupported(error: CustodyError) -> CreateUserError {
+    match error {
+        CustodyError::UnsupportedType(wallet_type) => {
+            crate::wallets::create::unsupported_type(wallet_type).into()
+        }
+        other => Fault::from(other).into(),
+    }
+}
+
+/// Widens a refusal to the pair of fields of which one is needed.
+trait OrPhone {
+    fn or_phone(self) -> Self;
+}
+
+impl OrPhone for Invalid {
+    fn or_phone(mut self) -> Self {
+        self.message = "email or phone_number is required".into();
+        self
+    }
+}

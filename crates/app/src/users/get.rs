@@ -1,0 +1,71 @@
+//! `GET users/{user_id}`: a user with everything attached to it.
+
+use vestry_domain::World;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::user::UserProfile;
+use vestry_domain::wallet::{StoredWallet, Wallet};
+
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// A user with identifiers and wallets.
+#[derive(Debug, Clone)]
+pub struct FullUser {
+    /// The user, its e-mail addresses and phone numbers.
+    pub profile: UserProfile,
+    /// Its wallets, oldest first.
+    pub wallets: Vec<Wallet>,
+}
+
+/// Why a user was not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum GetUserError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    NotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Reads a user.
+    ///
+    /// # Errors
+    /// [`GetUserError`].
+    pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, GetUserError> {
+        caller.require(Scope::UsersRead)?;
+        self.full_user(&caller.world, id)
+            .await?
+            .ok_or(GetUserError::NotFound)
+    }
+
+    pub(crate) async fn full_user(
+        &self,
+        world: &World,
+        id: UserId,
+    ) -> Result<Option<FullUser>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let Some(profile) = read.users().profile(world, id).await? else {
+            return Ok(None);
+        };
+        let stored = read.wallets().of_user(world, id).await?;
+        drop(read);
+        let wallets = self.authenticate_wallets(stored).await?;
+        Ok(Some(FullUser { profile, wallets }))
+    }
+
+    pub(crate) async fn authenticate_wallets(
+        &self,
+        stored: Vec<StoredWallet>,
+    ) -> Result<Vec<Wallet>, Fault> {
+        let mut wallets = Vec::with_capacity(stored.len());
+        for wallet in stored {
+            wallets.push(self.ports.custodian.authenticate(wallet).await?);
+        }
+        Ok(wallets)
+    }
+}

@@ -1,0 +1,164 @@
+//! `vestry vault`: looking after the root key. Admin only; no API key opens any of this.
+
+use vestry_domain::envelope::AppKey;
+use vestry_domain::ids::WalletId;
+use vestry_ports::custody::CustodyError;
+use vestry_ports::vault::VaultStatus;
+
+use crate::{Fault, Service};
+
+/// What `vault status` shows.
+#[derive(Debug, Clone)]
+pub struct VaultReport {
+    /// The provider.
+    pub provider: VaultStatus,
+    /// How many App keys are wrapped by each root version, ascending.
+    pub app_keys: Vec<(u32, u64)>,
+}
+
+/// What `vault rotate-root` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// The version that wraps everything now.
+    pub version: u32,
+    /// App keys wrapped anew.
+    pub rewrapped: u64,
+}
+
+/// What `vault verify` found.
+#[derive(Debug, Clone, Default)]
+pub struct Verification {
+    /// App keys that opened.
+    pub app_keys: u64,
+    /// Wallet keys that opened and yield their row's address.
+    pub wallets: u64,
+    /// Wallets whose key or row failed.
+    pub failed: Vec<WalletId>,
+    /// App keys that failed, as `app/environment/purpose/version`.
+    pub failed_app_keys: Vec<String>,
+}
+
+/// Wallets looked at in one step.
+const PAGE: i64 = 500;
+
+impl Service {
+    /// Root versions and what they wrap.
+    ///
+    /// # Errors
+    /// See [`Fault`].
+    pub async fn vault_status(&self) -> Result<VaultReport, Fault> {
+        let provider = self.ports.vault.status().await?;
+        let mut counts = std::collections::BTreeMap::<u32, u64>::new();
+        for key in self.app_keys().await? {
+            *counts.entry(key.wrapped.root_version).or_default() += 1;
+        }
+        Ok(VaultReport {
+            provider,
+            app_keys: counts.into_iter().collect(),
+        })
+    }
+
+    /// Makes a new root version and wraps every App key under it. Online and resumable: wallets are not touched, running
+    /// services open both versions, and a run that was cut off is finished by the next.
+    ///
+    /// Old root versions stay readable until [`Service::vault_retire`].
+    ///
+    /// # Errors
+    /// See [`Fault`].
+    pub async fn vault_rotate_root(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Send + Sync),
+    ) -> Result<Rotation, Fault> {
+        let version = self.ports.vault.add_root_version().await?;
+        let mut rewrapped = 0;
+        loop {
+            let mut old = self.app_keys().await?;
+            old.retain(|key| key.wrapped.root_version != version);
+            if old.is_empty() {
+                return Ok(Rotation { version, rewrapped });
+            }
+            let total = rewrapped + u64::try_from(old.len()).unwrap_or(u64::MAX);
+            for key in old {
+                if self.rewrap(&key).await? {
+                    rewrapped += 1;
+                }
+                progress(rewrapped, total);
+            }
+        }
+    }
+
+    async fn rewrap(&self, key: &AppKey) -> Result<bool, Fault> {
+        let fresh = self.ports.custodian.rewrap_app_key(key).await?;
+        let mut tx = self.ports.store.begin().await?;
+        let done = tx
+            .app_keys()
+            .rewrap(key, key.wrapped.root_version, &fresh.wrapped)
+            .await?;
+        tx.commit().await?;
+        Ok(done)
+    }
+
+    /// Destroys the root versions that wrap nothing any more. Answers how many App keys still stand under an older version;
+    /// when that is not zero nothing was destroyed.
+    ///
+    /// # Errors
+    /// See [`Fault`].
+    pub async fn vault_retire(&self) -> Result<u64, Fault> {
+        let primary = self.ports.vault.status().await?.primary_version;
+        let older = self
+            .app_keys()
+            .await?
+            .iter()
+            .filter(|key| key.wrapped.root_version < primary)
+            .count();
+        if older == 0 {
+            self.ports.vault.retire_below(primary).await?;
+        }
+        Ok(u64::try_from(older).unwrap_or(u64::MAX))
+    }
+
+    /// Opens every App key and every wallet key and compares each with its row.
+    ///
+    /// # Errors
+    /// See [`Fault`]; a key that does not open is a finding, not an error.
+    pub async fn vault_verify(
+        &self,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Verification, Fault> {
+        let mut report = Verification::default();
+        for key in self.app_keys().await? {
+            match self.ports.custodian.rewrap_app_key(&key).await {
+                Ok(_) => report.app_keys += 1,
+                Err(CustodyError::Tampered { .. }) => {
+                    report
+                        .failed_app_keys
+                        .push(format!("{}/{}/{}", key.world, key.purpose, key.version));
+                }
+                Err(other) => return Err(other.into()),
+            }
+        }
+        let mut after = None;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let page = read.wallets().walk(after, PAGE).await?;
+            drop(read);
+            let Some((last, _)) = page.last() else {
+                return Ok(report);
+            };
+            after = Some(last.wallet.id);
+            for (stored, key) in page {
+                let id = stored.wallet.id;
+                match self.ports.custodian.verify_wallet(stored, key).await {
+                    Ok(()) => report.wallets += 1,
+                    Err(CustodyError::Tampered { .. }) => report.failed.push(id),
+                    Err(other) => return Err(other.into()),
+                }
+            }
+            progress(report.wallets + u64::try_from(report.failed.len()).unwrap_or(u64::MAX));
+        }
+    }
+
+    async fn app_keys(&self) -> Result<Vec<AppKey>, Fault> {
+        Ok(self.ports.store.read().await?.app_keys().all().await?)
+    }
+}

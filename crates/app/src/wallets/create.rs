@@ -1,0 +1,161 @@
+//! `wallets/create`: the default wallet of a user, made at most once (R1).
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::UserId;
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::{Invalid, Timestamp, World};
+use vestry_ports::custody::{CustodyError, WalletOrder};
+use vestry_ports::store::Created;
+
+use crate::fault::{Tries, may_lose_race};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why there is no wallet.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateWalletError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(CreateWalletError);
+
+impl Service {
+    /// The user's default wallet of a type, made when there is none. However many calls race, one wallet is kept and all
+    /// of them answer it.
+    ///
+    /// # Errors
+    /// [`CreateWalletError`].
+    pub async fn create_wallet(
+        &self,
+        caller: &Caller,
+        user_id: UserId,
+        wallet_type: WalletType,
+    ) -> Result<Wallet, CreateWalletError> {
+        caller.require(Scope::WalletsWrite)?;
+        if let Some(existing) = self
+            .default_wallet(&caller.world, user_id, wallet_type)
+            .await?
+        {
+            return Ok(self
+                .ports
+                .custodian
+                .authenticate(existing)
+                .await
+                .map_err(Fault::from)?);
+        }
+        let now = self.now(&caller.world);
+        let made = self
+            .new_wallet(&caller.world, user_id, wallet_type, now)
+            .await;
+        let (wallet, key) = made.map_err(|error| match error {
+            CustodyError::UnsupportedType(wallet_type) => {
+                CreateWalletError::Invalid(unsupported_type(wallet_type))
+            }
+            other => Fault::from(other).into(),
+        })?;
+        let mut tries = Tries::default();
+        let kept = loop {
+            let outcome = self.keep_wallet(&wallet, &key).await;
+            if tries.is_final(&outcome).await {
+                break outcome?;
+            }
+        };
+        let stored = match kept {
+            Created::Yes => wallet,
+            // Somebody else was faster: their wallet is the answer, and our key is dropped unused.
+            Created::Exists => {
+                let winner = self
+                    .default_wallet(&caller.world, user_id, wallet_type)
+                    .await?;
+                winner
+                    .ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?
+            }
+        };
+        Ok(self
+            .ports
+            .custodian
+            .authenticate(stored)
+            .await
+            .map_err(Fault::from)?)
+    }
+
+    async fn default_wallet(
+        &self,
+        world: &World,
+        user_id: UserId,
+        wallet_type: WalletType,
+    ) -> Result<Option<StoredWallet>, CreateWalletError> {
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let existing = read
+            .wallets()
+            .default_of(world, user_id, wallet_type)
+            .await
+            .map_err(Fault::from)?;
+        if existing.is_none()
+            && read
+                .users()
+                .profile(world, user_id)
+                .await
+                .map_err(Fault::from)?
+                .is_none()
+        {
+            return Err(CreateWalletError::UserNotFound);
+        }
+        Ok(existing)
+    }
+
+    async fn keep_wallet(
+        &self,
+        wallet: &StoredWallet,
+        key: &WalletKey,
+    ) -> Result<Created, CreateWalletError> {
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let created = tx
+            .wallets()
+            .insert(wallet, key)
+            .await
+            .map_err(Fault::from)?;
+        if created == Created::Yes {
+            tx.commit().await.map_err(Fault::from)?;
+        }
+        Ok(created)
+    }
+
+    /// A fresh key and the wallet around it, not stored yet.
+    pub(crate) async fn new_wallet(
+        &self,
+        world: &World,
+        user_id: UserId,
+        wallet_type: WalletType,
+        now: Timestamp,
+    ) -> Result<(StoredWallet, WalletKey), CustodyError> {
+        let order = WalletOrder {
+            wallet_id: self.new_id(now),
+            key_id: self.new_id(now),
+            world: *world,
+            user_id,
+            wallet_type,
+            created_at: now,
+        };
+        self.ports.custodian.create_wallet(order).await
+    }
+}
+
+/// A known wallet type whose keys this release does not hold.
+pub(crate) fn unsupported_type(wallet_type: WalletType) -> Invalid {
+    Invalid::value(
+        "wallet_type",
+        format!("this release keeps no {wallet_type} wallets"),
+    )
+}

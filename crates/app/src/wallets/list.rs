@@ -1,0 +1,84 @@
+//! `GET wallets/list`: pages of wallets, newest first.
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::wallet::Wallet;
+
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ListWallets {
+    /// Only wallets of this user.
+    pub user_id: Option<UserId>,
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last wallet of the page before.
+    pub starting_after: Option<WalletId>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct ListedWallets {
+    /// Newest first.
+    pub wallets: Vec<Wallet>,
+    /// How many fit the filter in all.
+    pub total_count: i64,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+pub enum ListWalletsError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Lists wallets of the world, or of one user.
+    ///
+    /// # Errors
+    /// [`ListWalletsError`].
+    pub async fn list_wallets(
+        &self,
+        caller: &Caller,
+        query: ListWallets,
+    ) -> Result<ListedWallets, ListWalletsError> {
+        caller.require(Scope::WalletsRead)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
+        }
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        // One more than asked for tells whether there is a next page.
+        let page = read
+            .wallets()
+            .page(
+                &caller.world,
+                query.user_id,
+                query.starting_after,
+                limit + 1,
+            )
+            .await;
+        drop(read);
+        let mut page = page.map_err(Fault::from)?;
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = page.wallets.len() > shown;
+        page.wallets.truncate(shown);
+        let wallets = self.authenticate_wallets(page.wallets).await?;
+        Ok(ListedWallets {
+            wallets,
+            total_count: page.total,
+            has_more,
+        })
+    }
+}
