@@ -17,8 +17,9 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
+use vestry_ports::store::{CapturedFilter, Repositories, StoreError};
 
-use crate::fault::causes;
+use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
 /// Jobs taken at once.
@@ -84,16 +85,19 @@ impl Service {
     /// # Errors
     /// The outbox could not be read; what was taken comes back when its lease ends.
     pub async fn deliver_due(&self, owner: &str) -> Result<usize, Fault> {
-        let now = self.ports.clock.machine();
-        let mut tx = self.ports.store.begin().await?;
-        let jobs = tx.outbox().claim(owner, now, now + LEASE, BATCH).await?;
-        if jobs.is_empty() {
-            return Ok(0);
-        }
-        tx.commit().await?;
+        let jobs = retried(|| self.claim(owner)).await?;
         let taken = jobs.len();
         join_all(jobs.into_iter().map(|job| self.deliver(owner, job))).await;
         Ok(taken)
+    }
+
+    async fn claim(&self, owner: &str) -> Result<Vec<OutboxJob>, Fault> {
+        let now = self.ports.clock.machine();
+        let mut tx = self.ports.store.begin().await?;
+        let jobs = tx.outbox().claim(owner, now, now + LEASE, BATCH).await?;
+        // Also when there are none: a transaction that is dropped can cost its connection.
+        tx.commit().await?;
+        Ok(jobs)
     }
 
     async fn deliver(&self, owner: &str, job: OutboxJob) {
@@ -105,7 +109,8 @@ impl Service {
                 Outcome::Again
             }
         };
-        if let Err(fault) = self.note(owner, &job, outcome).await {
+        // A note that is lost means that the message is sent again when the lease ends.
+        if let Err(fault) = retried(|| self.note(owner, &job, &outcome)).await {
             tracing::warn!(job = %id, error = causes(&fault), "the end of a delivery could not be noted");
         }
     }
@@ -164,14 +169,14 @@ impl Service {
         }
     }
 
-    async fn note(&self, owner: &str, job: &OutboxJob, outcome: Outcome) -> Result<(), Fault> {
+    async fn note(&self, owner: &str, job: &OutboxJob, outcome: &Outcome) -> Result<(), Fault> {
         let now = self.ports.clock.machine();
         let mut tx = self.ports.store.begin().await?;
         let mut captured = false;
         match outcome {
             Outcome::End(end) => {
                 tx.outbox()
-                    .finish(&job.world, job.id, owner, end, now)
+                    .finish(&job.world, job.id, owner, *end, now)
                     .await?;
             }
             Outcome::Captured(message) => {
@@ -181,11 +186,12 @@ impl Service {
                     .finish(&job.world, job.id, owner, JobEnd::Delivered, now)
                     .await?;
                 if captured {
+                    let id = next_captured_id(&mut *tx, job, now).await?;
                     let message = CapturedMessage {
-                        id: captured_id(job, now),
+                        id,
                         world: job.world,
                         message: message.expose().clone(),
-                        created_at: now,
+                        created_at: id.timestamp(),
                     };
                     tx.captured().insert(&message).await?;
                 }
@@ -224,12 +230,34 @@ impl Service {
     }
 }
 
-/// The same job always becomes the same message.
-fn captured_id(job: &OutboxJob, now: Timestamp) -> MessageId {
+/// An id behind those of all messages captured before, so that "newest first" and "after this one" hold within a second too:
+/// first the time, then a count, then what tells the jobs of two workers apart.
+async fn next_captured_id(
+    tx: &mut dyn Repositories,
+    job: &OutboxJob,
+    now: Timestamp,
+) -> Result<MessageId, StoreError> {
+    let newest_only = CapturedFilter {
+        limit: 1,
+        ..CapturedFilter::default()
+    };
+    let newest = tx.captured().list(&job.world, &newest_only).await?;
+    let same_second = newest
+        .first()
+        .map(|message| message.id)
+        .filter(|newest| newest.timestamp() >= now);
+    let (at, count) = same_second.map_or((now, 0), |newest| {
+        let [a, b, c, d, e, f, g, h, ..] = newest.random();
+        let count = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        (newest.timestamp(), count.saturating_add(1))
+    });
     let hash = TokenHash::of(&job.id.to_string()).0;
     let mut random = [0_u8; 16];
-    for (byte, from) in random.iter_mut().zip(hash) {
+    for (byte, from) in random
+        .iter_mut()
+        .zip(count.to_be_bytes().into_iter().chain(hash))
+    {
         *byte = from;
     }
-    MessageId::new(now, random)
+    Ok(MessageId::new(at, random))
 }

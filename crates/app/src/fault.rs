@@ -19,7 +19,7 @@ pub enum Fault {
     /// No transport for this kind of message is configured for live use (503 `unavailable`).
     #[error("no {0} transport is configured for live messages")]
     NoTransport(&'static str),
-    /// The transaction lost against another one and can be run again; [`Tries`] does.
+    /// The transaction lost against another one and can be run again; [`retried`] does.
     #[error("the transaction lost against others too often")]
     LostRace,
     /// Stored data failed its authentication; somebody must look (500 `internal`).
@@ -101,21 +101,21 @@ impl MayLoseRace for Fault {
     }
 }
 
-/// Counts how often one transaction was run.
-#[derive(Debug, Default)]
-pub(crate) struct Tries(u32);
+/// How often one transaction is run at most.
+const MOST_TRIES: u32 = 10;
 
-impl Tries {
-    const MOST: u32 = 10;
-
-    /// Whether the outcome is final. When it is not, waits a little (longer each time) before the caller runs the transaction again.
-    pub(crate) async fn is_final<T, E: MayLoseRace>(&mut self, outcome: &Result<T, E>) -> bool {
-        let lost = outcome.as_ref().is_err_and(MayLoseRace::lost_race);
-        self.0 += 1;
-        if !lost || self.0 >= Self::MOST {
-            return true;
+/// Runs a transaction, and again while it loses against others, waiting a little longer each time.
+pub(crate) async fn retried<T, E, F>(mut transaction: impl FnMut() -> F) -> Result<T, E>
+where
+    E: MayLoseRace,
+    F: Future<Output = Result<T, E>>,
+{
+    for tries in 1..MOST_TRIES {
+        let outcome = transaction().await;
+        if !outcome.as_ref().is_err_and(MayLoseRace::lost_race) {
+            return outcome;
         }
-        tokio::time::sleep(Duration::from_millis(1 << self.0.min(7))).await;
-        false
+        tokio::time::sleep(Duration::from_millis(1 << tries.min(7))).await;
     }
+    transaction().await
 }

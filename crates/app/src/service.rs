@@ -129,6 +129,11 @@ impl Service {
         self.ports.mailer.is_some()
     }
 
+    /// The time of the machine, which rate limits follow.
+    pub fn machine_time(&self) -> Timestamp {
+        self.ports.clock.machine()
+    }
+
     pub(crate) fn now(&self, world: &World) -> Timestamp {
         self.ports.clock.now(world)
     }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use vestry_domain::Invalid;
 use vestry_domain::ids::MessageId;
 use vestry_domain::message::{CapturedMessage, MessageKind};
+use vestry_domain::{Invalid, World};
 use vestry_ports::store::CapturedFilter;
 
+use crate::fault::retried;
 use crate::{Caller, Fault, Service};
 
 /// Most seconds that a look-up waits for a message.
@@ -102,13 +103,13 @@ impl Service {
         if !caller.is_test() {
             return Err(TestEnvError::NotFound);
         }
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        let cleared = tx
-            .captured()
-            .clear(&caller.world)
-            .await
-            .map_err(Fault::from)?;
-        tx.commit().await.map_err(Fault::from)?;
+        Ok(retried(|| self.clear_world(&caller.world)).await?)
+    }
+
+    async fn clear_world(&self, world: &World) -> Result<u64, Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        let cleared = tx.captured().clear(world).await?;
+        tx.commit().await?;
         Ok(cleared)
     }
 }

@@ -5,6 +5,7 @@ use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::vault::VaultStatus;
 
+use crate::fault::retried;
 use crate::{Fault, Service};
 
 /// What `vault status` shows.
@@ -73,13 +74,15 @@ impl Service {
         let mut rewrapped = 0;
         loop {
             let mut old = self.app_keys().await?;
-            old.retain(|key| key.wrapped.root_version != version);
+            // What another rotation has wrapped under a yet newer version is done as well.
+            old.retain(|key| key.wrapped.root_version < version);
             if old.is_empty() {
                 return Ok(Rotation { version, rewrapped });
             }
             let total = rewrapped + u64::try_from(old.len()).unwrap_or(u64::MAX);
             for key in old {
-                if self.rewrap(&key).await? {
+                let fresh = self.ports.custodian.rewrap_app_key(&key).await?;
+                if retried(|| self.replace_wrapping(&key, &fresh)).await? {
                     rewrapped += 1;
                 }
                 progress(rewrapped, total);
@@ -87,8 +90,7 @@ impl Service {
         }
     }
 
-    async fn rewrap(&self, key: &AppKey) -> Result<bool, Fault> {
-        let fresh = self.ports.custodian.rewrap_app_key(key).await?;
+    async fn replace_wrapping(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
         let mut tx = self.ports.store.begin().await?;
         let done = tx
             .app_keys()

@@ -10,7 +10,7 @@ use crate::{Invalid, Timestamp, World};
 
 /// Shortest and longest `session_expires_in`, in minutes.
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 525_600);
-/// `last_active_at` is written at most this often, so that a verify is normally one indexed read.
+/// `last_active_at` is normally written at most this often, so that a verify is one indexed read.
 const TOUCH_EVERY: Seconds = Seconds(60);
 /// Longest stored user agent and address, in characters.
 const FINGERPRINT_MAX: usize = 1024;
@@ -256,9 +256,12 @@ impl Session {
         self.updated_at = now;
     }
 
-    /// Whether `last_active_at` is old enough to be written again.
-    pub fn wants_touch(&self, now: Timestamp) -> bool {
-        now - self.last_active_at >= TOUCH_EVERY
+    /// Whether `last_active_at` is old enough to be written again: after a minute, or sooner under a short idle limit. That
+    /// limit counts from what was written, so a session in use would fall to it between two writes.
+    pub fn wants_touch(&self, limits: SessionLimits, now: Timestamp) -> bool {
+        let tenth_of_idle = limits.idle.map(|idle| Seconds(idle.0 / 10));
+        let every = tenth_of_idle.map_or(TOUCH_EVERY, |tenth| tenth.min(TOUCH_EVERY));
+        now - self.last_active_at >= every
     }
 
     /// The Session object of the API; also the claim inside a session JWT.

@@ -2,17 +2,19 @@
 
 use vestry_domain::World;
 use vestry_domain::app::{self, App, AppSettings};
+use vestry_domain::envelope::AppKey;
 use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, Invalid};
 
 use super::AdminError;
+use crate::fault::retried;
 use crate::{Fault, Service};
 
 impl Service {
     /// Creates an App with everything its two worlds need: App keys and a signing key each. API keys are made apart.
     ///
     /// # Errors
-    /// [`AdminError`]; nothing is stored then.
+    /// [`AdminError`].
     pub async fn create_app(&self, name: &str) -> Result<App, AdminError> {
         let now = self.ports.clock.machine();
         let app = App {
@@ -28,19 +30,23 @@ impl Service {
             .mint_app_keys(app.id, now)
             .await
             .map_err(Fault::from)?;
-        let mut tx = self.ports.store.begin().await?;
-        tx.apps().insert(&app).await?;
-        for key in &app_keys {
-            tx.app_keys().insert(key).await?;
-        }
-        tx.commit().await?;
-        // Signing keys are sealed under the App keys, which have to be there first. A run that stops between the two is
-        // healed by the next use: `make_signing_key` is what `signing-key rotate` does.
+        retried(|| self.store_app(&app, &app_keys)).await?;
+        // Signing keys are sealed under the App keys, which have to be there first. After a run that stopped between the two,
+        // `signing-key rotate` makes what is missing.
         for environment in Environment::ALL {
             self.make_signing_key(&app, World::new(app.id, environment), now)
                 .await?;
         }
         Ok(app)
+    }
+
+    async fn store_app(&self, app: &App, keys: &[AppKey]) -> Result<(), AdminError> {
+        let mut tx = self.ports.store.begin().await?;
+        tx.apps().insert(app).await?;
+        for key in keys {
+            tx.app_keys().insert(key).await?;
+        }
+        Ok(tx.commit().await?)
     }
 
     /// All Apps, oldest first.
@@ -92,11 +98,15 @@ impl Service {
             serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
         app.settings = parsed.validated()?;
         app.updated_at = self.ports.clock.machine();
+        retried(|| self.update_app(&app)).await?;
+        Ok(app)
+    }
+
+    async fn update_app(&self, app: &App) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
-        if !tx.apps().update(&app).await? {
+        if !tx.apps().update(app).await? {
             return Err(AdminError::NotFound("app"));
         }
-        tx.commit().await?;
-        Ok(app)
+        Ok(tx.commit().await?)
     }
 }

@@ -8,6 +8,7 @@ use vestry_ports::entropy::Bytes;
 
 use super::AdminError;
 use crate::Service;
+use crate::fault::retried;
 
 /// A key that was just made. This is the only time it can be read.
 #[derive(Debug)]
@@ -44,13 +45,17 @@ impl Service {
             created_at: now,
             revoked_at: None,
         };
+        retried(|| self.store_api_key(&record)).await?;
+        Ok(NewApiKey { record, key })
+    }
+
+    async fn store_api_key(&self, record: &ApiKey) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
-        if tx.apps().find(world.app_id).await?.is_none() {
+        if tx.apps().find(record.world.app_id).await?.is_none() {
             return Err(AdminError::NotFound("app"));
         }
-        tx.api_keys().insert(&record).await?;
-        tx.commit().await?;
-        Ok(NewApiKey { record, key })
+        tx.api_keys().insert(record).await?;
+        Ok(tx.commit().await?)
     }
 
     /// All keys of an App, oldest first.
@@ -80,6 +85,10 @@ impl Service {
     /// # Errors
     /// [`AdminError`].
     pub async fn revoke_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
+        retried(|| self.end_api_key(app, id)).await
+    }
+
+    async fn end_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
         if !tx
             .api_keys()
@@ -88,7 +97,6 @@ impl Service {
         {
             return Err(AdminError::NotFound("key that is not revoked"));
         }
-        tx.commit().await?;
-        Ok(())
+        Ok(tx.commit().await?)
     }
 }

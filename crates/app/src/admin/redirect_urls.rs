@@ -7,6 +7,7 @@ use vestry_ports::store::RedirectUrl;
 
 use super::AdminError;
 use crate::Service;
+use crate::fault::retried;
 
 impl Service {
     /// Registers a URL for one kind of redirect.
@@ -30,15 +31,19 @@ impl Service {
             is_default,
             created_at: now,
         };
+        retried(|| self.store_redirect_url(&url)).await?;
+        Ok(url)
+    }
+
+    async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
-        if tx.apps().find(world.app_id).await?.is_none() {
+        if tx.apps().find(url.world.app_id).await?.is_none() {
             return Err(AdminError::NotFound("app"));
         }
-        if !tx.redirect_urls().insert(&url).await? {
+        if !tx.redirect_urls().insert(url).await? {
             return Err(AdminError::Exists("redirect URL"));
         }
-        tx.commit().await?;
-        Ok(url)
+        Ok(tx.commit().await?)
     }
 
     /// All registered URLs of an App, oldest first.
@@ -66,11 +71,14 @@ impl Service {
         app: AppId,
         id: RedirectUrlId,
     ) -> Result<(), AdminError> {
+        retried(|| self.drop_redirect_url(app, id)).await
+    }
+
+    async fn drop_redirect_url(&self, app: AppId, id: RedirectUrlId) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
         if !tx.redirect_urls().remove(app, id).await? {
             return Err(AdminError::NotFound("redirect URL"));
         }
-        tx.commit().await?;
-        Ok(())
+        Ok(tx.commit().await?)
     }
 }

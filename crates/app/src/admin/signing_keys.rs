@@ -5,6 +5,7 @@ use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey};
 use vestry_domain::{Timestamp, World};
 
 use super::AdminError;
+use crate::fault::retried;
 use crate::{Fault, Service};
 
 impl Service {
@@ -56,9 +57,13 @@ impl Service {
             .generate(id, world, app.settings.jwt_algorithm, now, active_from)
             .await
             .map_err(Fault::from)?;
-        let mut tx = self.ports.store.begin().await?;
-        tx.signing_keys().insert(&key).await?;
-        tx.commit().await?;
+        retried(|| self.store_signing_key(&key)).await?;
         Ok(key)
+    }
+
+    async fn store_signing_key(&self, key: &SigningKey) -> Result<(), AdminError> {
+        let mut tx = self.ports.store.begin().await?;
+        tx.signing_keys().insert(key).await?;
+        Ok(tx.commit().await?)
     }
 }

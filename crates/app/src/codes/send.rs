@@ -15,7 +15,7 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Attached, Repositories};
 
-use crate::fault::{Tries, may_lose_race};
+use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service, mint};
 
 /// What the caller of `login_or_create` sent.
@@ -171,29 +171,40 @@ impl Service {
         if !caller.is_test() && !self.has_mailer() {
             return Err(Fault::NoTransport("mail").into());
         }
-        let mut tries = Tries::default();
         loop {
-            // Everything that needs a key is made before the transaction, and made anew for every try.
-            let now = self.now(&caller.world);
-            let owner = self.find_owner(caller, &request, now).await?;
-            let draft = self.draft(caller, &request, owner, now).await?;
-            let outcome = self.store_code(caller, &request, &draft, now).await;
-            if !tries.is_final(&outcome).await {
-                continue;
-            }
-            if matches!(outcome?, Stored::Sent) {
+            if let Some(sent) = retried(|| self.try_to_send(caller, &request)).await? {
                 self.outbox_bell.notify_one();
-                return Ok(draft.owner.into());
+                return Ok(sent);
             }
         }
     }
 
+    /// `None`: the address was attached by somebody else since we looked; look again.
+    async fn try_to_send(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Option<SentCode>, SendCodeError> {
+        // Everything that needs a key is made before the transaction, and made anew for every try.
+        let now = self.now(&caller.world);
+        let Some(owner) = self.find_owner(caller, request, now).await? else {
+            self.spend_on_nobody(caller, request, now).await?;
+            return Err(SendCodeError::NotFound);
+        };
+        let draft = self.draft(caller, request, owner, now).await?;
+        match self.store_code(caller, request, &draft, now).await? {
+            Stored::Sent => Ok(Some(draft.owner.into())),
+            Stored::TakenMeanwhile => Ok(None),
+        }
+    }
+
+    /// The owner of the address, or the user to be created for it; `None` when it must exist and does not.
     async fn find_owner(
         &self,
         caller: &Caller,
         request: &Request,
         now: Timestamp,
-    ) -> Result<Owner, SendCodeError> {
+    ) -> Result<Option<Owner>, SendCodeError> {
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
         let found = read
             .users()
@@ -202,12 +213,14 @@ impl Service {
             .map_err(Fault::from)?;
         drop(read);
         if let Some((email, user)) = found {
-            return Ok(Owner::Existing {
+            return Ok(Some(Owner::Existing {
                 email,
                 status: user.status,
-            });
+            }));
         }
-        let status = request.create.ok_or(SendCodeError::NotFound)?;
+        let Some(status) = request.create else {
+            return Ok(None);
+        };
         let id: UserId = self.new_id(now);
         let user = User {
             id,
@@ -221,10 +234,25 @@ impl Service {
             updated_at: now,
         };
         let email = self.new_email(id, request.email.clone(), now);
-        Ok(Owner::New {
+        Ok(Some(Owner::New {
             user: Box::new(user),
             email,
-        })
+        }))
+    }
+
+    /// An unknown address meets the same limits as a known one, or their lack would tell the two apart (OTP-10).
+    async fn spend_on_nobody(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<(), SendCodeError> {
+        if request.reserved.is_some() {
+            return Ok(());
+        }
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        spend(&mut *tx, &caller.world, request, now).await?;
+        Ok(tx.commit().await.map_err(Fault::from)?)
     }
 
     async fn draft(

@@ -9,7 +9,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::fault::{Tries, may_lose_race};
+use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
 use crate::{Caller, Fault, NotAllowed, Service};
@@ -130,23 +130,13 @@ impl Service {
             method,
             mac,
         };
-        let mut tries = Tries::default();
-        loop {
-            let now = self.now(&caller.world);
-            let outcome = self.try_code(caller, &presented, &wish, now).await;
-            if !tries.is_final(&outcome).await {
-                continue;
-            }
-            let (code, granted) = outcome?;
-            let issued = self
-                .issued(caller, signing_key.as_ref(), granted, now)
-                .await?;
-            return Ok(VerifiedCode {
-                method_id: code.method_id,
-                user_id: code.user_id,
-                issued,
-            });
-        }
+        let (code, granted) = retried(|| self.try_code(caller, &presented, &wish)).await?;
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedCode {
+            method_id: code.method_id,
+            user_id: code.user_id,
+            issued,
+        })
     }
 
     async fn try_code(
@@ -154,7 +144,6 @@ impl Service {
         caller: &Caller,
         presented: &Presented<'_>,
         wish: &SessionWish,
-        now: Timestamp,
     ) -> Result<
         (
             Code,
@@ -163,6 +152,7 @@ impl Service {
         VerifyCodeError,
     > {
         let world = &caller.world;
+        let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
         if let Some(until) = tx

@@ -6,7 +6,7 @@ use vestry_domain::session::SessionSelector;
 use vestry_domain::token::TokenHash;
 
 use super::issue::InvalidSession;
-use crate::fault::{Tries, may_lose_race};
+use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// Why no session was ended.
@@ -55,13 +55,7 @@ impl Service {
         caller.require(Scope::SessionsWrite)?;
         let by_id = matches!(selector, SessionSelector::Id(_));
         let id = self.selected(caller, selector).await?;
-        let mut tries = Tries::default();
-        let ended = loop {
-            let outcome = self.end_session(caller, id).await;
-            if tries.is_final(&outcome).await {
-                break outcome?;
-            }
-        };
+        let ended = retried(|| self.end_session(caller, id)).await?;
         match (ended, by_id) {
             (true, _) => Ok(()),
             (false, true) => Err(DeleteSessionError::NotFound),
@@ -113,13 +107,7 @@ impl Service {
         user_id: UserId,
     ) -> Result<u64, DeleteAllSessionsError> {
         caller.require(Scope::SessionsWrite)?;
-        let mut tries = Tries::default();
-        loop {
-            let outcome = self.end_all_sessions(caller, user_id).await;
-            if tries.is_final(&outcome).await {
-                return outcome;
-            }
-        }
+        retried(|| self.end_all_sessions(caller, user_id)).await
     }
 
     async fn end_all_sessions(

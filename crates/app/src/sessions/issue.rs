@@ -1,12 +1,12 @@
 //! The rule of the trio: how every verify call makes, renews or extends a session.
 
 use vestry_domain::limits;
-use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SignIn};
+use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp, World};
-use vestry_ports::store::{NewToken, Repositories};
+use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use crate::{Caller, Fault, Service, mint};
 
@@ -158,10 +158,11 @@ impl Service {
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
         if let Some(presented) = &wish.presented {
-            let mut session = presented.session.clone();
-            if session.user_id != sign_in.user_id {
-                return Err(InvalidSession.into());
-            }
+            let mut session = hold(tx, &presented.session, limits, now)
+                .await
+                .map_err(Fault::from)?
+                .filter(|session| session.user_id == sign_in.user_id)
+                .ok_or(InvalidSession)?;
             session.add_factor(sign_in.factor, now);
             if let Some(length) = wish.length {
                 session.extend(length, limits, now);
@@ -211,13 +212,13 @@ impl Service {
         caller: &Caller,
         key: Option<&SigningKey>,
         granted: Option<(Session, Secret<String>)>,
-        now: Timestamp,
     ) -> Result<Option<IssuedSession>, Fault> {
         let Some((session, token)) = granted else {
             return Ok(None);
         };
         let key = key
             .ok_or_else(|| Fault::Internal("a session was granted without a signing key".into()))?;
+        let now = self.now(&caller.world);
         let jwt = self.session_jwt(caller, key, &session, now).await?;
         Ok(Some(IssuedSession {
             session,
@@ -225,6 +226,20 @@ impl Service {
             jwt,
         }))
     }
+}
+
+/// The session as it is by now, locked until the transaction ends; `None` when it is over. Others may have changed it since
+/// it was looked up, and writing what was read then would undo that.
+pub(crate) async fn hold(
+    tx: &mut dyn Repositories,
+    known: &Session,
+    limits: SessionLimits,
+    now: Timestamp,
+) -> Result<Option<Session>, StoreError> {
+    // A write is what locks a row on every engine.
+    tx.sessions().touch(&known.world, known.id, now).await?;
+    let held = tx.sessions().find(&known.world, known.id).await?;
+    Ok(held.filter(|session| session.is_alive(limits, now)))
 }
 
 /// How a session is looked up.

@@ -2,10 +2,12 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::limits;
-use vestry_domain::session::{DeviceFingerprint, EXPIRES_IN_MINUTES, Session};
+use vestry_domain::session::{DeviceFingerprint, EXPIRES_IN_MINUTES, Session, SessionLimits};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp};
 
-use super::issue::{InvalidSession, PresentedError};
+use super::issue::{InvalidSession, PresentedError, hold};
+use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -49,6 +51,8 @@ pub enum VerifySessionError {
     Fault(#[from] Fault),
 }
 
+may_lose_race!(VerifySessionError);
+
 impl From<PresentedError> for VerifySessionError {
     fn from(error: PresentedError) -> Self {
         match error {
@@ -87,12 +91,12 @@ impl Service {
             .ok_or_else(|| Invalid::missing("session_token"))?
             .session;
         let key = self.ready_signing_key(&caller.world).await?;
+        let limits = caller.settings().session_limits();
         if let Some(length) = length {
-            session.extend(length, caller.settings().session_limits(), now);
+            session = retried(|| self.extend(&session, length, limits, now)).await?;
+        } else if session.wants_touch(limits, now) {
+            retried(|| self.touch(&session, now)).await?;
             session.last_active_at = now;
-            self.keep_extension(&session).await?;
-        } else if session.wants_touch(now) {
-            self.touch(&mut session, now).await?;
         }
         let jwt = self.session_jwt(caller, &key, &session, now).await?;
         Ok(VerifiedSession {
@@ -103,25 +107,29 @@ impl Service {
     }
 
     /// Guarded: a session that was ended in the meantime is not extended.
-    async fn keep_extension(&self, session: &Session) -> Result<(), VerifySessionError> {
+    async fn extend(
+        &self,
+        known: &Session,
+        length: Seconds,
+        limits: SessionLimits,
+        now: Timestamp,
+    ) -> Result<Session, VerifySessionError> {
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        if !tx
-            .sessions()
-            .update(session, None)
-            .await
-            .map_err(Fault::from)?
-        {
+        let held = hold(&mut *tx, known, limits, now).await;
+        let mut session = held.map_err(Fault::from)?.ok_or(InvalidSession)?;
+        session.extend(length, limits, now);
+        let kept = tx.sessions().update(&session, None).await;
+        if !kept.map_err(Fault::from)? {
             return Err(InvalidSession.into());
         }
         tx.commit().await.map_err(Fault::from)?;
-        Ok(())
+        Ok(session)
     }
 
-    async fn touch(&self, session: &mut Session, now: Timestamp) -> Result<(), Fault> {
+    async fn touch(&self, session: &Session, now: Timestamp) -> Result<(), Fault> {
         let mut tx = self.ports.store.begin().await?;
         tx.sessions().touch(&session.world, session.id, now).await?;
         tx.commit().await?;
-        session.last_active_at = now;
         Ok(())
     }
 }

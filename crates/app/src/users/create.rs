@@ -14,7 +14,7 @@ use vestry_ports::custody::CustodyError;
 use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
-use crate::fault::{Tries, may_lose_race};
+use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -95,20 +95,16 @@ impl Service {
             wallet,
             wallet_key,
         };
-        let mut tries = Tries::default();
-        loop {
-            let outcome = self.store_user(&new).await;
-            if tries.is_final(&outcome).await {
-                outcome?;
-                break;
-            }
-        }
+        retried(|| self.store_user(&new)).await?;
         let NewUser {
             profile, wallet, ..
         } = new;
-        let wallets = self.authenticate_wallets(vec![wallet]).await?;
+        // The wallet is as it was made, not as it was read: nobody can have edited it, and nothing may fail any more.
         Ok(CreatedUser {
-            user: FullUser { profile, wallets },
+            user: FullUser {
+                profile,
+                wallets: vec![wallet.wallet],
+            },
         })
     }
 

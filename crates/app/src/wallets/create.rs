@@ -8,7 +8,7 @@ use vestry_domain::{Invalid, Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletOrder};
 use vestry_ports::store::Created;
 
-use crate::fault::{Tries, may_lose_race};
+use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// Why there is no wallet.
@@ -64,24 +64,16 @@ impl Service {
             }
             other => Fault::from(other).into(),
         })?;
-        let mut tries = Tries::default();
-        let kept = loop {
-            let outcome = self.keep_wallet(&wallet, &key).await;
-            if tries.is_final(&outcome).await {
-                break outcome?;
-            }
-        };
-        let stored = match kept {
-            Created::Yes => wallet,
-            // Somebody else was faster: their wallet is the answer, and our key is dropped unused.
-            Created::Exists => {
-                let winner = self
-                    .default_wallet(&caller.world, user_id, wallet_type)
-                    .await?;
-                winner
-                    .ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?
-            }
-        };
+        if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
+            // As it was made, not as it was read: there is nothing to authenticate.
+            return Ok(wallet.wallet);
+        }
+        // Somebody else was faster: their wallet is the answer, and our key is dropped unused.
+        let winner = self
+            .default_wallet(&caller.world, user_id, wallet_type)
+            .await?;
+        let stored =
+            winner.ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?;
         Ok(self
             .ports
             .custodian

@@ -2,7 +2,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::Wallet;
+use vestry_domain::wallet::{StoredWallet, Wallet};
 
 use crate::{Caller, Fault, NotAllowed, Service};
 
@@ -15,7 +15,7 @@ pub enum GetWalletError {
     /// No such wallet in this world.
     #[error("the wallet does not exist")]
     NotFound,
-    /// See [`Fault`]; a row that somebody edited by hand is refused as one (T6).
+    /// See [`Fault`]; a row or key that somebody edited or moved by hand is refused as one (T1, T6).
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -32,18 +32,32 @@ impl Service {
     ) -> Result<Wallet, GetWalletError> {
         caller.require(Scope::WalletsRead)?;
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let stored = read
+        let found = read
             .wallets()
-            .find(&caller.world, id)
+            .find_with_key(&caller.world, id)
             .await
             .map_err(Fault::from)?;
         drop(read);
-        let stored = stored.ok_or(GetWalletError::NotFound)?;
-        Ok(self
-            .ports
+        let (stored, key) = found.ok_or(GetWalletError::NotFound)?;
+        let Some(key) = key else {
+            return Ok(self.keyless(stored).await?);
+        };
+        let wallet = stored.wallet.clone();
+        // The key is tried too: a wallet whose key was swapped for another must not look well.
+        self.ports
             .custodian
-            .authenticate(stored)
+            .verify_wallet(stored, key)
             .await
-            .map_err(Fault::from)?)
+            .map_err(Fault::from)?;
+        Ok(wallet)
+    }
+
+    /// A wallet that is only looked at. One that ought to have a key and has none was robbed of it behind our back.
+    pub(crate) async fn keyless(&self, stored: StoredWallet) -> Result<Wallet, Fault> {
+        let wallet = self.ports.custodian.authenticate(stored).await?;
+        if wallet.is_read_only {
+            return Ok(wallet);
+        }
+        Err(Fault::Internal("a wallet has lost its key".into()))
     }
 }

@@ -71,11 +71,7 @@ impl Service {
         drop(read);
         let (stored, key) = found.ok_or(SignMessageError::NotFound)?;
         let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
-            self.ports
-                .custodian
-                .authenticate(stored)
-                .await
-                .map_err(Fault::from)?;
+            self.keyless(stored).await?;
             return Err(SignMessageError::ReadOnly);
         };
         let signed = self

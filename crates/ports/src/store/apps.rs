@@ -58,8 +58,8 @@ pub struct RedirectUrl {
 /// Registered redirect URLs.
 #[async_trait]
 pub trait RedirectUrls: Send {
-    /// Adds a URL; `false` when the same URL is registered for this kind. When it is the default, the earlier default of
-    /// its kind stops being one.
+    /// Adds a URL; `false` when the same URL is registered for this kind in its world, and then nothing changes. When it is
+    /// the default, the earlier default of its world and kind stops being one.
     async fn insert(&mut self, url: &RedirectUrl) -> StoreResult<bool>;
     /// All of an App (both environments), oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<RedirectUrl>>;

@@ -34,7 +34,8 @@ pub trait Codes: Send {
         most_tries: i64,
         now: Timestamp,
     ) -> StoreResult<Option<Attempt>>;
-    /// Uses the code up; `false` when it is used, gone or replaced. One guarded statement (OTP-3).
+    /// Uses the code up; `false` when it is used, gone or replaced, or expired at `now`. One guarded statement (OTP-3).
+    /// It does not look at the tries: the last one allowed may be the right one.
     async fn consume(
         &mut self,
         world: &World,
@@ -59,7 +60,7 @@ pub trait Guards: Send {
     async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64>;
     /// Makes the identifier wait.
     async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()>;
-    /// Forgets the failures, after a success.
+    /// Forgets the failures and the wait, after a success.
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()>;
 }
 
@@ -68,7 +69,7 @@ pub trait Guards: Send {
 pub trait Budgets: Send {
     /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement.
     /// A use beyond the limit is answered with `admitted: false` and may leave the counter beyond the limit; callers
-    /// then drop the transaction.
+    /// then drop the transaction. A limit that is off admits every use.
     async fn spend(
         &mut self,
         world: &World,
@@ -108,7 +109,7 @@ pub trait Sessions: Send {
     /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
     /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
-    /// Notes activity on a session that is not deleted.
+    /// Writes `last_active_at`, and nothing else, of a session that is not deleted.
     async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()>;
     /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;

@@ -1,7 +1,8 @@
 //! Storage: units of work and the repositories inside them.
 //!
 //! [`Store::begin`] opens a writing transaction; dropping it undoes everything, [`Tx::commit`] keeps it.
-//! [`Store::read`] is for reading: it never sees half of a transaction, and it cannot write.
+//! [`Store::read`] is for reading: no look-up sees anything of a transaction that has not committed (two look-ups may see two
+//! moments), and a method that writes answers an error and does nothing.
 //! After any error a [`Tx`] is dead and must be dropped.
 
 mod apps;

@@ -13,7 +13,8 @@ pub trait Outbox: Send {
     /// Adds a job, in the transaction of what it belongs to.
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()>;
     /// Takes up to `limit` jobs whose time has come and that nobody holds, oldest first, counts the try and leases them
-    /// to `owner` until `lease_until`. Two workers never get the same job.
+    /// to `owner` until `lease_until`. Two workers never get the same job. A job past its `deliver_before` is handed out too,
+    /// so that it can be ended as expired.
     async fn claim(
         &mut self,
         owner: &str,

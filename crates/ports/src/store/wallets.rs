@@ -48,7 +48,8 @@ pub trait Wallets: Send {
     ) -> StoreResult<Option<StoredWallet>>;
     /// All wallets of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>>;
-    /// Wallets of the world or of one user, newest first, after (older than) a wallet, at most `limit`.
+    /// Wallets of the world or of one user, newest first, after (older than) a wallet, at most `limit`. `after` is a
+    /// place in the order of the ids: whether there is such a wallet does not matter.
     async fn page(
         &mut self,
         world: &World,

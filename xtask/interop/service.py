@@ -1,0 +1,76 @@
+"""The running service as the scripts see it, and how they count what they find."""
+
+import importlib.metadata
+import json
+import os
+import random
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+class Refused(Exception):
+    """An answer with another status than the one that was expected. Shows the error's code, not the body."""
+
+
+class Service:
+    """A client of the test environment; address and key come from the ready file of `vestry dev`."""
+
+    def __init__(self):
+        with open(os.environ["VESTRY_DEV_JSON"], encoding="utf-8") as file:
+            ready = json.load(file)
+        self.base_url = ready["base_url"]
+        self.app_id = ready["app_id"]
+        self._key = ready["test"]["secret_key"]
+
+    def call(self, method, path, body=None, expect=200):
+        """Sends one request with the secret key and returns the answer's JSON."""
+        request = urllib.request.Request(self.base_url + path, method=method)
+        request.add_header("Authorization", f"Bearer {self._key}")
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                status, text = answer.status, answer.read()
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                status, text = refusal.code, refusal.read()
+        answer = json.loads(text)
+        if status != expect:
+            code = answer.get("error", {}).get("code", "?")
+            raise Refused(f"{method} {path}: {status} {code} instead of {expect}")
+        return answer
+
+    def get(self, path, **query):
+        return self.call("GET", f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+
+
+class Check:
+    """Counts cases, prints each mismatch, and says the result in one line that a script can read."""
+
+    def __init__(self, name, *libraries):
+        # Another seed is tried with VESTRY_INTEROP_SEED; the seed of a failed run repeats it.
+        self.seed = int(os.environ.get("VESTRY_INTEROP_SEED") or random.SystemRandom().randrange(2**32))
+        self.random = random.Random(self.seed)
+        self._name = name
+        self._versions = [f"{library}={importlib.metadata.version(library)}" for library in libraries]
+        self._cases = 0
+        self._mismatches = 0
+
+    def that(self, holds, description):
+        """One case: `description` says what should have been so."""
+        self._cases += 1
+        if not holds:
+            self._mismatches += 1
+            print(f"interop {self._name}: NOT SO: {description}")
+
+    def end(self):
+        """Prints the result and ends the program."""
+        versions = " ".join(self._versions)
+        print(
+            f"interop {self._name}: cases={self._cases} mismatches={self._mismatches} seed={self.seed} {versions}",
+            flush=True,
+        )
+        sys.exit(1 if self._mismatches or not self._cases else 0)

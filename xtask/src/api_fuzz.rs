@@ -1,0 +1,153 @@
+//! `cargo xtask api-fuzz`: the API answers odd input as its description says.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::failure::{Context, Failure};
+use crate::python::{self, Python};
+use crate::server::{self, Built, Server};
+use crate::{process, project};
+
+pub(crate) const ABOUT: &str = "\
+Send the API what its description allows, and what it forbids.
+
+schemathesis makes about 2,000 requests out of /openapi.json (examples, edge values, random, and chains of calls) and
+sends them with the test key to a `vestry dev` that has no request limit. A finding is an answer of 5xx, or a
+status, content type or body that the description does not have; one finding fails.
+
+--seed N       other requests than those of the fixed seed
+--no-install   do not install Python with apt-get where it is missing";
+
+/// The seed of a run that does not choose one: every change meets the same requests.
+pub(crate) const SEED: u64 = 20_261_121;
+
+/// Random requests in all; edge values come on top, as many as the description has fields.
+const RANDOM_REQUESTS: usize = 1_200;
+
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let mut install = true;
+    let mut seed = SEED;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--no-install" => install = false,
+            "--seed" => match rest.next().and_then(|text| text.parse().ok()) {
+                Some(number) => seed = number,
+                None => return Err(Failure::Usage("`--seed` needs a whole number.".to_owned())),
+            },
+            other => {
+                return Err(Failure::Usage(format!(
+                    "`api-fuzz` does not know `{other}`."
+                )));
+            }
+        }
+    }
+    let Some(python) = Python::prepare(install)? else {
+        return python::MISSING.announce();
+    };
+    check(&python, &server::build(Built::Alone)?, seed)
+}
+
+/// Runs schemathesis against a server of its own.
+pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Failure> {
+    let operations = operations(binary)?;
+    let directory = project::target().join("interop");
+    let report = directory.join("api-fuzz.json");
+    if report.exists() {
+        fs::remove_file(&report).context("cannot remove the last report")?;
+    }
+    let server = Server::start(binary, "api-fuzz")?;
+    let outcome = process::run(
+        python
+            .program("schemathesis")
+            // It leaves notes in the directory it runs in.
+            .current_dir(&directory)
+            .env("VESTRY_TEST_KEY", server.test_key())
+            .arg("--config-file")
+            .arg(python::scripts().join("schemathesis.toml"))
+            .args([
+                "--no-color",
+                "run",
+                &format!("{}/openapi.json", server.base_url()),
+            ])
+            .args([
+                "--phases",
+                "examples,coverage,fuzzing,stateful",
+                "--checks",
+                CHECKS,
+            ])
+            .args(["--seed", &seed.to_string()])
+            .args([
+                "--max-examples",
+                &(RANDOM_REQUESTS / operations.max(1)).max(10).to_string(),
+            ])
+            .args(["--report", "json", "--report-json-path"])
+            .arg(&report),
+    );
+    server.stop()?;
+    judge(&report, seed)?;
+    outcome
+}
+
+/// How many operations the API has, so that their number does not change how long a run takes.
+fn operations(binary: &Path) -> Result<usize, Failure> {
+    let document = process::output(Command::new(binary).arg("openapi"))?;
+    let document: Value =
+        serde_json::from_str(&document).context("cannot understand `vestry openapi`")?;
+    let paths = document.get("paths").and_then(Value::as_object);
+    Ok(paths
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, path)| path.as_object())
+        .map(serde_json::Map::len)
+        .sum())
+}
+
+/// Prints the result in one line that a script can read, and refuses a run that proves nothing.
+fn judge(report: &Path, seed: u64) -> Result<(), Failure> {
+    let text = fs::read_to_string(report).context("schemathesis left no report")?;
+    let report: Value =
+        serde_json::from_str(&text).context("cannot understand the report of schemathesis")?;
+    let number = |pointer: &str| {
+        report
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    };
+    let count = |pointer: &str| {
+        report
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    };
+    println!(
+        "api-fuzz: cases={} findings={} errors={} operations={} seed={seed} schemathesis={}",
+        number("/test_cases/generated"),
+        number("/test_cases/unique_failures"),
+        count("/errors"),
+        number("/operations/tested"),
+        report
+            .get("schemathesis_version")
+            .and_then(Value::as_str)
+            .unwrap_or("?"),
+    );
+    if count("/errors") > 0
+        || number("/operations/tested") == 0
+        || number("/operations/errored") > 0
+    {
+        return Err(Failure::new(
+            "api-fuzz: not every operation could be tested",
+        ));
+    }
+    if count("/warnings/missing_auth") > 0 {
+        return Err(Failure::new(
+            "api-fuzz: the key was refused, so the requests proved nothing",
+        ));
+    }
+    Ok(())
+}

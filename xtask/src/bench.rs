@@ -1,0 +1,104 @@
+//! `bench`: what an operation costs, beside what it cannot cost less than.
+
+mod http;
+mod load;
+mod service;
+mod table;
+
+use std::process::Command;
+
+use crate::failure::{Context, Failure};
+use crate::{process, project};
+use load::Load;
+use service::Kind;
+use table::{Row, Table};
+
+pub(crate) const ABOUT: &str = "\
+measure the service and its baselines, in one run
+
+Builds in the release profile, starts the service on SQLite and on a throwaway Postgres (fsync on), and puts load on it
+from a second process (wrk) over loopback. Beside each operation stands its baseline from the same run: an empty actix
+handler, a raw SELECT by primary key over the same kind of pool, a raw signing loop on the same curve library.
+Machines differ and are shared: read the ratios, not the rates.
+
+  --seconds N        length of each measurement (10)
+  --connections N    open connections (64)
+  --store NAME       sqlite or postgres; both when absent
+  --no-install       do not install wrk or Postgres";
+
+/// What the command line asks for.
+struct Options {
+    load: Load,
+    stores: Vec<Kind>,
+    install: bool,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let options = options(arguments)?;
+    load::require_wrk(options.install)?;
+    eprintln!("xtask: building in the release profile");
+    process::run(project::cargo().args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "vestry-server",
+        "--package",
+        "vestry-bench-baseline",
+    ]))?;
+    let mut table = Table::new();
+    let signing = raw(&["sign"], options.load)?;
+    table.push(Row::raw("raw signing loop, 2 threads", signing));
+    for kind in &options.stores {
+        service::measure(*kind, &options, signing, &mut table)?;
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// A loop of the baseline program without HTTP; it prints operations a second.
+fn raw(arguments: &[&str], load: Load) -> Result<f64, Failure> {
+    let program = project::target().join("release/vestry-bench-baseline");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(["--seconds", &load.seconds.to_string()]);
+    let printed = process::output(&mut command)?;
+    printed
+        .trim()
+        .parse()
+        .context(format!("the baseline printed {printed:?} and not a rate"))
+}
+
+fn options(arguments: &[String]) -> Result<Options, Failure> {
+    let mut options = Options {
+        load: Load {
+            seconds: 10,
+            connections: 64,
+        },
+        stores: vec![Kind::Sqlite, Kind::Postgres],
+        install: true,
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || {
+            rest.next()
+                .ok_or_else(|| Failure::Usage(format!("{argument} needs a value")))
+        };
+        match argument.as_str() {
+            "--seconds" => options.load.seconds = number(argument, value()?)?,
+            "--connections" => options.load.connections = number(argument, value()?)?,
+            "--store" => options.stores = vec![Kind::parse(value()?)?],
+            "--no-install" => options.install = false,
+            other => return Err(Failure::Usage(format!("bench does not know {other}"))),
+        }
+    }
+    Ok(options)
+}
+
+fn number(name: &str, value: &str) -> Result<u32, Failure> {
+    match value.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(Failure::Usage(format!("{name} takes a number from 1"))),
+    }
+}

@@ -1,0 +1,230 @@
+//! The service under load: started on one store, seeded, measured operation by operation.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::load;
+use super::table::{Row, Table};
+use super::{Options, http, raw};
+use crate::failure::{Context, Failure};
+use crate::keeper::Keeper;
+use crate::postgres::{self, Cluster, Durability, Postgres};
+use crate::{project, temporary, wait};
+
+/// Users, each with a wallet and a session, over which the reads are spread.
+const SEEDED: usize = 200;
+
+/// A store to measure on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    pub(super) fn parse(name: &str) -> Result<Self, Failure> {
+        match name {
+            "sqlite" => Ok(Self::Sqlite),
+            "postgres" => Ok(Self::Postgres),
+            other => Err(Failure::Usage(format!(
+                "there is no store {other}; sqlite and postgres are"
+            ))),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "Postgres",
+        }
+    }
+}
+
+/// Everything that runs while one store is measured; all of it ends with this value.
+struct Stage {
+    service: Keeper,
+    baseline: Keeper,
+    _cluster: Option<Cluster>,
+    database_url: String,
+    directory: PathBuf,
+    base_url: String,
+    baseline_url: String,
+    key: String,
+    app_id: String,
+}
+
+/// Measures every operation on one store.
+pub(super) fn measure(
+    kind: Kind,
+    options: &Options,
+    signing: f64,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let stage = Stage::set(kind, options.install)?;
+    let data = stage.seed()?;
+    let store = kind.name();
+    let load = options.load;
+    let at = |url: &str, operation: &str| load::run(url, operation, &data, load);
+
+    let empty = at(&stage.baseline_url, "empty")?;
+    table.push(Row::measured(store, "empty handler", empty));
+    let select = raw(&["select", "--database", &stage.database_url], load)?;
+    table.push(Row::raw_on(
+        store,
+        "raw SELECT by primary key, in process",
+        select,
+    ));
+    let select = at(&stage.baseline_url, "select")?;
+    table.push(Row::measured(store, "raw SELECT in a handler", select));
+
+    for (operation, name) in [
+        ("session_verify", "session verify"),
+        ("user_get", "user get"),
+    ] {
+        let measured = at(&stage.base_url, operation)?;
+        let row = Row::measured(store, name, measured);
+        table.push(row.against("raw SELECT in a handler", select.per_second));
+    }
+    // What a signature and an empty handler cost together, were there nothing else to do.
+    let ideal = 1.0 / (1.0 / signing + 1.0 / empty.per_second);
+    let signed = Row::measured(store, "sign_message", at(&stage.base_url, "sign_message")?);
+    table.push(signed.against("raw signing + empty handler", ideal));
+    for (operation, name, requests) in [
+        ("user_create", "user create (with wallet)", 1.0),
+        ("code", "code send + verify (new user, session)", 2.0),
+    ] {
+        let measured = at(&stage.base_url, operation)?;
+        let row = Row::measured(store, name, measured).per(requests);
+        table.push(row.against("empty handler", empty.per_second));
+    }
+    stage.strike()
+}
+
+impl Stage {
+    fn set(kind: Kind, install: bool) -> Result<Self, Failure> {
+        let directory = temporary::directory("bench")?;
+        let (cluster, database_url) = match kind {
+            Kind::Sqlite => (None, format!("sqlite:{}/vestry.db", directory.display())),
+            Kind::Postgres => {
+                let installed = Postgres::find_or_install(install)?;
+                let postgres = installed.ok_or_else(|| Failure::new(postgres::MISSING.remedy))?;
+                let cluster = postgres.start(Durability::Disk)?;
+                let url = cluster.url().to_owned();
+                (Some(cluster), url)
+            }
+        };
+        let mut command = Command::new(project::target().join("release/vestry"));
+        command
+            .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(&directory)
+            .env("VESTRY_DATABASE__URL", &database_url)
+            .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
+            .env("VESTRY_LOG__LEVEL", "warn");
+        let mut service = start(&command, "bench-service", None)?;
+        let ready = wait::until("the start of the service", Duration::from_secs(30), || {
+            alive(&mut service, "bench-service")?;
+            let text = fs::read_to_string(directory.join("dev.json")).unwrap_or_default();
+            Ok(serde_json::from_str::<Value>(&text).ok())
+        })?;
+        let (baseline, baseline_url) = start_baseline(&database_url)?;
+        Ok(Self {
+            service,
+            baseline,
+            _cluster: cluster,
+            database_url,
+            directory,
+            base_url: text(&ready, "/base_url")?,
+            baseline_url,
+            key: text(&ready, "/test/secret_key")?,
+            app_id: text(&ready, "/app_id")?,
+        })
+    }
+
+    /// Makes users with wallets and sessions; writes what the load script reads, and answers where.
+    fn seed(&self) -> Result<PathBuf, Failure> {
+        // Addresses of one run do not meet those of another on a database that stays.
+        let run = self.app_id.chars().rev().take(8).collect::<String>();
+        let mut data = format!("key={}\nrun={run}x\n", self.key);
+        for number in 0..SEEDED {
+            let email = format!("ok+seed{number}@vestry.test");
+            let created = self.post(
+                "/v1/auth/users/create",
+                &json!({"email": email, "include_user": true}),
+            )?;
+            let method_id = text(&created, "/email_id")?;
+            self.post("/v1/auth/otps/email/send", &json!({"email": email}))?;
+            let verified = self.post(
+                "/v1/auth/otps/verify",
+                &json!({"method_id": method_id, "otp": "000000", "session_expires_in": 600}),
+            )?;
+            let (user, wallet) = (
+                text(&created, "/user_id")?,
+                text(&created, "/user/wallets/0/id")?,
+            );
+            let session = text(&verified, "/session_token")?;
+            writeln!(data, "user={user}\nwallet={wallet}\nsession={session}")
+                .context("cannot write to a string")?;
+        }
+        let file = self.directory.join("load.txt");
+        fs::write(&file, data).context("cannot write the data of the load script")?;
+        Ok(file)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        http::post(&self.base_url, path, &self.key, body)
+    }
+
+    fn strike(self) -> Result<(), Failure> {
+        self.baseline.stop()?;
+        self.service.stop()?;
+        fs::remove_dir_all(&self.directory).context("cannot remove the data of the bench")
+    }
+}
+
+/// Starts the program with the baselines; its first line says where it listens.
+fn start_baseline(database_url: &str) -> Result<(Keeper, String), Failure> {
+    let mut command = Command::new(project::target().join("release/vestry-bench-baseline"));
+    command.args(["http", "--database", database_url]);
+    let mut keeper = start(&command, "bench-baseline", None)?;
+    let log = log_file("bench-baseline");
+    let url = wait::until("the start of the baseline", Duration::from_secs(30), || {
+        alive(&mut keeper, "bench-baseline")?;
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        Ok(text
+            .lines()
+            .find(|line| line.starts_with("http://"))
+            .map(str::to_owned))
+    })?;
+    Ok((keeper, url))
+}
+
+fn log_file(name: &str) -> PathBuf {
+    project::target().join(format!("{name}.log"))
+}
+
+fn start(command: &Command, name: &str, remove: Option<&Path>) -> Result<Keeper, Failure> {
+    let log = File::create(log_file(name)).context("cannot create a log")?;
+    Keeper::start(command, "TERM", log, remove)
+}
+
+fn alive(keeper: &mut Keeper, name: &str) -> Result<(), Failure> {
+    match keeper.ended()? {
+        None => Ok(()),
+        Some(status) => Err(Failure::new(format!(
+            "it ended with {status}; see {}",
+            log_file(name).display()
+        ))),
+    }
+}
+
+fn text(value: &Value, pointer: &str) -> Result<String, Failure> {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::new(format!("an answer has no string at {pointer}")))
+}

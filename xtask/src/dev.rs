@@ -1,0 +1,32 @@
+//! `cargo xtask dev`: the service on this machine.
+
+use std::os::unix::process::CommandExt;
+
+use crate::failure::{Context, Failure};
+use crate::project;
+
+pub(crate) const ABOUT: &str = "\
+Build the service and start it on the embedded default.
+
+Nothing has to be installed: SQLite file, local key, captured mail. The arguments go to `vestry dev`:
+--data-dir DIR, --listen ADDRESS, --fresh; `cargo xtask dev --help` shows them.";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let mut command = project::cargo();
+    command
+        .args([
+            "run",
+            "--package",
+            "vestry-server",
+            "--bin",
+            "vestry",
+            "--",
+            "dev",
+        ])
+        .args(arguments);
+    // The service is started where the person is, so that a relative --data-dir means what it says.
+    let here = std::env::current_dir().context("cannot read the current directory")?;
+    // In our place, so that Ctrl-C and SIGTERM reach it and its exit code is ours.
+    let cause = command.current_dir(here).exec();
+    Err(Failure::new(format!("cannot start cargo: {cause}")))
+}

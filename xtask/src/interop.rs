@@ -1,0 +1,61 @@
+//! `cargo xtask interop`: implementations that are not ours check what we answer.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::process;
+use crate::python::{self, Python};
+use crate::server::{self, Built, Server};
+
+pub(crate) const ABOUT: &str = "\
+Let reference implementations from PyPI check what the service signs.
+
+Starts `vestry dev` on a free port with an empty data directory and runs the scripts of xtask/interop against it:
+  ethereum      eth-account recovers the signer of random messages and compares it with the wallet's address
+  session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
+Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
+--no-install   do not install Python with apt-get where it is missing";
+
+/// The scripts, in the order they run.
+const SCRIPTS: &[&str] = &["ethereum.py", "session_jwt.py"];
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let install = match arguments {
+        [] => true,
+        [flag] if flag == "--no-install" => false,
+        _ => {
+            return Err(Failure::Usage(
+                "`interop` takes --no-install or nothing.".to_owned(),
+            ));
+        }
+    };
+    let Some(python) = Python::prepare(install)? else {
+        return python::MISSING.announce();
+    };
+    check(&python, &server::build(Built::Alone)?)
+}
+
+/// Runs every script against one server; all of them, even when one found something.
+pub(crate) fn check(python: &Python, binary: &Path) -> Result<(), Failure> {
+    let server = Server::start(binary, "interop")?;
+    let mut failed = Vec::new();
+    for script in SCRIPTS {
+        if let Err(Failure::Failed(cause) | Failure::Usage(cause)) = process::run(
+            python
+                .script(script)
+                .env("VESTRY_DEV_JSON", server.ready_file()),
+        ) {
+            eprintln!("xtask: {cause}");
+            failed.push(*script);
+        }
+    }
+    server.stop()?;
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
+            "interop found something: {}",
+            failed.join(", ")
+        )))
+    }
+}

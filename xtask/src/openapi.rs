@@ -1,0 +1,62 @@
+//! `cargo xtask openapi`: the API description in the repository.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::failure::{Context, Failure};
+use crate::server::{self, Built};
+use crate::{process, project};
+
+pub(crate) const ABOUT: &str = "\
+Write docs/openapi.json as the code describes it.
+
+The document is what `vestry openapi` prints; it is kept in the repository so that a change of the API shows in review.
+--check   write nothing, and fail when it differs";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    match arguments {
+        [] => write(),
+        [flag] if flag == "--check" => check(Built::Alone),
+        _ => Err(Failure::Usage(
+            "`openapi` takes --check or nothing.".to_owned(),
+        )),
+    }
+}
+
+/// Fails when the document in the repository is not what the code describes.
+pub(crate) fn check(how: Built) -> Result<(), Failure> {
+    let file = file();
+    let written = fs::read_to_string(&file).context(format!("cannot read {}", file.display()))?;
+    let described = describe(how)?;
+    if written == described {
+        return Ok(());
+    }
+    let line = written
+        .lines()
+        .zip(described.lines())
+        .take_while(|(old, new)| old == new)
+        .count()
+        + 1;
+    Err(Failure::new(format!(
+        "docs/openapi.json:{line}: differs from the code; run `cargo xtask openapi` and review it"
+    )))
+}
+
+fn write() -> Result<(), Failure> {
+    let file = file();
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent).context("cannot create docs")?;
+    }
+    fs::write(&file, describe(Built::Alone)?).context(format!("cannot write {}", file.display()))
+}
+
+/// What the binary prints, with one line end at its end.
+fn describe(how: Built) -> Result<String, Failure> {
+    let printed = process::output(Command::new(server::build(how)?).arg("openapi"))?;
+    Ok(format!("{}\n", printed.trim_end()))
+}
+
+fn file() -> PathBuf {
+    project::root().join("docs/openapi.json")
+}

@@ -1,0 +1,98 @@
+//! `cargo xtask pg`: a Postgres to work with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::failure::{Context, Failure};
+use crate::postgres::{self, Durability, Place, Postgres};
+use crate::project;
+
+pub(crate) const ABOUT: &str = "\
+Start a throwaway Postgres that stays (up), or remove it (down).
+
+`up` prints the superuser's URL; started already, it only prints it. The cluster lies in the system's temporary
+directory, target/pg/cluster.json remembers where. It does not survive a crash of the machine (fsync is off).
+
+  export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up)
+  cargo test -p vestry-store-sql
+  cargo xtask pg down";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    match arguments {
+        [verb] if verb == "up" => up(),
+        [verb] if verb == "down" => down(),
+        _ => Err(Failure::Usage(
+            "Say `cargo xtask pg up` or `cargo xtask pg down`.".to_owned(),
+        )),
+    }
+}
+
+fn up() -> Result<(), Failure> {
+    let postgres = find()?;
+    if let Some(place) = remembered()? {
+        if postgres.answers(&place) {
+            println!("{}", place.url());
+            return Ok(());
+        }
+        // Stopped behind our back, by a reboot for example.
+        postgres.remove(&place)?;
+    }
+    let place = postgres.start_to_stay()?;
+    remember(&place)?;
+    println!("{}", place.url());
+    Ok(())
+}
+
+fn down() -> Result<(), Failure> {
+    if let Some(place) = remembered()? {
+        find()?.remove(&place)?;
+        fs::remove_file(record()).context("cannot forget the cluster")?;
+    }
+    Ok(())
+}
+
+fn find() -> Result<Postgres, Failure> {
+    Postgres::find_or_install(true)?.ok_or_else(|| {
+        Failure::new(format!(
+            "there is no Postgres here; to get it: {}",
+            postgres::MISSING.remedy
+        ))
+    })
+}
+
+fn record() -> PathBuf {
+    project::target().join("pg/cluster.json")
+}
+
+fn remember(place: &Place) -> Result<(), Failure> {
+    let record = record();
+    if let Some(parent) = record.parent() {
+        fs::create_dir_all(parent).context("cannot create target/pg")?;
+    }
+    let document =
+        serde_json::json!({ "directory": place.directory, "port": place.port, "url": place.url() });
+    fs::write(&record, format!("{document:#}\n")).context("cannot remember the cluster")
+}
+
+/// The cluster that `up` started, when there is one.
+fn remembered() -> Result<Option<Place>, Failure> {
+    let record = record();
+    if !record.exists() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&record).context(format!("cannot read {}", record.display()))?;
+    let document: serde_json::Value =
+        serde_json::from_str(&text).context(format!("cannot understand {}", record.display()))?;
+    let place = || {
+        let directory = PathBuf::from(document.get("directory")?.as_str()?);
+        let port = u16::try_from(document.get("port")?.as_u64()?).ok()?;
+        Some(Place {
+            directory,
+            port,
+            durability: Durability::Memory,
+        })
+    };
+    place()
+        .map(Some)
+        .ok_or_else(|| Failure::new(format!("{} is not a record of `pg up`", record.display())))
+}

@@ -1,0 +1,268 @@
+//! Throwaway Postgres clusters.
+
+use std::fs::{self, File};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::failure::{Context, Failure};
+use crate::keeper::Keeper;
+use crate::lane::Missing;
+use crate::{debian, process, temporary, wait};
+
+/// What to say where there is no Postgres and none may be installed.
+pub(crate) const MISSING: Missing = Missing {
+    lanes: &["postgres"],
+    remedy: "apt-get install postgresql, or put the directory of initdb on PATH",
+};
+
+/// Every test has a database and pools of its own, hence the connections.
+const SETTINGS: &[&str] = &[
+    "max_connections=400",
+    "shared_buffers=64MB",
+    "listen_addresses=127.0.0.1",
+];
+
+/// Whether a commit waits for the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// As in production, to measure what a commit costs.
+    Disk,
+    /// For a cluster that nobody will miss: the tests try our promises, not those of the disk.
+    Memory,
+}
+
+/// How long a start or a stop may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The programs of a Postgres installation, and the user they may run as.
+pub(crate) struct Postgres {
+    programs: PathBuf,
+    /// Postgres refuses to run as root; then it runs as `nobody`.
+    owner: Option<Owner>,
+}
+
+/// A user by number.
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Postgres {
+    /// The newest installation of this machine; installs one when there is none, it is allowed and wanted.
+    pub(crate) fn find_or_install(install: bool) -> Result<Option<Self>, Failure> {
+        if newest_programs().is_none() && install && debian::can_install() {
+            debian::install(&["postgresql"])?;
+        }
+        let Some(programs) = newest_programs() else {
+            return Ok(None);
+        };
+        let owner = if debian::is_root() {
+            Some(Owner::nobody()?)
+        } else {
+            None
+        };
+        Ok(Some(Self { programs, owner }))
+    }
+
+    /// Makes an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
+    fn create(&self, durability: Durability) -> Result<Place, Failure> {
+        let directory = temporary::directory("postgres")?;
+        if let Some(Owner { user, group }) = self.owner {
+            chown(&directory, Some(user), Some(group))
+                .context("cannot give the Postgres directory away")?;
+        }
+        let place = Place {
+            port: wait::free_port()?,
+            directory,
+            durability,
+        };
+        process::run_quietly(
+            self.program("initdb", &place)
+                .arg("-D")
+                .arg(place.data())
+                .args([
+                    "-U",
+                    "postgres",
+                    "-A",
+                    "trust",
+                    "--no-sync",
+                    "-E",
+                    "UTF8",
+                    "--locale=C.UTF-8",
+                ]),
+        )?;
+        Ok(place)
+    }
+
+    /// Starts a cluster that ends, and disappears, with this process.
+    pub(crate) fn start(&self, durability: Durability) -> Result<Cluster, Failure> {
+        let place = self.create(durability)?;
+        let log =
+            File::create(place.directory.join("log")).context("cannot create the Postgres log")?;
+        let mut server = self.program("postgres", &place);
+        server.arg("-D").arg(place.data()).args(place.options());
+        // INT is the fast shutdown: it does not wait for clients.
+        let mut keeper = Keeper::start(&server, "INT", log, Some(&place.directory))?;
+        wait::until("the start of Postgres", PATIENCE, || {
+            if keeper.ended()?.is_some() {
+                return Err(Failure::new("Postgres ended while it started"));
+            }
+            Ok(self.answers(&place).then_some(()))
+        })?;
+        Ok(Cluster {
+            keeper,
+            url: place.url(),
+        })
+    }
+
+    /// Starts a cluster that stays until [`Postgres::remove`].
+    pub(crate) fn start_to_stay(&self) -> Result<Place, Failure> {
+        let place = self.create(Durability::Memory)?;
+        process::run_quietly(
+            self.program("pg_ctl", &place)
+                .arg("-D")
+                .arg(place.data())
+                .arg("-l")
+                .arg(place.directory.join("log"))
+                .args(["-w", "-s", "-o", &place.options().join(" "), "start"]),
+        )?;
+        Ok(place)
+    }
+
+    /// Stops a cluster of [`Postgres::start_to_stay`] and deletes it.
+    pub(crate) fn remove(&self, place: &Place) -> Result<(), Failure> {
+        if self.answers(place) {
+            process::run_quietly(
+                self.program("pg_ctl", place)
+                    .arg("-D")
+                    .arg(place.data())
+                    .args(["-m", "immediate", "-w", "-s", "stop"]),
+            )?;
+        }
+        if place.directory.exists() {
+            fs::remove_dir_all(&place.directory).context("cannot delete the cluster")?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server of this cluster takes connections.
+    pub(crate) fn answers(&self, place: &Place) -> bool {
+        let port = place.port.to_string();
+        process::succeeds(self.program("pg_isready", place).args([
+            "-q",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+        ])) && place.data().join("postmaster.pid").exists()
+    }
+
+    fn program(&self, name: &str, place: &Place) -> Command {
+        let file = self.programs.join(name);
+        let mut command = match self.owner {
+            None => Command::new(file),
+            Some(Owner { user, group }) => {
+                let mut command = Command::new("setpriv");
+                command
+                    .arg(format!("--reuid={user}"))
+                    .arg(format!("--regid={group}"))
+                    .arg("--clear-groups")
+                    .arg(file);
+                command
+            }
+        };
+        // The caller's directory may be closed to the owner.
+        command.current_dir("/").env("HOME", &place.directory);
+        command
+    }
+}
+
+impl Owner {
+    fn nobody() -> Result<Self, Failure> {
+        let number = |flag: &str| -> Result<u32, Failure> {
+            let text = process::output(Command::new("id").args([flag, "nobody"]))?;
+            text.trim()
+                .parse()
+                .context("cannot read the number of the user nobody")
+        };
+        Ok(Self {
+            user: number("-u")?,
+            group: number("-g")?,
+        })
+    }
+}
+
+/// Where a cluster is.
+pub(crate) struct Place {
+    /// Holds the data, the socket and the log.
+    pub(crate) directory: PathBuf,
+    pub(crate) port: u16,
+    pub(crate) durability: Durability,
+}
+
+impl Place {
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Command-line options of the server.
+    fn options(&self) -> Vec<String> {
+        let fsync = self.durability == Durability::Disk;
+        let own = [
+            format!("fsync={}", if fsync { "on" } else { "off" }),
+            format!("port={}", self.port),
+            format!("unix_socket_directories={}", self.directory.display()),
+        ];
+        let shared = SETTINGS.iter().map(|setting| (*setting).to_owned());
+        shared
+            .chain(own)
+            .flat_map(|setting| ["-c".to_owned(), setting])
+            .collect()
+    }
+
+    /// The superuser's URL.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+/// A running cluster that ends with this value.
+pub(crate) struct Cluster {
+    keeper: Keeper,
+    url: String,
+}
+
+impl Cluster {
+    /// The superuser's URL.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Stops the server and deletes the cluster.
+    pub(crate) fn stop(self) -> Result<(), Failure> {
+        self.keeper.stop().map(drop)
+    }
+}
+
+/// The directory of `initdb`: of the highest version where Debian puts them, else the one on `PATH`.
+fn newest_programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let newest = versions
+        .filter_map(|entry| {
+            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let programs = entry.path().join("bin");
+            programs
+                .join("initdb")
+                .is_file()
+                .then_some((version, programs))
+        })
+        .max_by_key(|(version, _)| *version);
+    newest
+        .map(|(_, programs)| programs)
+        .or_else(|| process::find("initdb")?.parent().map(Path::to_path_buf))
+}

@@ -1,0 +1,75 @@
+//! Running other programs to their end.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::environment;
+use crate::failure::{Context, Failure};
+
+/// Runs a program with our own standard streams; anything but success is a failure that names it.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    let line = line(command);
+    let status = command.status().context(format!("cannot start `{line}`"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("`{line}` ended with {status}")))
+    }
+}
+
+/// Runs a program without showing what it prints, unless it fails.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<(), Failure> {
+    output(command.stderr(Stdio::piped())).map(drop)
+}
+
+/// Runs a program and returns what it printed on its standard output.
+///
+/// Its standard error goes to ours, unless the caller redirected it; then it is shown when the program fails.
+pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
+    let line = line(command);
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context(format!("cannot start `{line}`"))?;
+    let output = child
+        .wait_with_output()
+        .context(format!("cannot wait for `{line}`"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::new(format!(
+            "`{line}` ended with {}\n{}",
+            output.status,
+            said.trim_end()
+        )));
+    }
+    String::from_utf8(output.stdout)
+        .context(format!("`{line}` printed something that is not UTF-8"))
+}
+
+/// Whether the program ran and was content; what it prints is thrown away.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The first directory of `PATH` that holds this program.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = environment::variable("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file())
+}
+
+/// The command as one line, for messages.
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

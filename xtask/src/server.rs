@@ -1,0 +1,138 @@
+//! The service under test: built, started on a free port with an empty data directory, stopped.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::failure::{Context, Failure};
+use crate::keeper::Keeper;
+use crate::{process, project, temporary, wait};
+
+/// With what the binary is built. A crate that only tests use can switch on features of crates that the binary uses
+/// too; then the two are different builds of half the tree, and each first one takes minutes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Built {
+    /// As `cargo xtask dev` builds it.
+    Alone,
+    /// As `cargo test --workspace` builds it: nothing to do after that.
+    WithTests,
+}
+
+/// Builds the binary in the dev profile and returns where it is.
+pub(crate) fn build(how: Built) -> Result<PathBuf, Failure> {
+    let mut command = project::cargo();
+    command.args([
+        "build",
+        "--quiet",
+        "--message-format=json-render-diagnostics",
+        "--bin",
+        "vestry",
+    ]);
+    match how {
+        Built::Alone => command.args(["--package", "vestry-server"]),
+        Built::WithTests => command.args(["--workspace", "--tests"]),
+    };
+    let messages = process::output(&mut command)?;
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|message| {
+            // The binary's unit tests are an executable of the same name.
+            let is_test = message.pointer("/profile/test")?.as_bool()?;
+            let is_ours = message.pointer("/target/name")?.as_str()? == "vestry" && !is_test;
+            let executable = message.get("executable")?.as_str()?;
+            is_ours.then(|| PathBuf::from(executable))
+        })
+        .ok_or_else(|| Failure::new("cargo did not say where it put the binary `vestry`"))
+}
+
+/// A running `vestry dev` that ends with this value.
+pub(crate) struct Server {
+    keeper: Keeper,
+    directory: PathBuf,
+    log: PathBuf,
+    base_url: String,
+    test_key: String,
+}
+
+impl Server {
+    /// Starts the service on the embedded store and waits until it answers.
+    ///
+    /// The request limit of the test environment is off: a check makes more than 100 requests a minute, and
+    /// answers of 429 would hide what it is looking for. `name` is that of its log, `target/<name>.log`.
+    pub(crate) fn start(binary: &Path, name: &str) -> Result<Self, Failure> {
+        let directory = temporary::directory(name)?;
+        let log = project::target().join(format!("{name}.log"));
+        let mut command = Command::new(binary);
+        command
+            .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(&directory);
+        command
+            .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
+            .current_dir(&directory);
+        let output = File::create(&log).context(format!("cannot create {}", log.display()))?;
+        let mut keeper = Keeper::start(&command, "TERM", output, Some(&directory))?;
+        let ready = wait::until("the start of the service", Duration::from_secs(60), || {
+            if let Some(status) = keeper.ended()? {
+                return Err(Failure::new(format!(
+                    "the service ended with {status}; see {}",
+                    log.display()
+                )));
+            }
+            read_ready(&directory.join("dev.json"))
+        })?;
+        let text = |pointer: &str| {
+            let value = ready.pointer(pointer).and_then(Value::as_str);
+            value
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::new(format!("dev.json has no string at {pointer}")))
+        };
+        let (base_url, test_key) = (text("/base_url")?, text("/test/secret_key")?);
+        Ok(Self {
+            keeper,
+            directory,
+            log,
+            base_url,
+            test_key,
+        })
+    }
+
+    /// What `vestry dev` wrote for programs: addresses and keys.
+    pub(crate) fn ready_file(&self) -> PathBuf {
+        self.directory.join("dev.json")
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// The secret key of the test environment; to be handed on by environment or file, not as an argument.
+    pub(crate) fn test_key(&self) -> &str {
+        &self.test_key
+    }
+
+    /// Stops the service; it must end by itself and with exit code 0.
+    pub(crate) fn stop(self) -> Result<(), Failure> {
+        let status = self.keeper.stop()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "the service ended with {status} when asked to stop; see {}",
+            self.log.display()
+        )))
+    }
+}
+
+/// The ready file, once it is there and complete.
+fn read_ready(file: &Path) -> Result<Option<Value>, Failure> {
+    match fs::read_to_string(file) {
+        // Not yet written to its end, when it does not parse; the limit of the wait covers a broken one.
+        Ok(text) => Ok(serde_json::from_str(&text).ok()),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(cause).context("cannot read dev.json"),
+    }
+}

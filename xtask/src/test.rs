@@ -1,0 +1,177 @@
+//! `cargo xtask test`: every test, with the servers they need.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::lane::Missing;
+use crate::postgres::{self, Cluster, Durability, Postgres};
+use crate::python::{self, Python};
+use crate::redis::{self, Redis};
+use crate::server::{self, Built};
+use crate::{api_fuzz, interop, process, project};
+
+pub(crate) const ABOUT: &str = "\
+Run the whole suite, with throwaway servers.
+
+Postgres and Redis are started on free ports and removed at the end, however it ends; a Python environment with a
+mail server and the reference implementations is made once. What is missing is installed with apt-get (root on
+Debian); elsewhere the lane is named and left out, or, with CI=true, fails.
+Then `interop` and `api-fuzz` run, unless the call asks for a part of the tests.
+
+--no-install   install nothing with apt-get
+-p PACKAGE     only the tests of this package
+FILTER         only tests whose name contains it
+
+Tests read VESTRY_TEST_POSTGRES_URL, VESTRY_TEST_REDIS_URL and VESTRY_TEST_PYTHON. A lane that was left out stands
+in VESTRY_TEST_LANES_MISSING (\"postgres,redis\"); without that variable a test that lacks its server fails.";
+
+/// What the command line asks for.
+struct Request {
+    install: bool,
+    packages: Vec<String>,
+    filters: Vec<String>,
+}
+
+impl Request {
+    /// Whether everything is asked for, and not some tests only.
+    fn is_whole(&self) -> bool {
+        self.packages.is_empty() && self.filters.is_empty()
+    }
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let request = parse(arguments)?;
+    let aids = Aids::start(request.install)?;
+    let tests = cargo_test(&request, &aids);
+    let python = aids.stop()?;
+    tests?;
+    match python {
+        Some(python) if request.is_whole() => outside_checks(&python),
+        // Left out aloud, or not asked for.
+        _ => Ok(()),
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Request, Failure> {
+    let mut request = Request {
+        install: true,
+        packages: Vec::new(),
+        filters: Vec::new(),
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--no-install" => request.install = false,
+            "-p" | "--package" => match rest.next() {
+                Some(package) => request.packages.push(package.clone()),
+                None => {
+                    return Err(Failure::Usage(format!(
+                        "`{argument}` needs the name of a package."
+                    )));
+                }
+            },
+            flag if flag.starts_with('-') => {
+                return Err(Failure::Usage(format!("`test` does not know `{flag}`.")));
+            }
+            filter => request.filters.push(filter.to_owned()),
+        }
+    }
+    Ok(request)
+}
+
+/// The tests of cargo.
+fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
+    let mut command = project::cargo();
+    command.args(["test", "--no-fail-fast"]);
+    if request.packages.is_empty() {
+        command.arg("--workspace");
+    }
+    for package in &request.packages {
+        command.args(["--package", package]);
+    }
+    aids.tell(&mut command);
+    process::run(command.arg("--").args(&request.filters))
+}
+
+/// What checks the whole service from outside.
+fn outside_checks(python: &Python) -> Result<(), Failure> {
+    let binary = server::build(Built::WithTests)?;
+    interop::check(python, &binary)?;
+    api_fuzz::check(python, &binary, api_fuzz::SEED)
+}
+
+/// What tests use that is not ours.
+struct Aids {
+    postgres: Option<Cluster>,
+    redis: Option<Redis>,
+    python: Option<Python>,
+    missing: Vec<&'static str>,
+}
+
+impl Aids {
+    fn start(install: bool) -> Result<Self, Failure> {
+        let mut missing = Vec::new();
+        let mut leave_out = |program: &Missing| {
+            missing.extend(program.lanes);
+            program.announce()
+        };
+        let python = match Python::prepare(install)? {
+            Some(python) => Some(python),
+            None => leave_out(&python::MISSING).map(|()| None)?,
+        };
+        let postgres = match Postgres::find_or_install(install)? {
+            Some(postgres) => Some(postgres.start(Durability::Memory)?),
+            None => leave_out(&postgres::MISSING).map(|()| None)?,
+        };
+        let redis = match redis::find_or_install(install)? {
+            Some(program) => Some(Redis::start(program)?),
+            None => leave_out(&redis::MISSING).map(|()| None)?,
+        };
+        Ok(Self {
+            postgres,
+            redis,
+            python,
+            missing,
+        })
+    }
+
+    /// Tells a program where they are, and which there are not.
+    fn tell(&self, command: &mut Command) {
+        let missing = (!self.missing.is_empty()).then(|| OsString::from(self.missing.join(",")));
+        let found = [
+            (
+                "VESTRY_TEST_POSTGRES_URL",
+                self.postgres.as_ref().map(|postgres| postgres.url().into()),
+            ),
+            (
+                "VESTRY_TEST_REDIS_URL",
+                self.redis.as_ref().map(|redis| redis.url().into()),
+            ),
+            (
+                "VESTRY_TEST_PYTHON",
+                self.python
+                    .as_ref()
+                    .map(|python| python.interpreter().into()),
+            ),
+            ("VESTRY_TEST_LANES_MISSING", missing),
+        ];
+        for (name, value) in found {
+            match value {
+                Some(value) => command.env(name, value),
+                // A value from outside would point at something that we did not start.
+                None => command.env_remove(name),
+            };
+        }
+    }
+
+    /// Stops the servers; the Python environment stays.
+    fn stop(self) -> Result<Option<Python>, Failure> {
+        self.postgres.map_or(Ok(()), Cluster::stop)?;
+        self.redis.map_or(Ok(()), Redis::stop)?;
+        Ok(self.python)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The architecture: which crate may use which.
+//!
+//! These two tables are the architecture; `ARCHITECTURE.md` explains them. A new arrow is a change of a table here,
+//! to be argued in review.
+
+use super::Finding;
+use super::workspace::{Dependency, Workspace};
+
+/// `crate: what it may use | what its tests may use besides`, without the `vestry-` of our names; `*` is every crate.
+/// What begins with `#` is a remark.
+const OURS: &str = "
+    domain      :                     |
+    chains      : domain              |
+    ports       : domain              |
+    contract    : domain ports        |
+    # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
+    app         : domain ports        | contract chains vault-local custody token-jwt
+    store-sql   : domain ports        | contract
+    mail-smtp   : domain ports        | contract
+    vault-local : domain ports        | contract
+    limiter     : domain ports        | contract
+    # Its signing keys are sealed; the tests seal them for real.
+    token-jwt   : domain ports        | contract vault-local custody
+    # The only crate besides chains that sees a private key.
+    custody     : domain ports chains | contract vault-local
+    # The edge is tested over HTTP with the real adapters behind it.
+    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt
+    # Puts everything together.
+    server      : *                   | *
+    xtask       :                     |
+    # Not part of the product: what the bench compares with, which is the libraries without our crates around them.
+    bench-baseline : domain chains    |
+";
+
+/// `crates of others: of ours, who may name them | whose tests may besides: why`. A name that ends with `*` stands for
+/// all that begin so. A crate that stands in several lines must be allowed by all of them.
+const OTHERS: &str = "
+    # The tests of the server break rows behind its back.
+    diesel* deadpool* tokio-postgres* libsqlite3-sys: store-sql bench-baseline | server: SQL is spoken by the store alone
+    actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
+    lettre: mail-smtp |: SMTP is spoken by the mailer alone
+    jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
+    bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
+    redis: limiter |: a shared limit is the limiter's business
+    aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
+    clap libc: server |: the process belongs to the server
+    # Servers of tests need certificates.
+    rcgen: server | *: certificates are made by the server alone
+    toml: server xtask |: settings are read by the server alone
+    reqwest insta jsonschema proptest tempfile: | *: it is for tests only
+    async-trait futures*: ports contract app store-sql mail-smtp vault-local custody limiter token-jwt web server |: domain and chains are pure, without async
+    tokio*: contract app store-sql mail-smtp vault-local custody limiter token-jwt web server bench-baseline |: domain, chains and ports know no runtime
+";
+
+/// A line of [`OURS`].
+struct Arrows {
+    from: &'static str,
+    to: Names,
+    in_tests: Names,
+}
+
+/// A line of [`OTHERS`].
+struct Kept {
+    crates: Names,
+    by: Names,
+    by_tests: Names,
+    reason: &'static str,
+}
+
+/// Names with blanks between them.
+#[derive(Clone, Copy)]
+struct Names(&'static str);
+
+impl Names {
+    fn contain(self, name: &str) -> bool {
+        let mut patterns = self.0.split_whitespace();
+        patterns.any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => pattern == name,
+        })
+    }
+}
+
+/// Every dependency that the tables do not allow.
+pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
+    let ours: Vec<&str> = workspace
+        .members
+        .iter()
+        .map(|member| short(&member.name))
+        .collect();
+    let mut findings = Vec::new();
+    for member in &workspace.members {
+        let mut say = |message: String| findings.push(Finding::new(&member.path, message));
+        let name = short(&member.name);
+        let Some(arrows) = arrows().find(|arrows| arrows.from == name) else {
+            say(format!(
+                "{name} is not in the table of xtask/src/tidy/arrows.rs"
+            ));
+            continue;
+        };
+        for dependency in &member.dependencies {
+            let used = short(&dependency.name);
+            if ours.contains(&used) {
+                if !allows(arrows.to, arrows.in_tests, used, dependency) {
+                    say(format!(
+                        "{name} may not use {used}: the table is in xtask/src/tidy/arrows.rs"
+                    ));
+                }
+            } else if let Some(kept) = refusal(name, dependency) {
+                say(format!("{name} may not name {used}: {}", kept.reason));
+            }
+        }
+    }
+    findings
+}
+
+/// The first line of [`OTHERS`] that keeps this dependency from this crate.
+fn refusal(name: &str, dependency: &Dependency) -> Option<Kept> {
+    kept().find(|kept| {
+        kept.crates.contain(&dependency.name) && !allows(kept.by, kept.by_tests, name, dependency)
+    })
+}
+
+fn allows(always: Names, in_tests: Names, name: &str, dependency: &Dependency) -> bool {
+    always.contain(name) || dependency.for_tests && in_tests.contain(name)
+}
+
+/// A crate of ours as the tables call it.
+fn short(name: &str) -> &str {
+    name.strip_prefix("vestry-").unwrap_or(name)
+}
+
+fn arrows() -> impl Iterator<Item = Arrows> {
+    lines(OURS).filter_map(|line| {
+        let (from, rest) = line.split_once(':')?;
+        let (to, in_tests) = rest.split_once('|')?;
+        Some(Arrows {
+            from: from.trim(),
+            to: Names(to),
+            in_tests: Names(in_tests),
+        })
+    })
+}
+
+fn kept() -> impl Iterator<Item = Kept> {
+    lines(OTHERS).filter_map(|line| {
+        let (crates, rest) = line.split_once(':')?;
+        let (by, rest) = rest.split_once('|')?;
+        let (by_tests, reason) = rest.split_once(':')?;
+        Some(Kept {
+            crates: Names(crates),
+            by: Names(by),
+            by_tests: Names(by_tests),
+            reason: reason.trim(),
+        })
+    })
+}
+
+fn lines(table: &'static str) -> impl Iterator<Item = &'static str> {
+    table
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests;
