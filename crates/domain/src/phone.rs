@@ -40,6 +40,24 @@ impl PhoneNumber {
         Ok(Self(formatted))
     }
 
+    /// What a database row holds: checked when it was written, so that numbering plans that change later do not break
+    /// reading. Only the form is checked.
+    ///
+    /// # Errors
+    /// Not `+` and 1 to 15 digits.
+    pub fn stored(text: String) -> Result<Self, Invalid> {
+        let digits = text.strip_prefix('+').unwrap_or_default();
+        let plausible = (1..=15).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if plausible {
+            return Ok(Self(text));
+        }
+        Err(Invalid::value(
+            "phone_number",
+            "phone_number is not in E.164 form",
+        ))
+    }
+
     /// `+` and the digits; both what is shown and what is compared.
     pub fn as_str(&self) -> &str {
         &self.0

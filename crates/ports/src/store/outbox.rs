@@ -63,7 +63,8 @@ pub struct CapturedFilter {
 pub trait Captured: Send {
     /// Keeps a message. The id is derived from its job, so that a second capture of one job is the same row and does nothing.
     async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()>;
-    /// Messages that fit, newest first.
+    /// Messages that fit, newest first; those of one second in the order in which they came, because a test that asked for
+    /// two codes takes the first of the list for the second one. `after` need not be there any more: then its time counts.
     async fn list(
         &mut self,
         world: &World,

@@ -1,0 +1,179 @@
+//! What every custody promises: keys and secrets open in their own place and unaltered, and nowhere else.
+//!
+//! The suite looks at a custody from outside, through its two ports and the store with its App keys. What is inside, such
+//! as nonces, caches and a key provider that goes away, is tested by the adapter itself.
+
+pub mod app_keys;
+pub mod secrets;
+pub mod wallets;
+
+use std::sync::Arc;
+
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::UserId;
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::{Environment, World};
+use vestry_ports::custody::{Custodian, CustodyError, Sealer, WalletOrder};
+use vestry_ports::store::{Store, StoreResult};
+
+use crate::samples::{Samples, other_environment};
+
+/// What a builder hands over: both ports of one custody, and the store it reads App keys from.
+pub struct House {
+    /// Makes wallets and signs.
+    pub custodian: Arc<dyn Custodian>,
+    /// Seals small secrets.
+    pub sealer: Arc<dyn Sealer>,
+    /// Empty, and read by both.
+    pub store: Arc<dyn Store>,
+}
+
+/// Runs the suite of custody as tests of their own. The builder is the name of an async function in scope that answers
+/// `(House, Guard)`, or an `Option` of it.
+#[macro_export]
+macro_rules! custody_suite {
+    ($build:ident) => {
+        $crate::suite_tests! { $build;
+            custody::app_keys {
+                a_new_app_gets_a_key_for_each_use
+                a_world_without_keys_gets_none_by_itself
+                a_rewrapped_key_is_the_same_key
+                an_altered_key_is_not_rewrapped
+            }
+            custody::wallets {
+                a_new_wallet_is_as_ordered
+                a_new_wallet_signs
+                every_wallet_has_a_key_of_its_own
+                signatures_depend_on_wallet_and_message
+                a_key_in_the_place_of_another_does_not_sign
+                parts_of_another_key_do_not_sign
+                a_changed_bit_of_a_key_does_not_sign
+                a_cut_or_lengthened_key_does_not_sign
+                an_edited_row_is_refused
+                a_time_of_change_is_not_sealed
+                a_changed_hash_of_a_row_is_refused
+                a_row_moved_to_another_world_is_refused
+                parallel_signatures_are_all_right
+            }
+            custody::secrets {
+                a_secret_comes_back_as_it_was
+                a_secret_is_not_in_the_clear
+                a_secret_opens_in_its_own_place_only
+                a_changed_bit_of_a_secret_does_not_open
+                a_cut_or_lengthened_secret_does_not_open
+                a_keyed_hash_matches_what_it_was_made_of
+                a_keyed_hash_matches_nothing_else
+                a_changed_keyed_hash_matches_nothing
+            }
+        }
+    };
+}
+
+/// What a call gave, or a panic at the place of the caller.
+#[track_caller]
+fn works<T>(outcome: Result<T, CustodyError>) -> T {
+    match outcome {
+        Ok(value) => value,
+        Err(error) => panic!("custody failed: {error:?}"),
+    }
+}
+
+/// Panics unless it was noticed that something is not as it was stored.
+#[track_caller]
+fn is_tampered<T>(outcome: Result<T, CustodyError>, what: &str) {
+    match outcome {
+        Err(CustodyError::Tampered { .. }) => {}
+        Err(error) => panic!("{what}: {error:?}"),
+        Ok(_) => panic!("{what}: nobody noticed"),
+    }
+}
+
+/// A row and its key.
+type Row = (StoredWallet, WalletKey);
+
+impl House {
+    /// The test and the live world of a new App that has its keys.
+    async fn worlds(&self, samples: &mut Samples) -> [World; 2] {
+        let (app, now) = (samples.app(), samples.tick());
+        let keys = works(self.custodian.mint_app_keys(app.id, now).await);
+        let stored: StoreResult<()> = async {
+            let mut tx = self.store.begin().await?;
+            tx.apps().insert(&app).await?;
+            for key in &keys {
+                tx.app_keys().insert(key).await?;
+            }
+            tx.commit().await
+        }
+        .await;
+        if let Err(error) = stored {
+            panic!("the store failed: {error:?}");
+        }
+        let test = World::new(app.id, Environment::Test);
+        [test, other_environment(test)]
+    }
+
+    async fn world(&self, samples: &mut Samples) -> World {
+        let [test, _] = self.worlds(samples).await;
+        test
+    }
+
+    async fn wallet_of(&self, samples: &mut Samples, world: World, user_id: UserId) -> Row {
+        let order = order(samples, world, user_id);
+        works(self.custodian.create_wallet(order).await)
+    }
+
+    async fn wallet(&self, samples: &mut Samples, world: World) -> Row {
+        let user_id = samples.id(samples.now());
+        self.wallet_of(samples, world, user_id).await
+    }
+
+    /// Panics unless neither a signature nor a good word is to be had for this row and key.
+    async fn refuses(&self, stored: &StoredWallet, key: &WalletKey, what: &str) {
+        let (row, of_row) = (stored.clone(), key.clone());
+        let signed = self.custodian.sign_message(row, of_row, b"message").await;
+        is_tampered(signed, what);
+        let (row, of_row) = (stored.clone(), key.clone());
+        is_tampered(self.custodian.verify_wallet(row, of_row).await, what);
+    }
+
+    /// Panics unless the wallet signs and is found in order.
+    async fn accepts(&self, stored: &StoredWallet, key: &WalletKey) {
+        let (row, of_row) = (stored.clone(), key.clone());
+        works(self.custodian.sign_message(row, of_row, b"message").await);
+        let (row, of_row) = (stored.clone(), key.clone());
+        works(self.custodian.verify_wallet(row, of_row).await);
+    }
+}
+
+fn order(samples: &mut Samples, world: World, user_id: UserId) -> WalletOrder {
+    let created_at = samples.tick();
+    WalletOrder {
+        wallet_id: samples.id(created_at),
+        key_id: samples.id(created_at),
+        world,
+        user_id,
+        wallet_type: WalletType::Ethereum,
+        created_at,
+    }
+}
+
+/// Every way to change one bit.
+fn changed_bits(right: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    (0..right.len() * 8).map(|bit| {
+        let mut bytes = right.to_vec();
+        let changed = bytes.iter_mut().skip(bit / 8).take(1);
+        changed.for_each(|byte| *byte ^= 1 << (bit % 8));
+        bytes
+    })
+}
+
+/// Every shorter beginning, and some longer forms.
+fn other_lengths(right: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let cut = (0..right.len()).map(|length| right.iter().take(length).copied().collect());
+    let longer = [
+        [right, &[0]].concat(),
+        [&[0], right].concat(),
+        [right, right].concat(),
+    ];
+    cut.chain(longer)
+}

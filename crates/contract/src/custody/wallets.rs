@@ -1,0 +1,379 @@
+//! Wallets: made, checked, and used for signing.
+
+use std::sync::Arc;
+
+use vestry_domain::Timestamp;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+
+use super::{House, Row, changed_bits, is_tampered, order, other_lengths, works};
+use crate::race::race;
+use crate::samples::Samples;
+
+/// A new wallet is the one that was ordered: ids, owner, time; the user's default, verified, made here.
+pub async fn a_new_wallet_is_as_ordered(house: House) {
+    let mut samples = Samples::fresh();
+    for world in house.worlds(&mut samples).await {
+        let user_id = samples.id(samples.now());
+        let order = order(&mut samples, world, user_id);
+        let made = house.custodian.create_wallet(order.clone()).await;
+        let (StoredWallet { wallet, mac }, key) = works(made);
+        let expected = Wallet {
+            id: order.wallet_id,
+            world,
+            user_id,
+            key_id: Some(order.key_id),
+            wallet_type: WalletType::Ethereum,
+            public_address: wallet.public_address.clone(),
+            verified: true,
+            is_default: true,
+            is_read_only: false,
+            is_imported: false,
+            account_index: None,
+            created_at: order.created_at,
+            updated_at: order.created_at,
+        };
+        assert!(wallet == expected, "not as ordered: {wallet:?}");
+        let digits = wallet.public_address.strip_prefix("0x").unwrap_or_default();
+        assert!(digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!((key.id, key.wallet_id), (order.key_id, order.wallet_id));
+        assert_eq!((key.public_key.len(), key.key_version), (33, 1));
+        assert_eq!((mac.tag.len(), mac.key_version), (32, 1));
+    }
+}
+
+/// A new wallet is authentic, is found in order, and signs; a signature is `0x`, 65 bytes and ends in 27 or 28.
+pub async fn a_new_wallet_signs(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    let authentic = works(house.custodian.authenticate(stored.clone()).await);
+    assert!(authentic == stored.wallet, "another record");
+    works(
+        house
+            .custodian
+            .verify_wallet(stored.clone(), key.clone())
+            .await,
+    );
+    for message in [&b""[..], b"hello", &[0xff; 1_000]] {
+        let signed = house
+            .custodian
+            .sign_message(stored.clone(), key.clone(), message);
+        let (wallet, signature) = works(signed.await);
+        assert!(wallet == stored.wallet, "another record");
+        assert_eq!(signature.encoding, None);
+        let digits = signature.signature.strip_prefix("0x").unwrap_or_default();
+        assert_eq!(digits.len(), 130);
+        assert!(digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(digits.ends_with("1b") || digits.ends_with("1c"));
+    }
+}
+
+/// No two wallets share anything: not the address, not the keys, not a byte string around them.
+pub async fn every_wallet_has_a_key_of_its_own(house: House) {
+    let mut samples = Samples::fresh();
+    let mut seen = Vec::new();
+    let worlds = house.worlds(&mut samples).await;
+    for world in worlds.into_iter().cycle().take(40) {
+        let (stored, key) = house.wallet(&mut samples, world).await;
+        seen.push(stored.wallet.public_address.into_bytes());
+        seen.push(stored.mac.tag);
+        seen.push(key.public_key);
+        seen.push(key.wrapped_data_key);
+        seen.push(key.ciphertext);
+    }
+    let made = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), made);
+}
+
+/// One wallet signs one message in one way (RFC 6979); another message or another wallet gives another signature.
+pub async fn signatures_depend_on_wallet_and_message(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (one, two) = (
+        house.wallet(&mut samples, world).await,
+        house.wallet(&mut samples, world).await,
+    );
+    let mut signatures = Vec::new();
+    for ((stored, key), message) in [(&one, b"a"), (&one, b"a"), (&one, b"b"), (&two, b"a")] {
+        let signed = house
+            .custodian
+            .sign_message(stored.clone(), key.clone(), message);
+        signatures.push(works(signed.await).1.signature);
+    }
+    let [first, again, other_message, other_wallet] = signatures.as_slice() else {
+        panic!("four signatures were asked for");
+    };
+    assert_eq!(first, again);
+    assert_ne!(first, other_message);
+    assert_ne!(first, other_wallet);
+}
+
+/// A wallet, and one of the same user, of another user, of the other environment and of another App.
+async fn wallet_and_others(
+    house: &House,
+    samples: &mut Samples,
+) -> (Row, Vec<(&'static str, Row)>) {
+    let [world, other_environment] = house.worlds(samples).await;
+    let other_app = house.world(samples).await;
+    let user_id = samples.id(samples.now());
+    let row = house.wallet_of(samples, world, user_id).await;
+    let others = vec![
+        ("same user", house.wallet_of(samples, world, user_id).await),
+        ("other user", house.wallet(samples, world).await),
+        (
+            "other environment",
+            house.wallet_of(samples, other_environment, user_id).await,
+        ),
+        (
+            "other App",
+            house.wallet_of(samples, other_app, user_id).await,
+        ),
+    ];
+    (row, others)
+}
+
+/// The key of another wallet does not sign for this one, wherever it comes from, and not under this one's ids either (T1).
+pub async fn a_key_in_the_place_of_another_does_not_sign(house: House) {
+    let mut samples = Samples::fresh();
+    let ((stored, key), others) = wallet_and_others(&house, &mut samples).await;
+    for (whose, (_, other)) in others {
+        house.refuses(&stored, &other, whose).await;
+        let moved = WalletKey {
+            id: key.id,
+            wallet_id: key.wallet_id,
+            ..other.clone()
+        };
+        house.refuses(&stored, &moved, whose).await;
+        let disguised = WalletKey {
+            public_key: key.public_key.clone(),
+            ..moved
+        };
+        house.refuses(&stored, &disguised, whose).await;
+    }
+    house.accepts(&stored, &key).await;
+}
+
+/// The data key or the ciphertext of another wallet does not open with the other half of this one (T1, T3).
+pub async fn parts_of_another_key_do_not_sign(house: House) {
+    let mut samples = Samples::fresh();
+    let ((stored, key), others) = wallet_and_others(&house, &mut samples).await;
+    for (whose, (_, other)) in others {
+        let ciphertext = WalletKey {
+            ciphertext: other.ciphertext.clone(),
+            ..key.clone()
+        };
+        house.refuses(&stored, &ciphertext, whose).await;
+        let data_key = WalletKey {
+            wrapped_data_key: other.wrapped_data_key.clone(),
+            ..key.clone()
+        };
+        house.refuses(&stored, &data_key, whose).await;
+        let public_key = WalletKey {
+            public_key: other.public_key.clone(),
+            ..key.clone()
+        };
+        house.refuses(&stored, &public_key, whose).await;
+    }
+    house.accepts(&stored, &key).await;
+}
+
+/// Every single bit of a stored key counts: ciphertext, data key, public key, format and version (T2, T3).
+pub async fn a_changed_bit_of_a_key_does_not_sign(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    for ciphertext in changed_bits(&key.ciphertext) {
+        let key = WalletKey {
+            ciphertext,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "ciphertext").await;
+    }
+    for wrapped_data_key in changed_bits(&key.wrapped_data_key) {
+        let key = WalletKey {
+            wrapped_data_key,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "data key").await;
+    }
+    for public_key in changed_bits(&key.public_key) {
+        let key = WalletKey {
+            public_key,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "public key").await;
+    }
+    for bit in 0..32 {
+        let format = WalletKey {
+            format: key.format ^ (1 << bit),
+            ..key.clone()
+        };
+        house.refuses(&stored, &format, "format").await;
+        let version = WalletKey {
+            key_version: key.key_version ^ (1 << bit),
+            ..key.clone()
+        };
+        house.refuses(&stored, &version, "version").await;
+    }
+    house.accepts(&stored, &key).await;
+}
+
+/// A stored key that is cut off anywhere, lengthened or empty does not sign, and nothing panics (T2).
+pub async fn a_cut_or_lengthened_key_does_not_sign(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    for ciphertext in other_lengths(&key.ciphertext) {
+        let key = WalletKey {
+            ciphertext,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "ciphertext").await;
+    }
+    for wrapped_data_key in other_lengths(&key.wrapped_data_key) {
+        let key = WalletKey {
+            wrapped_data_key,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "data key").await;
+    }
+    for public_key in other_lengths(&key.public_key) {
+        let key = WalletKey {
+            public_key,
+            ..key.clone()
+        };
+        house.refuses(&stored, &key, "public key").await;
+    }
+    house.accepts(&stored, &key).await;
+}
+
+/// The row with one field edited, for every field that decides something.
+fn edited_rows(row: &StoredWallet, other: &StoredWallet) -> Vec<(&'static str, StoredWallet)> {
+    let edit = |what, change: &dyn Fn(&mut Wallet)| {
+        let mut edited = row.clone();
+        change(&mut edited.wallet);
+        (what, edited)
+    };
+    let other = &other.wallet;
+    vec![
+        edit("id", &|wallet| wallet.id = other.id),
+        edit("user_id", &|wallet| wallet.user_id = other.user_id),
+        edit("key_id", &|wallet| wallet.key_id = other.key_id),
+        edit("no key_id", &|wallet| wallet.key_id = None),
+        edit("wallet_type", &|wallet| {
+            wallet.wallet_type = WalletType::Solana
+        }),
+        edit("public_address", &|wallet| {
+            wallet.public_address.clone_from(&other.public_address);
+        }),
+        edit("public_address in another case", &|wallet| {
+            wallet.public_address = wallet.public_address.to_ascii_uppercase();
+        }),
+        edit("verified", &|wallet| wallet.verified = false),
+        edit("is_default", &|wallet| wallet.is_default = false),
+        edit("is_read_only", &|wallet| wallet.is_read_only = true),
+        edit("is_imported", &|wallet| wallet.is_imported = true),
+        edit("two flags", &|wallet| {
+            (wallet.is_read_only, wallet.verified) = (true, false);
+        }),
+        edit("account_index", &|wallet| wallet.account_index = Some(0)),
+        edit("created_at", &|wallet| {
+            wallet.created_at = wallet.created_at + Seconds(1);
+        }),
+    ]
+}
+
+/// A row that somebody edited is refused when it is read and when it is to sign, whichever field it was (T5, T6).
+pub async fn an_edited_row_is_refused(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    let (other, _) = house.wallet(&mut samples, world).await;
+    for (what, edited) in edited_rows(&stored, &other) {
+        is_tampered(house.custodian.authenticate(edited.clone()).await, what);
+        house.refuses(&edited, &key, what).await;
+    }
+    house.accepts(&stored, &key).await;
+}
+
+/// When a row last changed decides nothing, and may change without its hash.
+pub async fn a_time_of_change_is_not_sealed(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (mut stored, key) = house.wallet(&mut samples, world).await;
+    stored.wallet.updated_at = Timestamp::from_unix(0);
+    let wallet = works(house.custodian.authenticate(stored.clone()).await);
+    assert!(wallet == stored.wallet, "another record");
+    house.accepts(&stored, &key).await;
+}
+
+/// A row is refused when its hash was changed, cut off, or taken from another row (T6).
+pub async fn a_changed_hash_of_a_row_is_refused(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    let (other, _) = house.wallet(&mut samples, world).await;
+    let tag = &stored.mac.tag;
+    let mut wrong: Vec<_> = changed_bits(tag).chain(other_lengths(tag)).collect();
+    wrong.push(other.mac.tag);
+    for tag in wrong {
+        let mut edited = stored.clone();
+        edited.mac.tag = tag;
+        is_tampered(house.custodian.authenticate(edited.clone()).await, "hash");
+        house.refuses(&edited, &key, "hash").await;
+    }
+    let mut edited = stored.clone();
+    edited.mac.key_version = 2;
+    is_tampered(
+        house.custodian.authenticate(edited).await,
+        "version of the hash",
+    );
+}
+
+/// A row and its key that were moved together into the other environment or another App do not sign there (T1).
+pub async fn a_row_moved_to_another_world_is_refused(house: House) {
+    let mut samples = Samples::fresh();
+    let [world, other_environment] = house.worlds(&mut samples).await;
+    let other_app = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    for stranger in [other_environment, other_app] {
+        let mut moved = stored.clone();
+        moved.wallet.world = stranger;
+        is_tampered(house.custodian.authenticate(moved.clone()).await, "moved");
+        house.refuses(&moved, &key, "moved").await;
+    }
+}
+
+/// A hundred signatures at once, by two wallets, are those that one after the other gives.
+pub async fn parallel_signatures_are_all_right(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let mut expected = Vec::new();
+    for _ in 0..2 {
+        let (stored, key) = house.wallet(&mut samples, world).await;
+        let signed = house
+            .custodian
+            .sign_message(stored.clone(), key.clone(), b"message");
+        expected.push((stored, key, works(signed.await).1));
+    }
+    let signed =
+        race(
+            expected
+                .iter()
+                .cycle()
+                .take(100)
+                .cloned()
+                .map(|(stored, key, right)| {
+                    let custodian = Arc::clone(&house.custodian);
+                    async move {
+                        works(custodian.sign_message(stored, key, b"message").await).1 == right
+                    }
+                }),
+        )
+        .await;
+    assert_eq!(signed, vec![true; 100]);
+}

@@ -1,0 +1,30 @@
+//! Randomness that a test can repeat.
+
+use std::sync::Mutex;
+
+use vestry_ports::entropy::Entropy;
+
+use super::lock;
+use crate::rng::{self, Rng};
+
+/// Bytes that are the same for the same seed, as long as they are drawn in the same order.
+#[derive(Debug)]
+pub struct SeededEntropy(Mutex<Rng>);
+
+impl SeededEntropy {
+    /// A source of the given seed.
+    pub const fn from_seed(seed: u64) -> Self {
+        Self(Mutex::new(Rng::from_seed(seed)))
+    }
+
+    /// A source of a fresh seed, which is printed ([`rng::seed`]).
+    pub fn fresh() -> Self {
+        Self::from_seed(rng::seed())
+    }
+}
+
+impl Entropy for SeededEntropy {
+    fn fill(&self, buffer: &mut [u8]) {
+        lock(&self.0).fill(buffer);
+    }
+}

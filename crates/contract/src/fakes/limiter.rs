@@ -1,0 +1,64 @@
+//! A rate limiter in memory.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+
+use super::lock;
+
+/// A rate limiter in memory.
+#[derive(Debug, Default)]
+pub struct FakeLimiter(Mutex<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    windows: HashMap<World, Window>,
+    unavailable: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    opened: Timestamp,
+    used: u32,
+}
+
+impl FakeLimiter {
+    /// From here on (`true`) the shared counter cannot be reached, or can be again.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        lock(&self.0).unavailable = unavailable;
+    }
+}
+
+#[async_trait]
+impl RateLimiter for FakeLimiter {
+    async fn hit(
+        &self,
+        world: &World,
+        limit: Limit,
+        now: Timestamp,
+    ) -> Result<Verdict, LimiterUnavailable> {
+        let mut counters = lock(&self.0);
+        if counters.unavailable {
+            return Err(LimiterUnavailable("made unavailable by the test".into()));
+        }
+        if limit.is_off() {
+            return Ok(Verdict::on(limit, 0, now));
+        }
+        let window = counters.windows.entry(*world).or_insert(Window {
+            opened: now,
+            used: 0,
+        });
+        if now >= window.opened + limit.window {
+            *window = Window {
+                opened: now,
+                used: 0,
+            };
+        }
+        window.used = window.used.saturating_add(1);
+        Ok(Verdict::on(limit, window.used, window.opened))
+    }
+}

@@ -1,0 +1,216 @@
+//! A database in memory.
+//!
+//! A writing transaction holds the one lock for writers and works on a copy of everything, which takes the place
+//! of the original when it commits: dropping it undoes all of it at once. A view is a copy too, so it
+//! never changes under its reader.
+
+mod apps;
+mod codes;
+mod limits;
+mod outbox;
+mod sessions;
+mod state;
+mod users;
+mod wallets;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
+use vestry_ports::store::{
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
+    Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
+};
+
+use self::state::State;
+use super::lock;
+
+/// How long a writer waits for its turn: a use case that begins twice fails, and does not hang.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// A database in memory. It starts empty, and copies of the handle share it.
+///
+/// It is stricter than a database must be: after an error a transaction refuses everything, its commit included.
+#[derive(Clone, Default)]
+pub struct FakeStore(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    committed: Mutex<State>,
+    /// One writer at a time, first come, first served.
+    turns: Arc<Turns<()>>,
+    faults: Mutex<Faults>,
+}
+
+#[derive(Default)]
+struct Faults {
+    lost_commits: usize,
+    unavailable: bool,
+}
+
+impl FakeStore {
+    /// The next so many commits keep nothing and answer [`StoreError::Retry`], as a database does with a transaction
+    /// that lost against another one (R14).
+    pub fn lose_commits(&self, times: usize) {
+        lock(&self.0.faults).lost_commits = times;
+    }
+
+    /// From here on (`true`) the database cannot be reached, or can be again. Transactions that run already go on.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        lock(&self.0.faults).unavailable = unavailable;
+    }
+
+    fn reach(&self) -> StoreResult<()> {
+        if lock(&self.0.faults).unavailable {
+            return Err(StoreError::Unavailable(
+                "made unavailable by the test".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn work(&self, turn: Option<Turn<()>>) -> Work {
+        Work {
+            store: self.clone(),
+            state: lock(&self.0.committed).clone(),
+            turn,
+            is_dead: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for FakeStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FakeStore")
+    }
+}
+
+#[async_trait]
+impl Store for FakeStore {
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        self.reach()?;
+        let turn = Arc::clone(&self.0.turns).lock_owned();
+        match tokio::time::timeout(LONGEST_WAIT, turn).await {
+            Ok(turn) => Ok(Box::new(self.work(Some(turn)))),
+            Err(_elapsed) => Err(StoreError::Busy),
+        }
+    }
+
+    async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        self.reach()?;
+        Ok(Box::new(self.work(None)))
+    }
+
+    async fn ready(&self) -> StoreResult<()> {
+        self.reach()
+    }
+}
+
+/// A transaction, or a view when it has no turn to write.
+struct Work {
+    store: FakeStore,
+    state: State,
+    turn: Option<Turn<()>>,
+    is_dead: bool,
+}
+
+impl Work {
+    fn refuse(&mut self, why: &'static str) -> StoreError {
+        self.is_dead = true;
+        StoreError::Other(why.into())
+    }
+
+    /// One reading operation.
+    fn reading<T>(&mut self, read: impl FnOnce(&State) -> T) -> StoreResult<T> {
+        if self.is_dead {
+            return Err(self.refuse("used after an error"));
+        }
+        Ok(read(&self.state))
+    }
+
+    /// One writing operation; an error is a constraint that it would break.
+    fn writing<T>(
+        &mut self,
+        write: impl FnOnce(&mut State) -> Result<T, &'static str>,
+    ) -> StoreResult<T> {
+        if self.is_dead {
+            return Err(self.refuse("used after an error"));
+        }
+        if self.turn.is_none() {
+            return Err(self.refuse("a view cannot write"));
+        }
+        write(&mut self.state).map_err(|broken| self.refuse(broken))
+    }
+}
+
+#[async_trait]
+impl Tx for Work {
+    async fn commit(mut self: Box<Self>) -> StoreResult<()> {
+        if self.is_dead {
+            return Err(self.refuse("committed after an error"));
+        }
+        let mut faults = lock(&self.store.0.faults);
+        if faults.lost_commits > 0 {
+            faults.lost_commits -= 1;
+            return Err(StoreError::Retry);
+        }
+        drop(faults);
+        *lock(&self.store.0.committed) = std::mem::take(&mut self.state);
+        Ok(())
+    }
+}
+
+impl Repositories for Work {
+    fn apps(&mut self) -> &mut dyn Apps {
+        self
+    }
+
+    fn api_keys(&mut self) -> &mut dyn ApiKeys {
+        self
+    }
+
+    fn redirect_urls(&mut self) -> &mut dyn RedirectUrls {
+        self
+    }
+
+    fn app_keys(&mut self) -> &mut dyn AppKeys {
+        self
+    }
+
+    fn signing_keys(&mut self) -> &mut dyn SigningKeys {
+        self
+    }
+
+    fn users(&mut self) -> &mut dyn Users {
+        self
+    }
+
+    fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn codes(&mut self) -> &mut dyn Codes {
+        self
+    }
+
+    fn guards(&mut self) -> &mut dyn Guards {
+        self
+    }
+
+    fn budgets(&mut self) -> &mut dyn Budgets {
+        self
+    }
+
+    fn sessions(&mut self) -> &mut dyn Sessions {
+        self
+    }
+
+    fn outbox(&mut self) -> &mut dyn Outbox {
+        self
+    }
+
+    fn captured(&mut self) -> &mut dyn Captured {
+        self
+    }
+}

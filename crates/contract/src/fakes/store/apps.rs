@@ -1,0 +1,195 @@
+//! Apps and everything that is set up for them.
+
+use async_trait::async_trait;
+use vestry_domain::api_key::ApiKey;
+use vestry_domain::app::App;
+use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{
+    ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, StoreResult,
+};
+
+use super::Work;
+use super::state::{add, remove};
+
+#[async_trait]
+impl Apps for Work {
+    async fn insert(&mut self, app: &App) -> StoreResult<()> {
+        self.writing(|state| add(&mut state.apps, app.clone(), |a, b| a.id == b.id))
+    }
+
+    async fn find(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        self.reading(|state| state.apps.iter().find(|app| app.id == id).cloned())
+    }
+
+    async fn list(&mut self) -> StoreResult<Vec<App>> {
+        self.reading(|state| {
+            let mut apps = state.apps.clone();
+            apps.sort_by_key(|app| app.id);
+            apps
+        })
+    }
+
+    async fn update(&mut self, app: &App) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some(row) = state.apps.iter_mut().find(|row| row.id == app.id) else {
+                return Ok(false);
+            };
+            *row = App {
+                created_at: row.created_at,
+                ..app.clone()
+            };
+            Ok(true)
+        })
+    }
+}
+
+#[async_trait]
+impl ApiKeys for Work {
+    async fn insert(&mut self, key: &ApiKey) -> StoreResult<()> {
+        self.writing(|state| {
+            add(&mut state.api_keys, key.clone(), |a, b| {
+                a.id == b.id || a.hash == b.hash
+            })
+        })
+    }
+
+    async fn find_by_hash(&mut self, hash: &TokenHash) -> StoreResult<Option<(ApiKey, App)>> {
+        self.reading(|state| {
+            let key = state.api_keys.iter().find(|key| key.hash == *hash)?;
+            let app = state.apps.iter().find(|app| app.id == key.world.app_id)?;
+            Some((key.clone(), app.clone()))
+        })
+    }
+
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<ApiKey>> {
+        self.reading(|state| {
+            let of_app = |key: &&ApiKey| key.world.app_id == app;
+            let mut keys: Vec<_> = state.api_keys.iter().filter(of_app).cloned().collect();
+            keys.sort_by_key(|key| key.id);
+            keys
+        })
+    }
+
+    async fn revoke(&mut self, app: AppId, id: ApiKeyId, at: Timestamp) -> StoreResult<bool> {
+        self.writing(|state| {
+            let found = state
+                .api_keys
+                .iter_mut()
+                .find(|key| key.world.app_id == app && key.id == id && key.revoked_at.is_none());
+            Ok(found.map(|key| key.revoked_at = Some(at)).is_some())
+        })
+    }
+}
+
+#[async_trait]
+impl RedirectUrls for Work {
+    async fn insert(&mut self, url: &RedirectUrl) -> StoreResult<bool> {
+        self.writing(|state| {
+            let of_kind = |row: &RedirectUrl| row.world == url.world && row.kind == url.kind;
+            let mut rows = state.redirect_urls.iter();
+            if rows.any(|row| of_kind(row) && row.target == url.target) {
+                return Ok(false);
+            }
+            if url.is_default {
+                let earlier = state.redirect_urls.iter_mut().filter(|row| of_kind(row));
+                earlier.for_each(|row| row.is_default = false);
+            }
+            add(&mut state.redirect_urls, url.clone(), |a, b| a.id == b.id)?;
+            Ok(true)
+        })
+    }
+
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<RedirectUrl>> {
+        self.reading(|state| {
+            let of_app = |url: &&RedirectUrl| url.world.app_id == app;
+            let mut urls: Vec<_> = state.redirect_urls.iter().filter(of_app).cloned().collect();
+            urls.sort_by_key(|url| url.id);
+            urls
+        })
+    }
+
+    async fn remove(&mut self, app: AppId, id: RedirectUrlId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let removed = remove(&mut state.redirect_urls, |url| {
+                url.world.app_id == app && url.id == id
+            });
+            Ok(removed > 0)
+        })
+    }
+}
+
+#[async_trait]
+impl AppKeys for Work {
+    async fn insert(&mut self, key: &AppKey) -> StoreResult<()> {
+        self.writing(|state| {
+            add(&mut state.app_keys, key.clone(), |a, b| {
+                (a.world, a.purpose, a.version) == (b.world, b.purpose, b.version)
+            })
+        })
+    }
+
+    async fn find(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Option<AppKey>> {
+        self.reading(|state| {
+            let wanted = (*world, purpose, version);
+            let mut keys = state.app_keys.iter();
+            let found = keys.find(|key| (key.world, key.purpose, key.version) == wanted);
+            found.cloned()
+        })
+    }
+
+    async fn newest(&mut self, world: &World, purpose: KeyPurpose) -> StoreResult<Option<AppKey>> {
+        self.reading(|state| {
+            let keys = state.app_keys.iter();
+            let fitting = keys.filter(|key| key.world == *world && key.purpose == purpose);
+            fitting.max_by_key(|key| key.version).cloned()
+        })
+    }
+
+    async fn all(&mut self) -> StoreResult<Vec<AppKey>> {
+        self.reading(|state| state.app_keys.clone())
+    }
+
+    async fn rewrap(&mut self, key: &AppKey, from: u32, to: &WrappedKey) -> StoreResult<bool> {
+        self.writing(|state| {
+            let found = state.app_keys.iter_mut().find(|row| {
+                (row.world, row.purpose, row.version) == (key.world, key.purpose, key.version)
+                    && row.wrapped.root_version == from
+            });
+            Ok(found.map(|row| row.wrapped = to.clone()).is_some())
+        })
+    }
+}
+
+#[async_trait]
+impl SigningKeys for Work {
+    async fn insert(&mut self, key: &SigningKey) -> StoreResult<()> {
+        self.writing(|state| {
+            add(&mut state.signing_keys, key.clone(), |a, b| {
+                (a.world, a.id) == (b.world, b.id)
+            })
+        })
+    }
+
+    async fn list(&mut self, world: &World) -> StoreResult<Vec<SigningKey>> {
+        self.reading(|state| {
+            let of_world = |key: &&SigningKey| key.world == *world;
+            let mut keys: Vec<_> = state
+                .signing_keys
+                .iter()
+                .filter(of_world)
+                .cloned()
+                .collect();
+            keys.sort_by_key(|key| key.id);
+            keys
+        })
+    }
+}

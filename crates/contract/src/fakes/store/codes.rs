@@ -1,0 +1,86 @@
+//! One-time passcodes.
+
+use async_trait::async_trait;
+use vestry_domain::code::{Code, CodePurpose, MethodId};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Attempt, Codes, StoreResult};
+
+use super::Work;
+use super::state::{CodeRow, State, remove};
+
+impl State {
+    /// The code, if it is neither used nor past its time.
+    fn living_code(
+        &mut self,
+        world: World,
+        method: MethodId,
+        purpose: CodePurpose,
+        now: Timestamp,
+    ) -> Option<&mut CodeRow> {
+        let wanted = (world, method, purpose);
+        let mut rows = self.codes.iter_mut();
+        let row = rows.find(|row| key(&row.code) == wanted)?;
+        (!row.is_used && now < row.code.expires_at).then_some(row)
+    }
+}
+
+const fn key(code: &Code) -> (World, MethodId, CodePurpose) {
+    (code.world, code.method_id, code.purpose)
+}
+
+#[async_trait]
+impl Codes for Work {
+    async fn replace(&mut self, code: &Code) -> StoreResult<()> {
+        self.writing(|state| {
+            state.needs_user(code.world, code.user_id)?;
+            state.codes.retain(|row| key(&row.code) != key(code));
+            state.codes.push(CodeRow {
+                code: code.clone(),
+                tries: 0,
+                is_used: false,
+            });
+            Ok(())
+        })
+    }
+
+    async fn attempt(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        now: Timestamp,
+    ) -> StoreResult<Option<Attempt>> {
+        self.writing(|state| {
+            let living = state.living_code(*world, method, purpose, now);
+            let Some(row) = living.filter(|row| row.tries < most_tries) else {
+                return Ok(None);
+            };
+            row.tries += 1;
+            Ok(Some(Attempt {
+                code: row.code.clone(),
+                tries: row.tries,
+            }))
+        })
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let living = state.living_code(*world, method, purpose, now);
+            Ok(living.map(|row| row.is_used = true).is_some())
+        })
+    }
+
+    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let expired = |row: &CodeRow| row.code.expires_at < expired_before;
+            Ok(remove(&mut state.codes, expired))
+        })
+    }
+}

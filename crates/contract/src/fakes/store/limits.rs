@@ -1,0 +1,84 @@
+//! Failures in a row, and counters of sends.
+
+use async_trait::async_trait;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Budgets, Guards, StoreResult};
+
+use super::Work;
+use super::state::Budget;
+
+#[async_trait]
+impl Guards for Work {
+    async fn blocked_until(
+        &mut self,
+        world: &World,
+        subject: &str,
+    ) -> StoreResult<Option<Timestamp>> {
+        self.reading(|state| {
+            let guard = state.guards.get(&(*world, subject.to_owned()))?;
+            guard.blocked_until
+        })
+    }
+
+    async fn fail(&mut self, world: &World, subject: &str, _at: Timestamp) -> StoreResult<i64> {
+        self.writing(|state| {
+            let key = (*world, subject.to_owned());
+            let guard = state.guards.entry(key).or_default();
+            guard.failures += 1;
+            Ok(guard.failures)
+        })
+    }
+
+    async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()> {
+        self.writing(|state| {
+            let key = (*world, subject.to_owned());
+            state.guards.entry(key).or_default().blocked_until = Some(until);
+            Ok(())
+        })
+    }
+
+    async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
+        self.writing(|state| {
+            state.guards.remove(&(*world, subject.to_owned()));
+            Ok(())
+        })
+    }
+}
+
+#[async_trait]
+impl Budgets for Work {
+    async fn spend(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<Verdict> {
+        self.writing(|state| {
+            let fresh = Budget {
+                opened: now,
+                closes: now + limit.window,
+                used: 0,
+            };
+            let key = (*world, name, subject.to_owned());
+            let budget = state.budgets.entry(key).or_insert_with(|| fresh.clone());
+            if budget.closes <= now {
+                *budget = fresh;
+            }
+            budget.used = budget.used.saturating_add(1);
+            Ok(Verdict::on(limit, budget.used, budget.opened))
+        })
+    }
+
+    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let before = state.budgets.len();
+            state
+                .budgets
+                .retain(|_, budget| budget.closes >= closed_before);
+            Ok(u64::try_from(before - state.budgets.len()).unwrap_or(u64::MAX))
+        })
+    }
+}

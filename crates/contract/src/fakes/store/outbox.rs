@@ -1,0 +1,163 @@
+//! Messages that wait, and captured ones.
+
+use async_trait::async_trait;
+use vestry_domain::ids::EventId;
+use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
+
+use super::Work;
+use super::state::{Job, Lease, State, add, at_most, remove};
+
+impl Job {
+    fn is_free(&self, now: Timestamp) -> bool {
+        let held = self.lease.as_ref().is_some_and(|lease| now < lease.until);
+        self.ended_at.is_none() && self.job.not_before <= now && !held
+    }
+
+    fn is_held_by(&self, owner: &str) -> bool {
+        let owners = self.lease.as_ref().map(|lease| lease.owner.as_str());
+        self.ended_at.is_none() && owners == Some(owner)
+    }
+}
+
+impl State {
+    fn held(&mut self, world: World, id: EventId, owner: &str) -> Option<&mut Job> {
+        let mut rows = self.jobs.iter_mut();
+        rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
+    }
+}
+
+#[async_trait]
+impl Outbox for Work {
+    async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
+        self.writing(|state| {
+            let row = Job {
+                job: job.clone(),
+                lease: None,
+                ended_at: None,
+            };
+            add(&mut state.jobs, row, |a, b| {
+                (a.job.world, a.job.id) == (b.job.world, b.job.id)
+            })
+        })
+    }
+
+    async fn claim(
+        &mut self,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<OutboxJob>> {
+        self.writing(|state| {
+            let rows = state.jobs.iter_mut();
+            let mut free: Vec<_> = rows.filter(|row| row.is_free(now)).collect();
+            free.sort_by_key(|row| row.job.id);
+            let claimed = free.into_iter().take(at_most(limit)).map(|row| {
+                row.job.attempts = row.job.attempts.saturating_add(1);
+                row.lease = Some(Lease {
+                    owner: owner.to_owned(),
+                    until: lease_until,
+                });
+                row.job.clone()
+            });
+            Ok(claimed.collect())
+        })
+    }
+
+    async fn finish(
+        &mut self,
+        world: &World,
+        id: EventId,
+        owner: &str,
+        _end: JobEnd,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some(row) = state.held(*world, id, owner) else {
+                return Ok(false);
+            };
+            row.job.payload.bytes.clear();
+            row.ended_at = Some(at);
+            Ok(true)
+        })
+    }
+
+    async fn retry(
+        &mut self,
+        world: &World,
+        id: EventId,
+        owner: &str,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some(row) = state.held(*world, id, owner) else {
+                return Ok(false);
+            };
+            row.lease = None;
+            row.job.not_before = at;
+            Ok(true)
+        })
+    }
+
+    async fn waiting(&mut self) -> StoreResult<i64> {
+        self.reading(|state| {
+            let waiting = state.jobs.iter().filter(|row| row.ended_at.is_none());
+            i64::try_from(waiting.count()).unwrap_or(i64::MAX)
+        })
+    }
+
+    async fn sweep(&mut self, ended_before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let is_old = |row: &Job| row.ended_at.is_some_and(|at| at < ended_before);
+            Ok(remove(&mut state.jobs, is_old))
+        })
+    }
+}
+
+#[async_trait]
+impl Captured for Work {
+    async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()> {
+        self.writing(|state| {
+            let mut rows = state.captured.iter();
+            if !rows.any(|row| row.world == message.world && row.id == message.id) {
+                state.captured.push(message.clone());
+            }
+            Ok(())
+        })
+    }
+
+    async fn list(
+        &mut self,
+        world: &World,
+        filter: &CapturedFilter,
+    ) -> StoreResult<Vec<CapturedMessage>> {
+        self.reading(|state| {
+            let mut rows: Vec<_> = state.captured.iter().collect();
+            rows.retain(|row| row.world == *world);
+            // Stable: within a second they stay in the order of arrival.
+            rows.sort_by_key(|row| row.created_at);
+            if let Some(after) = filter.after {
+                let place = rows.iter().position(|row| row.id == after);
+                let first = place.map_or_else(
+                    || rows.partition_point(|row| row.created_at <= after.timestamp()),
+                    |place| place + 1,
+                );
+                rows.drain(..first);
+            }
+            let fitting = rows.into_iter().rev().filter(|row| fits(row, filter));
+            fitting.take(at_most(filter.limit)).cloned().collect()
+        })
+    }
+
+    async fn clear(&mut self, world: &World) -> StoreResult<u64> {
+        self.writing(|state| Ok(remove(&mut state.captured, |row| row.world == *world)))
+    }
+}
+
+fn fits(row: &CapturedMessage, filter: &CapturedFilter) -> bool {
+    let to = filter.to.as_ref().is_none_or(|to| row.message.to == *to);
+    let kind = row.message.kind.as_str();
+    to && filter.kind.as_ref().is_none_or(|wanted| wanted == kind)
+}

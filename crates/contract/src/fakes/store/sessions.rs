@@ -1,0 +1,134 @@
+//! Sessions.
+
+use async_trait::async_trait;
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::session::Session;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{NewToken, Sessions, StoreResult};
+
+use super::Work;
+use super::state::{State, add, remove};
+
+impl State {
+    /// The row of a session that nobody has ended.
+    fn living_session(&mut self, world: World, id: SessionId) -> Option<&mut (TokenHash, Session)> {
+        self.sessions.iter_mut().find(|(_, session)| {
+            session.world == world && session.id == id && session.deleted_at.is_none()
+        })
+    }
+}
+
+fn end(session: &mut Session, at: Timestamp) {
+    session.deleted_at = Some(at);
+    session.updated_at = at;
+}
+
+#[async_trait]
+impl Sessions for Work {
+    async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()> {
+        self.writing(|state| {
+            state.needs_user(session.world, session.user_id)?;
+            let row = (*token, session.clone());
+            add(&mut state.sessions, row, |a, b| {
+                a.1.world == b.1.world && (a.1.id == b.1.id || a.0 == b.0)
+            })
+        })
+    }
+
+    async fn find_by_token(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+    ) -> StoreResult<Option<Session>> {
+        self.reading(|state| {
+            let mut rows = state.sessions.iter();
+            let found = rows.find(|(of, session)| of == token && session.world == *world);
+            found.map(|(_, session)| session.clone())
+        })
+    }
+
+    async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>> {
+        self.reading(|state| {
+            let mut rows = state.sessions.iter();
+            let found = rows.find(|(_, session)| session.id == id && session.world == *world);
+            found.map(|(_, session)| session.clone())
+        })
+    }
+
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
+        self.reading(|state| {
+            let all = state.sessions.iter().map(|(_, session)| session);
+            let mut sessions: Vec<_> = all
+                .filter(|session| session.world == *world && session.user_id == user)
+                .filter(|session| session.deleted_at.is_none())
+                .cloned()
+                .collect();
+            sessions.sort_by_key(|session| std::cmp::Reverse(session.id));
+            sessions
+        })
+    }
+
+    async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some((hash, row)) = state.living_session(session.world, session.id) else {
+                return Ok(false);
+            };
+            if let Some(token) = token {
+                if token.replaces.is_some_and(|expected| expected != *hash) {
+                    return Ok(false);
+                }
+                *hash = token.hash;
+            }
+            *row = Session {
+                user_id: row.user_id,
+                started_at: row.started_at,
+                created_at: row.created_at,
+                deleted_at: row.deleted_at,
+                ..session.clone()
+            };
+            Ok(true)
+        })
+    }
+
+    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
+        self.writing(|state| {
+            if let Some((_, session)) = state.living_session(*world, id) {
+                session.last_active_at = at;
+            }
+            Ok(())
+        })
+    }
+
+    async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool> {
+        self.writing(|state| {
+            let living = state.living_session(*world, id);
+            Ok(living.map(|(_, session)| end(session, at)).is_some())
+        })
+    }
+
+    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let all = state.sessions.iter_mut().map(|(_, session)| session);
+            let living = all
+                .filter(|session| session.world == *world && session.user_id == user)
+                .filter(|session| session.deleted_at.is_none());
+            let mut ended = 0;
+            for session in living {
+                end(session, at);
+                ended += 1;
+            }
+            Ok(ended)
+        })
+    }
+
+    async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let is_over = |(_, session): &(TokenHash, Session)| {
+                let ended = session.deleted_at.is_some_and(|at| at < over_before);
+                ended || session.expires_at < over_before
+            };
+            Ok(remove(&mut state.sessions, is_over))
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! The tables.
+
+use std::collections::HashMap;
+
+use vestry_domain::api_key::ApiKey;
+use vestry_domain::app::App;
+use vestry_domain::code::Code;
+use vestry_domain::envelope::{AppKey, WalletKey};
+use vestry_domain::ids::UserId;
+use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::session::Session;
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::wallet::StoredWallet;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::RedirectUrl;
+
+/// All rows, oldest insert first.
+#[derive(Clone, Default)]
+pub(super) struct State {
+    pub(super) apps: Vec<App>,
+    pub(super) api_keys: Vec<ApiKey>,
+    pub(super) redirect_urls: Vec<RedirectUrl>,
+    pub(super) app_keys: Vec<AppKey>,
+    pub(super) signing_keys: Vec<SigningKey>,
+    pub(super) users: Vec<User>,
+    pub(super) emails: Vec<(World, UserEmail)>,
+    pub(super) phones: Vec<(World, UserPhone)>,
+    pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
+    pub(super) codes: Vec<CodeRow>,
+    pub(super) guards: HashMap<(World, String), Guard>,
+    pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
+    pub(super) sessions: Vec<(TokenHash, Session)>,
+    pub(super) jobs: Vec<Job>,
+    pub(super) captured: Vec<CapturedMessage>,
+}
+
+#[derive(Clone)]
+pub(super) struct CodeRow {
+    pub(super) code: Code,
+    pub(super) tries: i64,
+    pub(super) is_used: bool,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Guard {
+    pub(super) failures: i64,
+    pub(super) blocked_until: Option<Timestamp>,
+}
+
+#[derive(Clone)]
+pub(super) struct Budget {
+    pub(super) opened: Timestamp,
+    pub(super) closes: Timestamp,
+    pub(super) used: u32,
+}
+
+#[derive(Clone)]
+pub(super) struct Job {
+    pub(super) job: OutboxJob,
+    pub(super) lease: Option<Lease>,
+    pub(super) ended_at: Option<Timestamp>,
+}
+
+#[derive(Clone)]
+pub(super) struct Lease {
+    pub(super) owner: String,
+    pub(super) until: Timestamp,
+}
+
+impl State {
+    /// Whether the world has this user; nothing may belong to anybody else.
+    pub(super) fn needs_user(&self, world: World, id: UserId) -> Result<(), &'static str> {
+        if self
+            .users
+            .iter()
+            .any(|user| user.world == world && user.id == id)
+        {
+            return Ok(());
+        }
+        Err("no such user")
+    }
+}
+
+/// Adds a row unless one of the others has what must be unique.
+pub(super) fn add<T>(
+    rows: &mut Vec<T>,
+    row: T,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Result<(), &'static str> {
+    if rows.iter().any(|other| is_same(other, &row)) {
+        return Err("a row of this key is there already");
+    }
+    rows.push(row);
+    Ok(())
+}
+
+/// Removes the rows that fit, and says how many.
+pub(super) fn remove<T>(rows: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> u64 {
+    let before = rows.len();
+    rows.retain(|row| !fits(row));
+    u64::try_from(before - rows.len()).unwrap_or(u64::MAX)
+}
+
+/// At most so many; none when the number is negative.
+pub(super) fn at_most(limit: i64) -> usize {
+    usize::try_from(limit.max(0)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,50 @@
+//! Windows of a limiter that follows the time it is given.
+
+use std::sync::Arc;
+
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::limiter::RateLimiter;
+
+use super::hits::{hit, worlds};
+use crate::samples::Samples;
+
+/// The window opens with its first hit; its reset does not move until it closes.
+pub async fn the_reset_is_fixed_in_the_window(limiter: Arc<dyn RateLimiter>) {
+    let mut samples = Samples::fresh();
+    let ([world, ..], opened) = (worlds(&mut samples), samples.tick());
+    let limit = Limit::per_minute(3);
+    for (used, later) in [(1, 0), (2, 1), (3, 30), (4, 58), (5, 59)] {
+        let verdict = hit(&*limiter, world, limit, opened + Seconds(later)).await;
+        assert_eq!(verdict, Verdict::on(limit, used, opened), "after {later}");
+    }
+}
+
+/// The first hit at the reset or later opens a new window of full length and admits as many again.
+pub async fn a_new_window_opens_at_the_reset(limiter: Arc<dyn RateLimiter>) {
+    let mut samples = Samples::fresh();
+    let ([world, ..], mut opened) = (worlds(&mut samples), samples.tick());
+    let limit = Limit::per_minute(2);
+    for pause in [0, 60, 61, 1_000_000] {
+        opened = opened + Seconds(pause);
+        for used in 1..=3 {
+            let verdict = hit(&*limiter, world, limit, opened).await;
+            assert_eq!(verdict, Verdict::on(limit, used, opened), "after {pause}");
+        }
+    }
+}
+
+/// Windows open and close for each world by itself.
+pub async fn windows_of_two_worlds_open_apart(limiter: Arc<dyn RateLimiter>) {
+    let mut samples = Samples::fresh();
+    let ([world, other, _], opened) = (worlds(&mut samples), samples.tick());
+    let limit = Limit::per_minute(1);
+    let late = opened + Seconds(59);
+    hit(&*limiter, world, limit, opened).await;
+    hit(&*limiter, other, limit, late).await;
+    let now = opened + limit.window;
+    let first = hit(&*limiter, world, limit, now).await;
+    assert_eq!(first, Verdict::on(limit, 1, now));
+    let second = hit(&*limiter, other, limit, now).await;
+    assert_eq!(second, Verdict::on(limit, 2, late));
+}

@@ -1,0 +1,571 @@
+//! Test data: records with every field set, out of a seeded source.
+//!
+//! Each record is made one second after the one before, and its id carries its `created_at`, as in the service.
+//! Texts are odd on purpose: empty, of several scripts, with characters that a careless query would trip over.
+
+use serde_json::{Map, Value, json};
+use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
+use vestry_domain::app::{App, AppSettings, FingerprintMatch};
+use vestry_domain::code::{Code, CodePurpose, MethodId};
+use vestry_domain::email::Email;
+use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
+use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
+use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
+use vestry_domain::metadata::Metadata;
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session};
+use vestry_domain::signing_key::{Algorithm, SigningKey};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::RedirectUrl;
+
+use crate::rng::{self, Rng};
+
+/// Where the time of the samples begins: 2026-01-01T00:00:00Z.
+const BEGINNING: Timestamp = Timestamp::from_unix(1_767_225_600);
+
+/// Texts that must come back as they went in. None holds a NUL, which the domain refuses.
+pub const ODD_TEXTS: [&str; 14] = [
+    "",
+    " ",
+    "Ada",
+    "O'Brien\"; DROP TABLE users;--",
+    "100%_\\",
+    "$1 ?1 :name @name {}",
+    "null",
+    "Zoë Müller-Lüdenscheidt",
+    "עברית \u{202e}ltr\u{202c}",
+    "е\u{301}\u{302}\u{303} (Cyrillic, with marks)",
+    "👩‍👩‍👧‍👦 🏴󠁧󠁢󠁳󠁣󠁴󠁿",
+    "line one\nline two\r\n\ttab",
+    "\u{fffd}\u{feff}\u{10ffff}",
+    "A very long text that goes on and on so that it does not fit into any small buffer: \
+     0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
+     0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789",
+];
+
+/// A seeded source of records.
+#[derive(Debug)]
+pub struct Samples {
+    rng: Rng,
+    now: Timestamp,
+    step: Seconds,
+}
+
+impl Samples {
+    /// A source of a fresh seed, which is printed ([`rng::seed`]).
+    pub fn fresh() -> Self {
+        Self::from_seed(rng::seed())
+    }
+
+    /// A source of the given seed.
+    pub fn from_seed(seed: u64) -> Self {
+        Self {
+            rng: Rng::from_seed(seed),
+            now: BEGINNING,
+            step: Seconds(1),
+        }
+    }
+
+    /// The moment of the record made last.
+    pub const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// From here on all records are made in the same second.
+    pub const fn stop_clock(&mut self) {
+        self.step = Seconds(0);
+    }
+
+    /// Moves on, and says to which moment.
+    pub fn tick(&mut self) -> Timestamp {
+        self.now = self.now + self.step;
+        self.now
+    }
+
+    /// A random number below the given one.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.rng.below(end)
+    }
+
+    /// Random bytes, so many.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.rng.fill(&mut bytes);
+        bytes
+    }
+
+    /// 32 random bytes.
+    pub fn key(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.rng.fill(&mut bytes);
+        bytes
+    }
+
+    /// Random lower-case letters, so many; for what must be unique.
+    pub fn letters(&mut self, length: usize) -> String {
+        (0..length).map(|_| self.pick(LETTERS)).collect()
+    }
+
+    /// One of [`ODD_TEXTS`].
+    pub fn text(&mut self) -> String {
+        self.pick(&ODD_TEXTS).to_owned()
+    }
+
+    /// A new id of the given moment.
+    pub fn id<I: Id>(&mut self, at: Timestamp) -> I {
+        let mut random = [0; 16];
+        self.rng.fill(&mut random);
+        I::new(at, random)
+    }
+
+    /// One of the given values.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        match from.get(self.rng.below(from.len())) {
+            Some(value) => *value,
+            None => panic!("nothing to pick from"),
+        }
+    }
+
+    /// The values in some other order: what must come back sorted is not put in sorted, nor the other way round.
+    pub fn shuffled<'a, T>(&mut self, values: &'a [T]) -> Vec<&'a T> {
+        let mut left: Vec<&T> = values.iter().collect();
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            order.push(left.swap_remove(self.rng.below(left.len())));
+        }
+        order
+    }
+
+    /// Either.
+    pub fn coin(&mut self) -> bool {
+        self.rng.below(2) == 1
+    }
+
+    /// A version number, the largest possible one now and then.
+    pub fn version(&mut self) -> u32 {
+        self.pick(&[1, 2, 9, 10, 4_000_000_000, u32::MAX])
+    }
+
+    /// An App with settings that are all unlike their defaults.
+    pub fn app(&mut self) -> App {
+        let created_at = self.tick();
+        App {
+            id: self.id(created_at),
+            name: self.text(),
+            settings: AppSettings {
+                jwt_algorithm: self.pick(&[Algorithm::RS256, Algorithm::EdDSA]),
+                jwt_lifetime_seconds: 61,
+                device_fingerprint_match: self.pick(&[
+                    FingerprintMatch::Ip,
+                    FingerprintMatch::UserAgent,
+                    FingerprintMatch::IpAndUserAgent,
+                ]),
+                login_requires_verification: false,
+                create_requires_verification: true,
+                session_absolute_minutes: 5,
+                session_idle_minutes: 7,
+                test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
+                live_per_minute: self.pick(&[Some(0), Some(1), None]),
+            },
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    /// An API key of the world.
+    pub fn api_key(&mut self, world: World) -> ApiKey {
+        let created_at = self.tick();
+        let scopes = match self.below(3) {
+            0 => Vec::new(),
+            1 => Scope::ALL.into(),
+            _ => vec![Scope::WalletsExport, Scope::UsersRead],
+        };
+        ApiKey {
+            id: self.id(created_at),
+            world,
+            kind: self.pick(&[ApiKeyKind::Secret, ApiKeyKind::Public]),
+            hash: self.token(),
+            last_four: self.pick(&["", "aZ09", "____"]).to_owned(),
+            scopes,
+            created_at,
+            revoked_at: None,
+        }
+    }
+
+    /// A redirect URL of the world, not the default.
+    ///
+    /// # Panics
+    /// Never: the URL is well formed.
+    pub fn redirect_url(&mut self, world: World, kind: RedirectKind) -> RedirectUrl {
+        let created_at = self.tick();
+        let label = self.letters(12);
+        let text = match self.below(3) {
+            0 => format!("https://*.{label}.example.com/callback"),
+            1 => format!("http://localhost:3000/{label}?next=%2F&q=%25_"),
+            _ => format!("https://Bücher.example.com/{label}/../x"),
+        };
+        let target = match RedirectTarget::parse(&text) {
+            Ok(target) => target,
+            Err(refused) => panic!("{text}: {refused}"),
+        };
+        RedirectUrl {
+            id: self.id(created_at),
+            world,
+            kind,
+            target,
+            is_default: false,
+            created_at,
+        }
+    }
+
+    /// A wrapped App key.
+    pub fn app_key(&mut self, world: World, purpose: KeyPurpose, version: u32) -> AppKey {
+        AppKey {
+            world,
+            purpose,
+            version,
+            wrapped: self.wrapped_key(),
+            created_at: self.tick(),
+        }
+    }
+
+    /// A key under some root version.
+    pub fn wrapped_key(&mut self) -> WrappedKey {
+        WrappedKey {
+            root_version: self.version(),
+            bytes: self.bytes(60),
+        }
+    }
+
+    /// A signing key of the world.
+    pub fn signing_key(&mut self, world: World) -> SigningKey {
+        let created_at = self.tick();
+        let id = self.id(created_at);
+        SigningKey {
+            id,
+            world,
+            algorithm: self.pick(&[Algorithm::ES256, Algorithm::RS256, Algorithm::EdDSA]),
+            public_jwk: json!({ "kid": id, "kty": "EC", "x": self.letters(43), "nested": [1, null, { "ü": "\\\"" }] }),
+            private: self.sealed(),
+            created_at,
+            active_from: created_at + Seconds(300),
+        }
+    }
+
+    /// A user of the world.
+    pub fn user(&mut self, world: World) -> User {
+        let created_at = self.tick();
+        User {
+            id: self.id(created_at),
+            world,
+            first_name: self.text(),
+            middle_name: self.text(),
+            last_name: self.text(),
+            status: self.pick(&[UserStatus::Pending, UserStatus::Active]),
+            metadata: self.metadata(),
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    /// Metadata with the numbers and texts that get lost most easily.
+    ///
+    /// # Panics
+    /// Never: the object is within its limits.
+    pub fn metadata(&mut self) -> Metadata {
+        let mut object = Map::new();
+        if self.coin() {
+            object.insert("text".to_owned(), self.text().into());
+            object.insert(self.text(), "under an odd name".into());
+            object.insert("unlikely".to_owned(), self.rng.next().into());
+            object.insert(
+                "numbers".to_owned(),
+                json!([
+                    0,
+                    -0.0,
+                    0.1,
+                    1.0,
+                    1e300,
+                    5e-324,
+                    -1.797_693_134_862_315_7e308,
+                    9_007_199_254_740_993_i64,
+                    i64::MIN,
+                    i64::MAX,
+                    u64::MAX
+                ]),
+            );
+            object.insert(
+                "nested".to_owned(),
+                json!({ "": { "a": [[], {}, null, true, false, "\"\\/\u{8}\u{c}\n"] }, "😀": "\u{1f}" }),
+            );
+        }
+        match Metadata::new(object) {
+            Ok(metadata) => metadata,
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    /// An address of the user that nobody else has.
+    pub fn email(&mut self, user: &User) -> UserEmail {
+        let label = self.letters(16);
+        let address = match self.below(4) {
+            0 => format!("{label}@example.com"),
+            1 => format!("Upper.{label}+Tag@EXAMPLE.com"),
+            2 => format!("üñí-{label}@Bücher.example.com"),
+            _ => format!("o'{label}%_*@mail-{label}.example.com"),
+        };
+        self.email_of(user, &address)
+    }
+
+    /// The given address for the user.
+    ///
+    /// # Panics
+    /// The address is not one.
+    pub fn email_of(&mut self, user: &User, address: &str) -> UserEmail {
+        let created_at = self.tick();
+        let email = match Email::parse(address) {
+            Ok(email) => email,
+            Err(refused) => panic!("{address}: {refused}"),
+        };
+        UserEmail {
+            id: self.id(created_at),
+            user_id: user.id,
+            email,
+            verified: self.coin(),
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    /// A number of the user that nobody else has.
+    pub fn phone(&mut self, user: &User) -> UserPhone {
+        let created_at = self.tick();
+        // Not every number of the form is in the numbering plan.
+        let number = loop {
+            let digits = 2_000_000 + self.below(8_000_000);
+            if let Ok(number) = PhoneNumber::parse(&format!("+1212{digits}")) {
+                break number;
+            }
+        };
+        UserPhone {
+            id: self.id(created_at),
+            user_id: user.id,
+            number,
+            verified: self.coin(),
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    /// A default wallet of the user, with its key and an address of its own.
+    pub fn wallet(&mut self, user: &User, wallet_type: WalletType) -> (StoredWallet, WalletKey) {
+        let created_at = self.tick();
+        let wallet = Wallet {
+            id: self.id(created_at),
+            world: user.world,
+            user_id: user.id,
+            key_id: Some(self.id(created_at)),
+            wallet_type,
+            public_address: format!("0x{}", self.letters(40)),
+            verified: self.coin(),
+            is_default: true,
+            is_read_only: self.coin(),
+            is_imported: self.coin(),
+            account_index: self.pick(&[None, Some(0), Some(u32::MAX)]),
+            created_at,
+            updated_at: self.moment(),
+        };
+        let key = self.wallet_key(&wallet);
+        let mac = self.mac();
+        (StoredWallet { wallet, mac }, key)
+    }
+
+    fn wallet_key(&mut self, wallet: &Wallet) -> WalletKey {
+        WalletKey {
+            id: match wallet.key_id {
+                Some(id) => id,
+                None => self.id(wallet.created_at),
+            },
+            wallet_id: wallet.id,
+            public_key: self.bytes(33),
+            format: self.version(),
+            key_version: self.version(),
+            wrapped_data_key: self.bytes(60),
+            ciphertext: self.bytes(61),
+        }
+    }
+
+    /// A code of the user, sent to the given address or number; alive for a minute.
+    pub fn code(&mut self, user: &User, method_id: MethodId) -> Code {
+        let created_at = self.tick();
+        Code {
+            world: user.world,
+            method_id,
+            purpose: CodePurpose::SignIn,
+            user_id: user.id,
+            mac: self.mac(),
+            fingerprint: match self.below(3) {
+                0 => None,
+                1 => Some(DeviceFingerprint::default()),
+                _ => Some(self.fingerprint()),
+            },
+            created_at,
+            expires_at: created_at + Seconds(60),
+        }
+    }
+
+    /// A session of the user that rests on both kinds of codes.
+    pub fn session(&mut self, user: &User) -> Session {
+        let created_at = self.tick();
+        Session {
+            id: self.id(created_at),
+            world: user.world,
+            user_id: user.id,
+            started_at: created_at,
+            expires_at: created_at + Seconds(3_600),
+            last_active_at: self.moment(),
+            created_at,
+            updated_at: self.moment(),
+            factors: self.factors(),
+            device_fingerprint: self.fingerprint(),
+            permissions: match self.below(2) {
+                0 => Vec::new(),
+                _ => ODD_TEXTS.map(str::to_owned).into(),
+            },
+            deleted_at: None,
+        }
+    }
+
+    /// No factor, or one of each kind.
+    pub fn factors(&mut self) -> Vec<Factor> {
+        if self.below(4) == 0 {
+            return Vec::new();
+        }
+        let email_id: EmailId = self.id(self.now);
+        let phone_number_id: PhoneNumberId = self.id(self.now);
+        vec![
+            Factor {
+                proof: Proof::EmailCode {
+                    email_id,
+                    email: self.text(),
+                },
+                last_verified_at: self.moment(),
+            },
+            Factor {
+                proof: Proof::SmsCode {
+                    phone_number_id,
+                    phone_number: self.text(),
+                },
+                last_verified_at: self.moment(),
+            },
+        ]
+    }
+
+    /// A device.
+    pub fn fingerprint(&mut self) -> DeviceFingerprint {
+        DeviceFingerprint {
+            ip: self
+                .pick(&["", "203.0.113.7", "2001:db8::1%eth0"])
+                .to_owned(),
+            user_agent: self.text(),
+        }
+    }
+
+    /// The hash of a token that nobody else has.
+    pub fn token(&mut self) -> TokenHash {
+        TokenHash(self.key())
+    }
+
+    /// A keyed hash.
+    pub fn mac(&mut self) -> Mac {
+        Mac {
+            key_version: self.version(),
+            tag: self.bytes(32),
+        }
+    }
+
+    /// A sealed secret that holds every byte value.
+    pub fn sealed(&mut self) -> Sealed {
+        let mut bytes = self.bytes(28);
+        bytes.extend(0..=u8::MAX);
+        Sealed {
+            key_version: self.version(),
+            bytes,
+        }
+    }
+
+    /// A job of the outbox whose time has come, good for a minute.
+    pub fn job(&mut self, world: World) -> OutboxJob {
+        let created_at = self.tick();
+        OutboxJob {
+            id: self.id(created_at),
+            world,
+            channel: self.pick(&[Channel::Email, Channel::Sms]),
+            payload: self.sealed(),
+            not_before: created_at,
+            deliver_before: created_at + Seconds(60),
+            attempts: 0,
+            created_at,
+        }
+    }
+
+    /// A captured message to the given recipient.
+    pub fn captured(&mut self, world: World, to: &str) -> CapturedMessage {
+        let created_at = self.tick();
+        CapturedMessage {
+            id: self.id(created_at),
+            world,
+            message: Message {
+                channel: self.pick(&[Channel::Email, Channel::Sms]),
+                kind: MessageKind::Otp,
+                to: to.to_owned(),
+                subject: self.text(),
+                text: self.text(),
+                html: self.text(),
+                code: self.text(),
+                link: self.text(),
+                token: self.text(),
+            },
+            created_at,
+        }
+    }
+
+    /// Some moment for a field that nothing is computed from: the far ends of time now and then.
+    pub fn moment(&mut self) -> Timestamp {
+        let now = self.now.unix();
+        Timestamp::from_unix(self.pick(&[now, now, now, 0, -1, i64::MIN, i64::MAX]))
+    }
+}
+
+const LETTERS: &[char] = &[
+    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's',
+    't', 'u', 'v', 'w', 'x', 'y', 'z',
+];
+
+/// The other environment of the same App.
+pub const fn other_environment(world: World) -> World {
+    let environment = match world.environment {
+        Environment::Test => Environment::Live,
+        Environment::Live => Environment::Test,
+    };
+    World::new(world.app_id, environment)
+}
+
+/// The JSON object of a value, for metadata.
+///
+/// # Panics
+/// It is not an object.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("not an object: {other}"),
+    }
+}

@@ -1,0 +1,231 @@
+//! What every database promises: suites over `Arc<dyn Store>`, grouped by repository.
+//!
+//! A function gets a store that is empty and ready. Where it runs a transaction, it runs it again on
+//! [`StoreError::Retry`](vestry_ports::store::StoreError::Retry), as the service does.
+
+/// Runs a transaction and commits it; the body is an expression of type [`StoreResult`].
+macro_rules! in_tx {
+    ($store:expr, |$tx:ident| $body:expr) => {{
+        let mut tries = 0;
+        loop {
+            let mut $tx = $crate::store::stage::works($store.begin().await);
+            let outcome: ::vestry_ports::store::StoreResult<_> = async { $body }.await;
+            let lost = match outcome {
+                Ok(value) => match $tx.commit().await {
+                    Ok(()) => break value,
+                    Err(lost) => lost,
+                },
+                Err(lost) => lost,
+            };
+            tries += 1;
+            $crate::store::stage::may_run_again(&lost, tries);
+        }
+    }};
+}
+
+/// Reads through a view; the body is an expression of type [`StoreResult`].
+macro_rules! in_view {
+    ($store:expr, |$view:ident| $body:expr) => {{
+        let mut $view = $crate::store::stage::works($store.read().await);
+        let outcome: ::vestry_ports::store::StoreResult<_> = async { $body }.await;
+        $crate::store::stage::works(outcome)
+    }};
+}
+
+pub mod api_keys;
+pub mod app_keys;
+pub mod apps;
+pub mod budgets;
+pub mod captured;
+pub mod codes;
+pub mod guards;
+pub mod outbox;
+pub mod redirect_urls;
+pub mod sessions;
+pub mod signing_keys;
+pub mod transactions;
+pub mod users;
+pub mod wallets;
+
+mod stage;
+
+/// Runs the whole suite of the store as tests of their own. The builder is the name of an async function in scope that
+/// answers `(Arc<dyn Store>, Guard)`, or an `Option` of it.
+#[macro_export]
+macro_rules! store_suite {
+    ($build:ident) => {
+        $crate::suite_tests! { $build;
+            store::transactions {
+                the_store_is_ready
+                a_commit_makes_everything_visible
+                dropping_undoes_everything
+                dropping_after_an_error_undoes_everything
+                a_dropped_transaction_frees_the_store
+                a_transaction_sees_its_own_writes
+                a_view_sees_nothing_uncommitted
+                a_view_cannot_write
+                parallel_transactions_lose_nothing
+            }
+            store::apps {
+                an_app_comes_back_as_it_was
+                an_unknown_app_is_not_there
+                an_app_is_added_once
+                apps_are_listed_oldest_first
+                an_update_writes_one_app
+                an_update_of_an_unknown_app_does_nothing
+            }
+            store::api_keys {
+                a_key_comes_back_with_its_app
+                an_unknown_hash_finds_nothing
+                a_hash_belongs_to_one_key
+                keys_of_an_app_are_listed_oldest_first
+                a_key_is_revoked_once
+                another_app_cannot_revoke
+                parallel_revocations_count_once
+            }
+            store::redirect_urls {
+                a_url_comes_back_as_it_was
+                urls_of_an_app_are_listed_oldest_first
+                a_url_is_registered_once_per_kind
+                a_url_may_serve_other_kinds_and_worlds
+                a_new_default_replaces_the_earlier_one
+                a_url_is_removed_by_its_app
+            }
+            store::app_keys {
+                a_key_comes_back_as_it_was
+                a_version_is_added_once
+                a_key_stays_in_its_place
+                the_newest_key_has_the_highest_version
+                all_keys_are_listed_in_a_stable_order
+                a_key_is_rewrapped_from_the_version_seen
+                an_unknown_key_is_not_rewrapped
+                parallel_rewraps_count_once
+            }
+            store::signing_keys {
+                keys_come_back_oldest_first
+                keys_stay_in_their_world
+                a_kid_is_added_once
+            }
+            store::users {
+                a_user_comes_back_as_it_was
+                a_user_may_have_no_identifiers
+                a_user_is_added_once
+                look_ups_stay_in_their_world
+                the_same_ids_in_two_worlds_are_two_users
+                a_profile_holds_no_others_identifiers
+                a_pending_user_is_activated_once
+                writes_stay_in_their_world
+                an_address_is_attached_once_however_spelled
+                addresses_that_look_alike_are_different
+                a_number_is_attached_once
+                a_taken_identifier_leaves_the_transaction_good
+                an_address_is_verified_once
+                a_number_is_verified_once
+                parallel_sign_ups_make_one_user
+                parallel_attachments_of_an_address_go_to_one
+                parallel_attachments_of_a_number_go_to_one
+            }
+            store::wallets {
+                a_wallet_comes_back_as_it_was
+                one_default_wallet_per_user_and_type
+                a_default_wallet_leaves_room_for_others
+                only_the_default_wallet_is_the_default
+                one_wallet_per_address
+                a_refused_wallet_leaves_the_transaction_good
+                look_ups_stay_in_their_world
+                the_same_ids_in_two_worlds_are_two_wallets
+                wallets_of_a_user_are_listed_oldest_first
+                pages_show_every_wallet_once
+                pages_show_wallets_of_one_second_once
+                a_page_may_begin_where_no_wallet_is
+                the_walk_meets_every_key_once
+                a_wallet_is_added_once
+                parallel_default_wallets_are_one
+                parallel_wallets_of_one_address_are_one
+            }
+            store::codes {
+                a_code_comes_back_as_it_was
+                tries_are_counted_up_to_the_limit
+                the_last_try_may_be_right
+                a_code_is_used_once
+                a_code_dies_at_its_end
+                a_new_code_replaces_the_old
+                codes_of_other_identifiers_stay
+                a_code_stays_in_its_place
+                the_same_identifier_in_two_worlds_has_two_codes
+                parallel_tries_are_exact
+                parallel_uses_succeed_once
+                parallel_bare_uses_succeed_once
+                parallel_replacements_leave_one_code
+                a_sweep_deletes_expired_codes
+            }
+            store::guards {
+                failures_are_counted
+                a_wait_is_remembered
+                a_wait_needs_no_failure
+                a_reset_forgets_one_identifier
+                guards_stay_in_their_world
+                parallel_failures_are_exact
+            }
+            store::budgets {
+                a_window_admits_exactly_its_limit
+                a_full_window_stays_full
+                a_new_window_opens_at_the_reset
+                a_dropped_use_is_given_back
+                a_limit_that_is_off_admits_everything
+                counters_are_apart
+                parallel_uses_are_exact
+                a_sweep_deletes_closed_windows
+            }
+            store::sessions {
+                a_session_comes_back_as_it_was
+                an_unknown_token_finds_nothing
+                look_ups_stay_in_their_world
+                writes_stay_in_their_world
+                the_same_ids_in_two_worlds_are_two_sessions
+                a_token_belongs_to_one_session
+                sessions_of_a_user_are_listed_newest_first
+                an_update_writes_one_session
+                an_update_moves_no_session_to_another_user
+                an_update_of_an_unknown_session_does_nothing
+                a_new_token_replaces_the_old
+                a_new_token_may_replace_any
+                an_ended_session_stays_ended
+                a_touch_writes_the_activity
+                a_session_ends_once
+                an_unknown_session_does_not_end
+                all_sessions_of_a_user_end
+                parallel_ends_count_once
+                parallel_token_swaps_succeed_once
+                an_end_wins_over_parallel_updates
+                a_sweep_deletes_sessions_that_are_over
+            }
+            store::outbox {
+                a_job_comes_back_as_it_was
+                a_job_is_added_once
+                jobs_are_claimed_oldest_first
+                a_job_waits_for_its_time
+                a_late_job_is_handed_out
+                a_lease_keeps_others_away_until_it_ends
+                a_lost_lease_ends_nothing
+                an_unclaimed_job_belongs_to_nobody
+                a_finished_job_is_over
+                a_job_is_given_back
+                jobs_stay_in_their_world
+                parallel_workers_share_the_jobs
+                parallel_ends_count_once
+                a_sweep_deletes_old_ended_jobs
+            }
+            store::captured {
+                messages_come_back_newest_first
+                messages_of_one_second_keep_their_order
+                a_job_is_captured_once
+                the_recipient_is_compared_exactly
+                the_kind_is_compared_exactly
+                messages_after_one_are_listed
+                all_parts_of_a_filter_count
+                messages_stay_in_their_world
+            }
+        }
+    };
+}

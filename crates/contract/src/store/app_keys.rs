@@ -1,0 +1,206 @@
+//! App keys, wrapped under the root key.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_ports::store::Store;
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+use crate::samples::other_environment;
+
+impl Stage {
+    async fn app_key(&mut self, world: World, purpose: KeyPurpose, version: u32) -> AppKey {
+        let key = self.samples.app_key(world, purpose, version);
+        in_tx!(self.store, |tx| tx.app_keys().insert(&key).await);
+        key
+    }
+
+    async fn app_key_of(&self, key: &AppKey) -> Option<AppKey> {
+        in_view!(self.store, |view| view
+            .app_keys()
+            .find(&key.world, key.purpose, key.version)
+            .await)
+    }
+}
+
+/// Every field of a key comes back as it went in.
+pub async fn a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for purpose in KeyPurpose::ALL {
+        for version in [1, 2, u32::MAX] {
+            let key = stage.app_key(world, purpose, version).await;
+            assert_eq!(stage.app_key_of(&key).await, Some(key));
+        }
+    }
+}
+
+/// World, purpose and version name one key; a second one is an error.
+pub async fn a_version_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let key = stage.app_key(world, KeyPurpose::Wallets, 1).await;
+    let twin = stage.samples.app_key(world, KeyPurpose::Wallets, 1);
+    let mut tx = works(stage.store.begin().await);
+    assert!(
+        tx.app_keys().insert(&twin).await.is_err(),
+        "a second key of the same version"
+    );
+    drop(tx);
+    assert_eq!(stage.app_key_of(&key).await, Some(key));
+}
+
+/// A key is found in its own world, under its own purpose and version, and nowhere else (I11).
+pub async fn a_key_stays_in_its_place(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let key = stage.app_key(world, KeyPurpose::Wallets, 2).await;
+    let mut places = vec![
+        (world, KeyPurpose::Secrets, 2),
+        (world, KeyPurpose::Wallets, 1),
+    ];
+    places.extend(
+        stage
+            .strangers(world)
+            .await
+            .map(|stranger| (stranger, key.purpose, 2)),
+    );
+    for (world, purpose, version) in places {
+        let found = in_view!(stage.store, |view| view
+            .app_keys()
+            .find(&world, purpose, version)
+            .await);
+        assert_eq!(found, None);
+    }
+    for stranger in stage.strangers(world).await {
+        let newest = in_view!(stage.store, |view| view
+            .app_keys()
+            .newest(&stranger, key.purpose)
+            .await);
+        assert_eq!(newest, None);
+    }
+}
+
+/// The newest key is that of the highest version, as a number, whenever it was added.
+pub async fn the_newest_key_has_the_highest_version(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut highest = None;
+    for version in [1, 10, 2, 9] {
+        let key = stage.app_key(world, KeyPurpose::Secrets, version).await;
+        if version == 10 {
+            highest = Some(key);
+        }
+    }
+    stage.app_key(world, KeyPurpose::Wallets, 11).await;
+    stage
+        .app_key(other_environment(world), KeyPurpose::Secrets, 12)
+        .await;
+    let newest = in_view!(stage.store, |view| view
+        .app_keys()
+        .newest(&world, KeyPurpose::Secrets)
+        .await);
+    assert_eq!(newest, highest);
+}
+
+/// All keys of all Apps are listed, each time in the same order.
+pub async fn all_keys_are_listed_in_a_stable_order(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut added = Vec::new();
+    for _ in 0..3 {
+        let world = stage.world().await;
+        for world in [world, other_environment(world)] {
+            for purpose in KeyPurpose::ALL {
+                added.push(stage.app_key(world, purpose, 1).await);
+            }
+        }
+    }
+    let first = in_view!(stage.store, |view| view.app_keys().all().await);
+    let second = in_view!(stage.store, |view| view.app_keys().all().await);
+    assert_eq!(first, second);
+    assert_eq!(first.len(), added.len());
+    assert!(added.iter().all(|key| first.contains(key)));
+}
+
+/// A new wrapping takes the place of the one the caller saw, once, and touches no other key (R17).
+pub async fn a_key_is_rewrapped_from_the_version_seen(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut key = stage.samples.app_key(world, KeyPurpose::Wallets, 1);
+    key.wrapped.root_version = 4;
+    in_tx!(stage.store, |tx| tx.app_keys().insert(&key).await);
+    let mut bystanders = Vec::new();
+    for (world, purpose, version) in [
+        (world, KeyPurpose::Wallets, 2),
+        (world, KeyPurpose::Secrets, 1),
+        (other_environment(world), KeyPurpose::Wallets, 1),
+    ] {
+        let mut other = stage.samples.app_key(world, purpose, version);
+        other.wrapped.root_version = 4;
+        in_tx!(stage.store, |tx| tx.app_keys().insert(&other).await);
+        bystanders.push(other);
+    }
+    let mut to = stage.samples.wrapped_key();
+    to.root_version = 5;
+    for (from, expected) in [(3, false), (5, false), (4, true), (4, false)] {
+        let done = in_tx!(stage.store, |tx| tx
+            .app_keys()
+            .rewrap(&key, from, &to)
+            .await);
+        assert_eq!(done, expected, "from {from}");
+    }
+    let expected = AppKey {
+        wrapped: to,
+        ..key.clone()
+    };
+    assert_eq!(stage.app_key_of(&key).await, Some(expected));
+    for other in bystanders {
+        assert_eq!(stage.app_key_of(&other).await, Some(other));
+    }
+}
+
+/// Re-wrapping a key that is not there does nothing.
+pub async fn an_unknown_key_is_not_rewrapped(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let key = stage.app_key(world, KeyPurpose::Wallets, 1).await;
+    for stranger in stage.strangers(world).await {
+        let key = AppKey {
+            world: stranger,
+            ..key.clone()
+        };
+        let (from, to) = (key.wrapped.root_version, stage.samples.wrapped_key());
+        let done = in_tx!(stage.store, |tx| tx
+            .app_keys()
+            .rewrap(&key, from, &to)
+            .await);
+        assert!(!done);
+    }
+    assert_eq!(stage.app_key_of(&key).await, Some(key));
+}
+
+/// Of twenty processes that re-wrap the same key at once exactly one does it, and its wrapping is the one that stays (R17).
+pub async fn parallel_rewraps_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut key = stage.samples.app_key(world, KeyPurpose::Wallets, 1);
+    key.wrapped.root_version = 1;
+    in_tx!(stage.store, |tx| tx.app_keys().insert(&key).await);
+    let wrappings = (0..20).map(|_| {
+        let mut to = stage.samples.wrapped_key();
+        to.root_version = 2;
+        to
+    });
+    let wrappings: Vec<_> = wrappings.collect();
+    let done = race(wrappings.iter().cloned().map(|to| {
+        let (store, key) = (Arc::clone(&stage.store), key.clone());
+        async move { in_tx!(store, |tx| tx.app_keys().rewrap(&key, 1, &to).await) }
+    }))
+    .await;
+    assert_eq!(count(&done, &true), 1);
+    let winner = done.iter().zip(wrappings).find(|(done, _)| **done);
+    let stored = stage.app_key_of(&key).await;
+    assert_eq!(stored.map(|key| key.wrapped), winner.map(|(_, to)| to));
+}

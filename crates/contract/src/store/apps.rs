@@ -1,0 +1,79 @@
+//! Apps.
+
+use std::sync::Arc;
+
+use vestry_domain::app::{App, AppSettings};
+use vestry_ports::store::Store;
+
+use super::stage::{Stage, works};
+
+/// Every field of an App comes back as it went in, the defaults of its settings included.
+pub async fn an_app_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    for number in 0..20 {
+        let mut app = stage.samples.app();
+        if number == 0 {
+            app.settings = AppSettings::default();
+        }
+        in_tx!(stage.store, |tx| tx.apps().insert(&app).await);
+        let found = in_view!(stage.store, |view| view.apps().find(app.id).await);
+        assert_eq!(found, Some(app));
+    }
+}
+
+/// An id that nobody has is not there.
+pub async fn an_unknown_app_is_not_there(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    stage.app().await;
+    let stranger = stage.samples.app();
+    let found = in_view!(stage.store, |view| view.apps().find(stranger.id).await);
+    assert_eq!(found, None);
+}
+
+/// The same id twice is an error.
+pub async fn an_app_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let app = stage.app().await;
+    let mut tx = works(stage.store.begin().await);
+    assert!(tx.apps().insert(&app).await.is_err(), "added twice");
+}
+
+/// All Apps are listed, oldest first, in whatever order they were added.
+pub async fn apps_are_listed_oldest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let apps: Vec<_> = (0..12).map(|_| stage.samples.app()).collect();
+    for app in stage.samples.shuffled(&apps) {
+        in_tx!(stage.store, |tx| tx.apps().insert(app).await);
+    }
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    assert_eq!(listed, apps);
+}
+
+/// An update writes name, settings and `updated_at` of one App; when it was made stays.
+pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (app, bystander) = (stage.app().await, stage.app().await);
+    let changed = App {
+        id: app.id,
+        ..stage.samples.app()
+    };
+    let updated = in_tx!(stage.store, |tx| tx.apps().update(&changed).await);
+    assert!(updated);
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    let expected = App {
+        created_at: app.created_at,
+        ..changed
+    };
+    assert_eq!(listed, [expected, bystander]);
+}
+
+/// An update of an App that is not there says so and adds nothing.
+pub async fn an_update_of_an_unknown_app_does_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let app = stage.app().await;
+    let stranger = stage.samples.app();
+    let updated = in_tx!(stage.store, |tx| tx.apps().update(&stranger).await);
+    assert!(!updated);
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    assert_eq!(listed, [app]);
+}

@@ -1,0 +1,187 @@
+//! Counters of sends.
+
+use std::sync::Arc;
+
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::{Stage, may_run_again, works};
+use crate::race::{count, race};
+
+const LIMIT: Limit = Limit {
+    most: 3,
+    window: Seconds(600),
+};
+const NAME: &str = "contract_sends";
+
+impl Stage {
+    async fn spend(&self, world: World, subject: &str, limit: Limit, now: Timestamp) -> Verdict {
+        in_tx!(self.store, |tx| tx
+            .budgets()
+            .spend(&world, NAME, subject, limit, now)
+            .await)
+    }
+}
+
+/// Exactly `most` uses are admitted in a window, with what remains and one fixed reset (OTP-10).
+pub async fn a_window_admits_exactly_its_limit(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let opened = stage.samples.tick();
+    for (used, later) in [(1, 0), (2, 0), (3, 300), (4, 599)] {
+        let verdict = stage
+            .spend(world, "subject", LIMIT, opened + Seconds(later))
+            .await;
+        assert_eq!(verdict, Verdict::on(LIMIT, used, opened));
+        assert_eq!(verdict.admitted, used <= 3);
+    }
+}
+
+/// Uses beyond the limit stay refused, however many, and nothing remains; never less than nothing.
+pub async fn a_full_window_stays_full(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let opened = stage.samples.tick();
+    for used in 1..=20 {
+        let verdict = stage.spend(world, "subject", LIMIT, opened).await;
+        let remaining = [2, 1].get(used - 1).copied().unwrap_or(0);
+        assert_eq!(
+            (verdict.admitted, verdict.remaining),
+            (used <= 3, remaining)
+        );
+        assert_eq!((verdict.limit, verdict.reset), (3, opened + LIMIT.window));
+    }
+}
+
+/// The first use at the reset or later opens a new window of full length.
+pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut opened = stage.samples.tick();
+    for pause in [0, 600, 601, 100_000] {
+        opened = opened + Seconds(pause);
+        for used in 1..=4 {
+            let verdict = stage.spend(world, "subject", LIMIT, opened).await;
+            assert_eq!(verdict, Verdict::on(LIMIT, used, opened), "after {pause}");
+        }
+    }
+}
+
+/// A use whose transaction is dropped was none.
+pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let now = stage.samples.tick();
+    for _ in 0..5 {
+        let mut tx = works(stage.store.begin().await);
+        let verdict = works(
+            tx.budgets()
+                .spend(&world, NAME, "subject", LIMIT, now)
+                .await,
+        );
+        assert_eq!(verdict.remaining, 2);
+        drop(tx);
+    }
+}
+
+/// A limit that is off admits every use.
+pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let now = stage.samples.tick();
+    let off = Limit { most: 0, ..LIMIT };
+    for _ in 0..20 {
+        assert!(stage.spend(world, "subject", off, now).await.admitted);
+    }
+}
+
+/// Names, subjects and worlds are counted apart (I11); odd subjects too.
+pub async fn counters_are_apart(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let now = stage.samples.tick();
+    let one = Limit { most: 1, ..LIMIT };
+    let mut worlds = vec![world];
+    worlds.extend(stage.strangers(world).await);
+    for world in worlds {
+        for name in ["contract_a", "contract_b"] {
+            for subject in crate::samples::ODD_TEXTS {
+                for admitted in [true, false] {
+                    let verdict = in_tx!(stage.store, |tx| tx
+                        .budgets()
+                        .spend(&world, name, subject, one, now)
+                        .await);
+                    assert_eq!(verdict.admitted, admitted, "{name} {subject:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Thirty uses at once of a window of ten: exactly ten are admitted, whether the others drop their transactions, as the
+/// service does, or not (R5, OTP-10).
+pub async fn parallel_uses_are_exact(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let now = stage.samples.tick();
+    let ten = Limit { most: 10, ..LIMIT };
+    for (subject, drops) in [("dropping", true), ("committing", false)] {
+        let admitted = race((0..30).map(|_| {
+            let store = Arc::clone(&stage.store);
+            async move { spend_or_drop(&*store, world, subject, ten, now, drops).await }
+        }))
+        .await;
+        assert_eq!(count(&admitted, &true), 10, "{subject}");
+    }
+}
+
+async fn spend_or_drop(
+    store: &dyn Store,
+    world: World,
+    subject: &str,
+    limit: Limit,
+    now: Timestamp,
+    drops: bool,
+) -> bool {
+    let mut tries = 0;
+    loop {
+        let mut tx = works(store.begin().await);
+        let spent = tx.budgets().spend(&world, NAME, subject, limit, now).await;
+        let lost = match spent {
+            Ok(verdict) if drops && !verdict.admitted => return false,
+            Ok(verdict) => match tx.commit().await {
+                Ok(()) => return verdict.admitted,
+                Err(lost) => lost,
+            },
+            Err(lost) => lost,
+        };
+        tries += 1;
+        may_run_again(&lost, tries);
+    }
+}
+
+/// A sweep deletes the windows of all worlds that closed before the moment, and says how many; the others go on.
+pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let opened = stage.samples.tick();
+    let closes = opened + LIMIT.window;
+    for (world, subject, later) in [(world, "old", 0), (other, "old", 0), (world, "young", 1)] {
+        stage
+            .spend(world, subject, LIMIT, opened + Seconds(later))
+            .await;
+    }
+    for (moment, expected) in [
+        (closes, 0),
+        (closes + Seconds(1), 2),
+        (closes + Seconds(1), 0),
+    ] {
+        let swept = in_tx!(stage.store, |tx| tx.budgets().sweep(moment).await);
+        assert_eq!(swept, expected);
+    }
+    let verdict = stage.spend(world, "young", LIMIT, closes).await;
+    assert_eq!(verdict, Verdict::on(LIMIT, 2, opened + Seconds(1)));
+}

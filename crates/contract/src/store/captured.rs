@@ -1,0 +1,208 @@
+//! Captured messages of test worlds.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::message::CapturedMessage;
+use vestry_ports::store::{CapturedFilter, Store};
+
+use super::stage::Stage;
+use crate::samples::ODD_TEXTS;
+
+impl Stage {
+    async fn capture(&mut self, world: World, to: &str) -> CapturedMessage {
+        let message = self.samples.captured(world, to);
+        in_tx!(self.store, |tx| tx.captured().insert(&message).await);
+        message
+    }
+
+    async fn captured(&self, world: World, filter: &CapturedFilter) -> Vec<CapturedMessage> {
+        in_view!(self.store, |view| view
+            .captured()
+            .list(&world, filter)
+            .await)
+    }
+
+    async fn all_captured(&self, world: World) -> Vec<CapturedMessage> {
+        let all = CapturedFilter {
+            limit: 1_000,
+            ..CapturedFilter::default()
+        };
+        self.captured(world, &all).await
+    }
+}
+
+/// Every field of a message comes back as it went in, newest first.
+pub async fn messages_come_back_newest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let messages = ODD_TEXTS.map(|to| stage.samples.captured(world, to));
+    for message in stage.samples.shuffled(&messages) {
+        in_tx!(stage.store, |tx| tx.captured().insert(message).await);
+    }
+    let mut expected = Vec::from(messages);
+    expected.reverse();
+    assert_eq!(stage.all_captured(world).await, expected);
+}
+
+/// Messages of one second are listed in the order in which they came, newest first, and `after` follows it: whoever asked
+/// for two codes takes the first of the list for the second one.
+pub async fn messages_of_one_second_keep_their_order(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    stage.samples.stop_clock();
+    let mut messages = Vec::new();
+    for _ in 0..10 {
+        messages.push(stage.capture(world, "ada@example.com").await);
+    }
+    messages.reverse();
+    assert_eq!(stage.all_captured(world).await, messages);
+    for (newer, message) in messages.iter().enumerate() {
+        let filter = CapturedFilter {
+            after: Some(message.id),
+            limit: 100,
+            ..CapturedFilter::default()
+        };
+        let found = stage.captured(world, &filter).await;
+        assert_eq!(Some(found.as_slice()), messages.get(..newer));
+    }
+}
+
+/// A second capture of the same job is the same message, and the first one stays.
+pub async fn a_job_is_captured_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let first = stage.capture(world, "ada@example.com").await;
+    let again = CapturedMessage {
+        id: first.id,
+        ..stage.samples.captured(world, "ada@example.com")
+    };
+    in_tx!(stage.store, |tx| {
+        tx.captured().insert(&again).await?;
+        tx.captured().insert(&first).await
+    });
+    assert_eq!(stage.all_captured(world).await, [first]);
+}
+
+/// The recipient is compared exactly: no case, no wildcard.
+pub async fn the_recipient_is_compared_exactly(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for to in [
+        "a_b@example.com",
+        "axb@example.com",
+        "A_B@example.com",
+        "a_b@example.com ",
+    ] {
+        let message = stage.capture(world, to).await;
+        let filter = CapturedFilter {
+            to: Some(to.to_owned()),
+            limit: 10,
+            ..CapturedFilter::default()
+        };
+        assert_eq!(stage.captured(world, &filter).await, [message], "{to:?}");
+    }
+    for to in ["%", "a_b@example.com%", ""] {
+        let filter = CapturedFilter {
+            to: Some(to.to_owned()),
+            limit: 10,
+            ..CapturedFilter::default()
+        };
+        assert_eq!(stage.captured(world, &filter).await, [], "{to:?}");
+    }
+}
+
+/// The kind is compared exactly.
+pub async fn the_kind_is_compared_exactly(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let message = stage.capture(world, "ada@example.com").await;
+    for (kind, expected) in [
+        ("otp", vec![message]),
+        ("OTP", vec![]),
+        ("magic_link", vec![]),
+    ] {
+        let filter = CapturedFilter {
+            kind: Some(kind.to_owned()),
+            limit: 10,
+            ..CapturedFilter::default()
+        };
+        assert_eq!(stage.captured(world, &filter).await, expected, "{kind}");
+    }
+}
+
+/// `after` shows what came after a message, also when that one is not there any more; `limit` keeps the newest.
+pub async fn messages_after_one_are_listed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut messages = Vec::new();
+    for _ in 0..6 {
+        messages.push(stage.capture(world, "ada@example.com").await);
+    }
+    let nowhere = stage.samples.captured(world, "").id;
+    messages.push(stage.capture(world, "ada@example.com").await);
+    let third = messages.get(2).map(|message| message.id);
+    messages.reverse();
+    for (after, limit, expected) in [
+        (None, 3, messages.get(..3)),
+        (None, 100, messages.get(..)),
+        (third, 100, messages.get(..4)),
+        (third, 2, messages.get(..2)),
+        (Some(nowhere), 100, messages.get(..1)),
+        (None, 0, messages.get(..0)),
+    ] {
+        let filter = CapturedFilter {
+            after,
+            limit,
+            ..CapturedFilter::default()
+        };
+        let found = stage.captured(world, &filter).await;
+        assert_eq!(Some(found.as_slice()), expected, "at most {limit}");
+    }
+}
+
+/// All parts of a filter must fit.
+pub async fn all_parts_of_a_filter_count(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let early = stage.capture(world, "ada@example.com").await;
+    stage.capture(world, "tom@example.com").await;
+    let wanted = stage.capture(world, "ada@example.com").await;
+    let newest = stage.capture(world, "ada@example.com").await;
+    stage.capture(world, "tom@example.com").await;
+    let mut filter = CapturedFilter {
+        to: Some("ada@example.com".to_owned()),
+        kind: Some("otp".to_owned()),
+        after: Some(early.id),
+        limit: 10,
+    };
+    assert_eq!(
+        stage.captured(world, &filter).await,
+        [newest.clone(), wanted]
+    );
+    filter.limit = 1;
+    assert_eq!(stage.captured(world, &filter).await, [newest]);
+    filter.kind = Some("invite".to_owned());
+    assert_eq!(stage.captured(world, &filter).await, []);
+}
+
+/// A world sees and clears its own messages only; the same id may be in several (I11).
+pub async fn messages_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [stranger, other, _] = stage.strangers(world).await;
+    let first = stage.capture(world, "ada@example.com").await;
+    stage.capture(world, "tom@example.com").await;
+    assert_eq!(stage.all_captured(stranger).await, []);
+    let twin = CapturedMessage {
+        id: first.id,
+        ..stage.samples.captured(stranger, "ada@example.com")
+    };
+    in_tx!(stage.store, |tx| tx.captured().insert(&twin).await);
+    for (world, expected) in [(other, 0), (world, 2), (world, 0)] {
+        let cleared = in_tx!(stage.store, |tx| tx.captured().clear(&world).await);
+        assert_eq!(cleared, expected);
+    }
+    assert_eq!(stage.all_captured(world).await, []);
+    assert_eq!(stage.all_captured(stranger).await, [twin]);
+}

@@ -1,0 +1,142 @@
+//! Failures in a row of an identifier.
+
+use std::sync::Arc;
+
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::race;
+
+impl Stage {
+    async fn fail(&mut self, world: World, subject: &str) -> i64 {
+        let at = self.samples.tick();
+        in_tx!(self.store, |tx| tx.guards().fail(&world, subject, at).await)
+    }
+
+    async fn blocked_until(&self, world: World, subject: &str) -> Option<Timestamp> {
+        in_view!(self.store, |view| view
+            .guards()
+            .blocked_until(&world, subject)
+            .await)
+    }
+}
+
+/// Failures are counted one by one, and an identifier does not wait before it is made to (OTP-5).
+pub async fn failures_are_counted(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    assert_eq!(stage.blocked_until(world, &subject).await, None);
+    for expected in 1..=25 {
+        assert_eq!(stage.fail(world, &subject).await, expected);
+    }
+    assert_eq!(stage.blocked_until(world, &subject).await, None);
+}
+
+/// A wait is remembered, the latest one counts, and failures go on counting under it (OTP-5).
+pub async fn a_wait_is_remembered(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    assert_eq!(stage.fail(world, &subject).await, 1);
+    let now = stage.samples.tick();
+    for until in [now + Seconds(60), now + Seconds(120)] {
+        in_tx!(stage.store, |tx| tx
+            .guards()
+            .block(&world, &subject, until)
+            .await);
+        assert_eq!(stage.blocked_until(world, &subject).await, Some(until));
+    }
+    assert_eq!(stage.fail(world, &subject).await, 2);
+    assert_eq!(
+        stage.blocked_until(world, &subject).await,
+        Some(now + Seconds(120))
+    );
+}
+
+/// An identifier that never failed can be made to wait.
+pub async fn a_wait_needs_no_failure(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    let until = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .guards()
+        .block(&world, &subject, until)
+        .await);
+    assert_eq!(stage.blocked_until(world, &subject).await, Some(until));
+    assert_eq!(stage.fail(world, &subject).await, 1);
+}
+
+/// A success forgets failures and wait, of this identifier only.
+pub async fn a_reset_forgets_one_identifier(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    let other = stage.email(&user).await.id.to_string();
+    let until = stage.samples.tick();
+    for subject in [&subject, &other] {
+        stage.fail(world, subject).await;
+        in_tx!(stage.store, |tx| tx
+            .guards()
+            .block(&world, subject, until)
+            .await);
+    }
+    for _ in 0..2 {
+        in_tx!(stage.store, |tx| tx.guards().reset(&world, &subject).await);
+    }
+    assert_eq!(stage.blocked_until(world, &subject).await, None);
+    assert_eq!(stage.fail(world, &subject).await, 1);
+    assert_eq!(stage.blocked_until(world, &other).await, Some(until));
+    assert_eq!(stage.fail(world, &other).await, 2);
+}
+
+/// The same identifier in another world has failures and a wait of its own (I11).
+pub async fn guards_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    let until = stage.samples.tick();
+    stage.fail(world, &subject).await;
+    in_tx!(stage.store, |tx| tx
+        .guards()
+        .block(&world, &subject, until)
+        .await);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.blocked_until(stranger, &subject).await, None);
+        assert_eq!(stage.fail(stranger, &subject).await, 1);
+        in_tx!(stage.store, |tx| tx
+            .guards()
+            .block(&stranger, &subject, until + Seconds(9))
+            .await);
+        in_tx!(stage.store, |tx| tx
+            .guards()
+            .reset(&stranger, &subject)
+            .await);
+    }
+    assert_eq!(stage.blocked_until(world, &subject).await, Some(until));
+    assert_eq!(stage.fail(world, &subject).await, 2);
+}
+
+/// Thirty failures at once are thirty, each with a number of its own (OTP-5).
+pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let subject = stage.email(&user).await.id.to_string();
+    let at = stage.samples.tick();
+    let mut counted = race((0..30).map(|_| {
+        let (store, subject) = (Arc::clone(&stage.store), subject.clone());
+        async move { in_tx!(store, |tx| tx.guards().fail(&world, &subject, at).await) }
+    }))
+    .await;
+    counted.sort_unstable();
+    assert_eq!(counted, (1..=30).collect::<Vec<_>>());
+}

@@ -1,0 +1,328 @@
+//! Messages that wait for delivery.
+
+use std::sync::Arc;
+
+use vestry_domain::ids::EventId;
+use vestry_domain::message::{JobEnd, LEASE, OutboxJob};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+
+impl Stage {
+    async fn claim(&self, owner: &str, now: Timestamp, limit: i64) -> Vec<OutboxJob> {
+        let until = now + LEASE;
+        in_tx!(self.store, |tx| tx
+            .outbox()
+            .claim(owner, now, until, limit)
+            .await)
+    }
+
+    async fn finish(&self, job: &OutboxJob, owner: &str, at: Timestamp) -> bool {
+        let (world, id) = (job.world, job.id);
+        in_tx!(self.store, |tx| tx
+            .outbox()
+            .finish(&world, id, owner, JobEnd::Delivered, at)
+            .await)
+    }
+
+    async fn give_back(&self, job: &OutboxJob, owner: &str, at: Timestamp) -> bool {
+        let (world, id) = (job.world, job.id);
+        in_tx!(self.store, |tx| tx
+            .outbox()
+            .retry(&world, id, owner, at)
+            .await)
+    }
+
+    async fn waiting(&self) -> i64 {
+        in_view!(self.store, |view| view.outbox().waiting().await)
+    }
+}
+
+fn ids(jobs: &[OutboxJob]) -> Vec<EventId> {
+    jobs.iter().map(|job| job.id).collect()
+}
+
+/// Every field of a job comes back as it went in when it is claimed, with the try counted.
+pub async fn a_job_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut jobs = Vec::new();
+    for attempts in [0, 0, 0, 7, u32::MAX - 1] {
+        let job = OutboxJob {
+            attempts,
+            ..stage.samples.job(world)
+        };
+        in_tx!(stage.store, |tx| tx.outbox().push(&job).await);
+        jobs.push(OutboxJob {
+            attempts: attempts + 1,
+            ..job
+        });
+    }
+    let claimed = stage.claim("one", stage.samples.now(), 10).await;
+    assert_eq!(claimed, jobs);
+}
+
+/// An id names one job of a world; a second one is an error.
+pub async fn a_job_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let mut tx = works(stage.store.begin().await);
+    assert!(tx.outbox().push(&job).await.is_err(), "added twice");
+}
+
+/// Jobs are claimed oldest first, of all worlds, and no more than asked for.
+pub async fn jobs_are_claimed_oldest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [_, other, _] = stage.strangers(world).await;
+    let jobs = (0..9).map(|number| {
+        stage
+            .samples
+            .job(if number % 2 == 0 { world } else { other })
+    });
+    let jobs: Vec<_> = jobs.collect();
+    for job in stage.samples.shuffled(&jobs) {
+        in_tx!(stage.store, |tx| tx.outbox().push(job).await);
+    }
+    let now = stage.samples.tick();
+    let mut claimed = Vec::new();
+    for expected in [4, 4, 1, 0] {
+        let some = stage.claim("one", now, 4).await;
+        assert_eq!(some.len(), expected);
+        claimed.extend(some);
+    }
+    assert_eq!(ids(&claimed), ids(&jobs));
+}
+
+/// A job is not handed out before its time, and is from that second on.
+pub async fn a_job_waits_for_its_time(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut job = stage.samples.job(world);
+    job.not_before = job.created_at + Seconds(10);
+    in_tx!(stage.store, |tx| tx.outbox().push(&job).await);
+    assert_eq!(
+        stage.claim("one", job.not_before - Seconds(1), 10).await,
+        []
+    );
+    let claimed = stage.claim("one", job.not_before, 10).await;
+    assert_eq!(ids(&claimed), [job.id]);
+}
+
+/// A job whose time ran out is handed out all the same, so that it can be ended as expired and counted (I7).
+pub async fn a_late_job_is_handed_out(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let late = job.deliver_before + Seconds(1_000);
+    let claimed = stage.claim("one", late, 10).await;
+    assert_eq!(ids(&claimed), [job.id]);
+    let ended = in_tx!(stage.store, |tx| tx
+        .outbox()
+        .finish(&world, job.id, "one", JobEnd::Expired, late)
+        .await);
+    assert!(ended);
+}
+
+/// A job that somebody holds is nobody else's, nor handed out twice to the same worker; when the lease is over the next
+/// worker gets it, and the try is counted (R15).
+pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    assert_eq!(ids(&stage.claim("one", now, 10).await), [job.id]);
+    for owner in ["one", "two"] {
+        assert_eq!(stage.claim(owner, now, 10).await, []);
+        assert_eq!(stage.claim(owner, now + LEASE - Seconds(1), 10).await, []);
+    }
+    let again = stage.claim("two", now + LEASE + Seconds(1), 10).await;
+    let expected = OutboxJob { attempts: 2, ..job };
+    assert_eq!(again, [expected]);
+}
+
+/// A worker that lost its lease to another one can neither end the job nor give it back (R15).
+pub async fn a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    let later = now + LEASE + Seconds(1);
+    assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+    assert_eq!(stage.claim("two", later, 10).await.len(), 1);
+    assert!(!stage.finish(&job, "one", later).await);
+    assert!(!stage.give_back(&job, "one", later).await);
+    assert_eq!(stage.waiting().await, 1);
+    assert_eq!(stage.claim("one", later, 10).await, []);
+    assert!(stage.finish(&job, "two", later).await);
+    assert_eq!(stage.waiting().await, 0);
+}
+
+/// A job that nobody holds cannot be ended or given back by somebody who never claimed it.
+pub async fn an_unclaimed_job_belongs_to_nobody(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    for owner in ["one", ""] {
+        assert!(!stage.finish(&job, owner, now).await);
+        assert!(!stage.give_back(&job, owner, now + Seconds(500)).await);
+    }
+    assert_eq!(ids(&stage.claim("one", now, 10).await), [job.id]);
+}
+
+/// A job that ended is over: it no longer waits, is never handed out again, and cannot end twice or be given back.
+pub async fn a_finished_job_is_over(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let now = stage.samples.tick();
+    for end in [JobEnd::Delivered, JobEnd::Refused, JobEnd::Expired] {
+        let job = stage.job(world).await;
+        let now = stage.samples.tick();
+        assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+        assert_eq!(stage.waiting().await, 1);
+        let ended = in_tx!(stage.store, |tx| tx
+            .outbox()
+            .finish(&world, job.id, "one", end, now)
+            .await);
+        assert!(ended, "{end:?}");
+        assert_eq!(stage.waiting().await, 0);
+        assert!(!stage.finish(&job, "one", now).await);
+        assert!(!stage.give_back(&job, "one", now).await);
+    }
+    assert_eq!(stage.claim("one", now + Seconds(1_000_000), 10).await, []);
+}
+
+/// A job that is given back waits until the given moment, for any worker, with its tries counted on; it is no longer
+/// its former holder's.
+pub async fn a_job_is_given_back(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    let again = now + Seconds(3);
+    assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+    assert!(stage.give_back(&job, "one", again).await);
+    assert_eq!(stage.waiting().await, 1);
+    assert!(!stage.finish(&job, "one", now).await);
+    assert!(!stage.give_back(&job, "one", now).await);
+    for owner in ["one", "two"] {
+        assert_eq!(stage.claim(owner, again - Seconds(1), 10).await, []);
+    }
+    let claimed = stage.claim("two", again, 10).await;
+    let seen = claimed
+        .first()
+        .map(|job| (job.id, job.attempts, job.payload.clone()));
+    assert_eq!(seen, Some((job.id, 2, job.payload)));
+    assert_eq!(
+        claimed.first().map(|job| job.deliver_before),
+        Some(job.deliver_before)
+    );
+}
+
+/// A job is ended and given back in its own world only; the same id may wait in several (I11).
+pub async fn jobs_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let strangers = stage.strangers(world).await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+    for stranger in strangers {
+        let foreign = OutboxJob {
+            world: stranger,
+            ..job.clone()
+        };
+        assert!(!stage.finish(&foreign, "one", now).await);
+        assert!(!stage.give_back(&foreign, "one", now).await);
+    }
+    let twin = OutboxJob {
+        world: strangers[0],
+        ..stage.samples.job(strangers[0])
+    };
+    let twin = OutboxJob { id: job.id, ..twin };
+    in_tx!(stage.store, |tx| tx.outbox().push(&twin).await);
+    assert!(stage.finish(&job, "one", now).await);
+    assert_eq!(stage.waiting().await, 1);
+    let claimed = stage.claim("one", stage.samples.now(), 10).await;
+    let worlds: Vec<World> = claimed.iter().map(|job| job.world).collect();
+    assert_eq!((ids(&claimed), worlds), (vec![job.id], vec![strangers[0]]));
+}
+
+/// Eight workers that take three jobs at a time: every job goes to exactly one of them (R15).
+pub async fn parallel_workers_share_the_jobs(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut jobs = Vec::new();
+    for _ in 0..40 {
+        jobs.push(stage.job(world).await.id);
+    }
+    let now = stage.samples.tick();
+    let taken = race((0..8).map(|number| {
+        let (store, owner) = (Arc::clone(&stage.store), format!("worker {number}"));
+        async move {
+            let mut taken = Vec::new();
+            loop {
+                let some = in_tx!(store, |tx| tx
+                    .outbox()
+                    .claim(&owner, now, now + LEASE, 3)
+                    .await);
+                if some.is_empty() {
+                    return taken;
+                }
+                taken.extend(ids(&some));
+            }
+        }
+    }))
+    .await;
+    let mut taken = taken.concat();
+    // A worker may find nothing only because the others hold what is left for a moment: that costs time, not jobs.
+    taken.extend(ids(&stage.claim("last", now, 100).await));
+    taken.sort_unstable();
+    assert_eq!(taken, jobs);
+}
+
+/// Of twenty workers of one name that end a job at once exactly one ended it.
+pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+    let ended = race((0..20).map(|_| {
+        let (store, id) = (Arc::clone(&stage.store), job.id);
+        async move {
+            in_tx!(store, |tx| tx
+                .outbox()
+                .finish(&world, id, "one", JobEnd::Delivered, now)
+                .await)
+        }
+    }))
+    .await;
+    assert_eq!(count(&ended, &true), 1);
+}
+
+/// A sweep deletes jobs of all worlds that ended before the moment, and says how many; what waits stays, however old.
+pub async fn a_sweep_deletes_old_ended_jobs(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let moment = stage.samples.tick() + Seconds(1_000);
+    for (world, before) in [(world, 1), (other, 2), (world, 0), (other, -1)] {
+        let job = stage.job(world).await;
+        assert_eq!(stage.claim("one", stage.samples.now(), 10).await.len(), 1);
+        assert!(stage.finish(&job, "one", moment - Seconds(before)).await);
+    }
+    let waiting = stage.job(world).await;
+    let much_later = moment + Seconds(1_000_000);
+    for (moment, expected) in [(moment, 2), (moment, 0), (much_later, 2)] {
+        let swept = in_tx!(stage.store, |tx| tx.outbox().sweep(moment).await);
+        assert_eq!(swept, expected);
+    }
+    let claimed = stage.claim("one", much_later, 10).await;
+    assert_eq!(ids(&claimed), [waiting.id]);
+}

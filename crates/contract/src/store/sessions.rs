@@ -1,0 +1,543 @@
+//! Sessions.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::ids::SessionId;
+use vestry_domain::session::Session;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::User;
+use vestry_ports::store::{NewToken, Store};
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+
+impl Stage {
+    async fn session_of(&self, world: World, id: SessionId) -> Option<Session> {
+        in_view!(self.store, |view| view.sessions().find(&world, id).await)
+    }
+
+    async fn session_by(&self, world: World, token: &TokenHash) -> Option<Session> {
+        in_view!(self.store, |view| view
+            .sessions()
+            .find_by_token(&world, token)
+            .await)
+    }
+
+    async fn update_session(&self, session: &Session, token: Option<NewToken>) -> bool {
+        in_tx!(self.store, |tx| tx.sessions().update(session, token).await)
+    }
+
+    /// The session with everything different that an update writes.
+    fn changed(&mut self, session: &Session) -> Session {
+        let now = self.samples.tick();
+        let mut permissions = self.samples.text();
+        permissions.push('!');
+        Session {
+            expires_at: now + Seconds(7_200),
+            last_active_at: now,
+            updated_at: now,
+            factors: self.samples.factors(),
+            device_fingerprint: self.samples.fingerprint(),
+            permissions: vec![permissions],
+            ..session.clone()
+        }
+    }
+}
+
+/// Every field of a session comes back as it went in, by its token and by its id.
+pub async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    for _ in 0..20 {
+        let (session, token) = stage.session(&user).await;
+        let by_id = stage.session_of(world, session.id).await;
+        assert_eq!(by_id.as_ref(), Some(&session));
+        let by_token = stage.session_by(world, &token).await;
+        assert_eq!(by_token, Some(session));
+    }
+}
+
+/// A token that no session has finds nothing, however near it is (S-1).
+pub async fn an_unknown_token_finds_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let mut near = stage.session(&user).await.1;
+    near.0[0] ^= 1;
+    for token in [near, stage.samples.token()] {
+        assert_eq!(stage.session_by(world, &token).await, None);
+    }
+}
+
+/// No look-up finds a session of another world (S-14, I11).
+pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.session_of(stranger, session.id).await, None);
+        assert_eq!(stage.session_by(stranger, &token).await, None);
+        let listed = in_view!(stage.store, |view| view
+            .sessions()
+            .of_user(&stranger, user.id)
+            .await);
+        assert_eq!(listed, []);
+    }
+}
+
+/// No write under the same ids in another world changes a session (I11).
+pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    for stranger in stage.strangers(world).await {
+        let foreign = Session {
+            world: stranger,
+            ..stage.changed(&session)
+        };
+        let swap = NewToken {
+            replaces: Some(token),
+            hash: stage.samples.token(),
+        };
+        let at = stage.samples.tick();
+        in_tx!(stage.store, |tx| {
+            let sessions = tx.sessions();
+            assert!(!sessions.update(&foreign, None).await?);
+            assert!(!sessions.update(&foreign, Some(swap)).await?);
+            sessions.touch(&stranger, session.id, at).await?;
+            assert!(!sessions.delete(&stranger, session.id, at).await?);
+            assert_eq!(sessions.delete_all(&stranger, user.id, at).await?, 0);
+            Ok(())
+        });
+    }
+    assert_eq!(stage.session_by(world, &token).await, Some(session));
+}
+
+/// The same ids and token in two worlds are two sessions; ending one leaves the others (I11).
+pub async fn the_same_ids_in_two_worlds_are_two_sessions(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    let mut all = vec![session.clone()];
+    for stranger in stage.strangers(world).await {
+        let twin = User {
+            id: user.id,
+            ..stage.samples.user(stranger)
+        };
+        let other = Session {
+            id: session.id,
+            ..stage.samples.session(&twin)
+        };
+        in_tx!(stage.store, |tx| {
+            tx.users().insert(&twin).await?;
+            tx.sessions().insert(&other, &token).await
+        });
+        all.push(other);
+    }
+    for session in &all {
+        let found = stage.session_by(session.world, &token).await;
+        assert_eq!(found.as_ref(), Some(session));
+    }
+    let at = stage.samples.tick();
+    let ended = in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, session.id, at)
+        .await);
+    assert!(ended);
+    for other in all.iter().filter(|other| other.world != world) {
+        let found = stage.session_of(other.world, other.id).await;
+        assert_eq!(found.as_ref(), Some(other));
+    }
+}
+
+/// One token opens one session of a world; giving it to a second is an error.
+pub async fn a_token_belongs_to_one_session(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (session, token) = stage.session(&user).await;
+    let twin = stage.samples.session(&other);
+    let mut tx = works(stage.store.begin().await);
+    assert!(
+        tx.sessions().insert(&twin, &token).await.is_err(),
+        "a second session of the same token"
+    );
+    drop(tx);
+    assert_eq!(stage.session_by(world, &token).await, Some(session));
+}
+
+/// A user's sessions are listed newest first, expired ones too, ended ones not.
+pub async fn sessions_of_a_user_are_listed_newest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let sessions = (0..8).map(|_| {
+        let session = stage.samples.session(&user);
+        Session {
+            expires_at: session.started_at + Seconds(1),
+            ..session
+        }
+    });
+    let mut sessions: Vec<_> = sessions.collect();
+    for session in stage.samples.shuffled(&sessions) {
+        let token = stage.samples.token();
+        in_tx!(stage.store, |tx| tx
+            .sessions()
+            .insert(session, &token)
+            .await);
+    }
+    let (ended, _) = stage.session(&user).await;
+    stage.session(&other).await;
+    let at = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, ended.id, at)
+        .await);
+    let listed = in_view!(stage.store, |view| view
+        .sessions()
+        .of_user(&world, user.id)
+        .await);
+    sessions.reverse();
+    assert_eq!(listed, sessions);
+}
+
+/// An update writes end, activity, factors, device and permissions, and nothing of another session.
+pub async fn an_update_writes_one_session(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    let (bystander, _) = stage.session(&user).await;
+    let changed = stage.changed(&session);
+    assert!(stage.update_session(&changed, None).await);
+    assert_eq!(stage.session_by(world, &token).await, Some(changed));
+    let other = stage.session_of(world, bystander.id).await;
+    assert_eq!(other, Some(bystander));
+}
+
+/// Whose session it is and when it began never change.
+pub async fn an_update_moves_no_session_to_another_user(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (session, _) = stage.session(&user).await;
+    let changed = Session {
+        user_id: other.id,
+        started_at: stage.samples.tick(),
+        created_at: stage.samples.tick(),
+        ..stage.changed(&session)
+    };
+    assert!(stage.update_session(&changed, None).await);
+    let expected = Session {
+        user_id: session.user_id,
+        started_at: session.started_at,
+        created_at: session.created_at,
+        ..changed
+    };
+    assert_eq!(stage.session_of(world, session.id).await, Some(expected));
+}
+
+/// An update of a session that is not there says so and adds none.
+pub async fn an_update_of_an_unknown_session_does_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let session = stage.samples.session(&user);
+    assert!(!stage.update_session(&session, None).await);
+    assert_eq!(stage.session_of(world, session.id).await, None);
+}
+
+/// A session gets its new token in place of the one the caller showed, and the old one stops working (S-2).
+pub async fn a_new_token_replaces_the_old(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, old) = stage.session(&user).await;
+    let (changed, new) = (stage.changed(&session), stage.samples.token());
+    let swap = NewToken {
+        replaces: Some(old),
+        hash: new,
+    };
+    assert!(stage.update_session(&changed, Some(swap)).await);
+    assert_eq!(stage.session_by(world, &old).await, None);
+    assert_eq!(stage.session_by(world, &new).await.as_ref(), Some(&changed));
+    // The old token is nobody's now: a second swap from it loses, and writes nothing.
+    let late = stage.changed(&changed);
+    let swap = NewToken {
+        replaces: Some(old),
+        hash: stage.samples.token(),
+    };
+    assert!(!stage.update_session(&late, Some(swap)).await);
+    assert_eq!(stage.session_by(world, &new).await, Some(changed));
+}
+
+/// A caller that named the session by a JWT does not know its token, and replaces whichever it is.
+pub async fn a_new_token_may_replace_any(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, old) = stage.session(&user).await;
+    let (changed, new) = (stage.changed(&session), stage.samples.token());
+    let swap = NewToken {
+        replaces: None,
+        hash: new,
+    };
+    assert!(stage.update_session(&changed, Some(swap)).await);
+    assert_eq!(stage.session_by(world, &old).await, None);
+    assert_eq!(stage.session_by(world, &new).await, Some(changed));
+}
+
+/// A session that was ended cannot be brought back by an update or a touch that was on its way (S-4, I6).
+pub async fn an_ended_session_stays_ended(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    let ended = in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, session.id, at)
+        .await);
+    assert!(ended);
+    let before = stage.session_by(world, &token).await;
+    assert_eq!(
+        before.as_ref().and_then(|session| session.deleted_at),
+        Some(at)
+    );
+    let changed = stage.changed(&session);
+    assert!(!stage.update_session(&changed, None).await);
+    for replaces in [Some(token), None] {
+        let hash = stage.samples.token();
+        assert!(
+            !stage
+                .update_session(&changed, Some(NewToken { replaces, hash }))
+                .await
+        );
+        assert_eq!(stage.session_by(world, &hash).await, None);
+    }
+    let late = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .sessions()
+        .touch(&world, session.id, late)
+        .await);
+    assert_eq!(stage.session_by(world, &token).await, before);
+}
+
+/// A touch writes the activity of one session and nothing else.
+pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, _) = stage.session(&user).await;
+    let (bystander, _) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .sessions()
+        .touch(&world, session.id, at)
+        .await);
+    let expected = Session {
+        last_active_at: at,
+        ..session
+    };
+    for session in [expected, bystander] {
+        let found = stage.session_of(world, session.id).await;
+        assert_eq!(found, Some(session));
+    }
+}
+
+/// A session ends once, and the moment of its end never moves (S-4); others go on.
+pub async fn a_session_ends_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    let (bystander, _) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    for (moment, expected) in [(at, true), (at + Seconds(9), false)] {
+        let ended = in_tx!(stage.store, |tx| tx
+            .sessions()
+            .delete(&world, session.id, moment)
+            .await);
+        assert_eq!(ended, expected);
+        for found in [
+            stage.session_of(world, session.id).await,
+            stage.session_by(world, &token).await,
+        ] {
+            assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
+        }
+    }
+    let other = stage.session_of(world, bystander.id).await;
+    assert_eq!(other, Some(bystander));
+}
+
+/// Ending a session that is not there says so.
+pub async fn an_unknown_session_does_not_end(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, at) = (stage.samples.session(&user), stage.samples.tick());
+    let ended = in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, session.id, at)
+        .await);
+    assert!(!ended);
+}
+
+/// All sessions of a user end, those of others go on; ended ones are not counted again and keep their moment (S-4).
+pub async fn all_sessions_of_a_user_end(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (early, _) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, early.id, at)
+        .await);
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        sessions.push(stage.session(&user).await.0);
+    }
+    let (bystander, _) = stage.session(&other).await;
+    let later = stage.samples.tick();
+    for expected in [3, 0] {
+        let ended = in_tx!(stage.store, |tx| tx
+            .sessions()
+            .delete_all(&world, user.id, later)
+            .await);
+        assert_eq!(ended, expected);
+    }
+    let found = stage.session_of(world, early.id).await;
+    assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
+    for session in sessions {
+        let found = stage.session_of(world, session.id).await;
+        assert_eq!(found.and_then(|session| session.deleted_at), Some(later));
+    }
+    let listed = in_view!(stage.store, |view| view
+        .sessions()
+        .of_user(&world, user.id)
+        .await);
+    assert_eq!(listed, []);
+    let found = stage.session_of(world, bystander.id).await;
+    assert_eq!(found, Some(bystander));
+}
+
+/// A session ends exactly once for fifty callers at once (S-4).
+pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (id, at) = (stage.session(&user).await.0.id, stage.samples.tick());
+    let ended = race((0..50).map(|number| {
+        let (store, at) = (Arc::clone(&stage.store), at + Seconds(number));
+        async move { in_tx!(store, |tx| tx.sessions().delete(&world, id, at).await) }
+    }))
+    .await;
+    assert_eq!(count(&ended, &true), 1);
+    let winner = (0..50).zip(ended).find(|(_, ended)| *ended);
+    let found = stage.session_of(world, id).await;
+    let expected = winner.map(|(number, _)| at + Seconds(number));
+    assert_eq!(found.and_then(|session| session.deleted_at), expected);
+}
+
+/// Of thirty callers that show the same token for a new one, one gets it, and only its token works (R6, S-2).
+pub async fn parallel_token_swaps_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, old) = stage.session(&user).await;
+    let tokens: Vec<_> = (0..30).map(|_| stage.samples.token()).collect();
+    let swapped = race(tokens.iter().copied().map(|hash| {
+        let (store, session) = (Arc::clone(&stage.store), session.clone());
+        let swap = NewToken {
+            replaces: Some(old),
+            hash,
+        };
+        async move { in_tx!(store, |tx| tx.sessions().update(&session, Some(swap)).await) }
+    }))
+    .await;
+    assert_eq!(count(&swapped, &true), 1);
+    assert_eq!(stage.session_by(world, &old).await, None);
+    for (token, swapped) in tokens.iter().zip(swapped) {
+        let found = stage.session_by(world, token).await;
+        assert_eq!(found.is_some(), swapped);
+    }
+}
+
+/// A session that is ended while twenty others update and touch it is ended afterwards (R7, I6).
+pub async fn an_end_wins_over_parallel_updates(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, token) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    race((0..21).map(|number| {
+        let (store, session) = (Arc::clone(&stage.store), session.clone());
+        async move {
+            in_tx!(store, |tx| {
+                match number {
+                    10 => tx.sessions().delete(&world, session.id, at).await,
+                    _ if number % 2 == 0 => tx.sessions().update(&session, None).await,
+                    _ => tx
+                        .sessions()
+                        .touch(&world, session.id, at)
+                        .await
+                        .map(|()| true),
+                }
+            })
+        }
+    }))
+    .await;
+    let found = stage.session_by(world, &token).await;
+    assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
+}
+
+/// A sweep deletes the sessions of all worlds that ended or expired before the moment, and says how many.
+pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let moment = stage.samples.tick() + Seconds(1_000);
+    let mut kept = Vec::new();
+    // Owner, seconds from its expiry to the moment, the same from its end.
+    for (user, expired, ended) in [
+        (&user, 1, None),
+        (&foreigner, 1, None),
+        (&foreigner, -500, Some(1)),
+        (&user, 0, None),
+        (&user, -500, Some(0)),
+        (&foreigner, -1, None),
+    ] {
+        let session = Session {
+            expires_at: moment - Seconds(expired),
+            ..stage.samples.session(user)
+        };
+        let (world, token) = (user.world, stage.samples.token());
+        in_tx!(stage.store, |tx| {
+            tx.sessions().insert(&session, &token).await?;
+            if let Some(ended) = ended {
+                let at = moment - Seconds(ended);
+                assert!(tx.sessions().delete(&world, session.id, at).await?);
+            }
+            Ok(())
+        });
+        if expired < 1 && ended.is_none_or(|ended| ended < 1) {
+            kept.push(session);
+        }
+    }
+    for expected in [3, 0] {
+        let swept = in_tx!(stage.store, |tx| tx.sessions().sweep(moment).await);
+        assert_eq!(swept, expected);
+    }
+    assert_eq!(kept.len(), 3);
+    for session in kept {
+        assert!(stage.session_of(session.world, session.id).await.is_some());
+    }
+}

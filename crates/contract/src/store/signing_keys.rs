@@ -1,0 +1,50 @@
+//! Signing keys of session JWTs.
+
+use std::sync::Arc;
+
+use vestry_ports::store::Store;
+
+use super::stage::{Stage, works};
+
+/// Every field of a key comes back as it went in; the keys of a world are listed oldest first, in whatever order they
+/// were added.
+pub async fn keys_come_back_oldest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let keys: Vec<_> = (0..9).map(|_| stage.samples.signing_key(world)).collect();
+    for key in stage.samples.shuffled(&keys) {
+        in_tx!(stage.store, |tx| tx.signing_keys().insert(key).await);
+    }
+    let listed = in_view!(stage.store, |view| view.signing_keys().list(&world).await);
+    assert_eq!(listed, keys);
+}
+
+/// A world lists its own keys only (S-14, I11).
+pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let key = stage.samples.signing_key(world);
+    in_tx!(stage.store, |tx| tx.signing_keys().insert(&key).await);
+    for stranger in stage.strangers(world).await {
+        let listed = in_view!(stage.store, |view| view
+            .signing_keys()
+            .list(&stranger)
+            .await);
+        assert_eq!(listed, []);
+    }
+}
+
+/// The same `kid` twice is an error (S-9).
+pub async fn a_kid_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let key = stage.samples.signing_key(world);
+    in_tx!(stage.store, |tx| tx.signing_keys().insert(&key).await);
+    let mut twin = stage.samples.signing_key(world);
+    twin.id = key.id;
+    let mut tx = works(stage.store.begin().await);
+    assert!(
+        tx.signing_keys().insert(&twin).await.is_err(),
+        "added twice"
+    );
+}

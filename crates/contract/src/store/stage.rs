@@ -1,0 +1,138 @@
+//! What the suites need before they can begin: Apps, worlds and users that are stored.
+
+use std::sync::Arc;
+
+use vestry_domain::app::App;
+use vestry_domain::code::{Code, MethodId};
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::message::OutboxJob;
+use vestry_domain::session::Session;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::{Environment, World};
+use vestry_ports::store::{Attached, Created, Store, StoreError, StoreResult};
+
+use crate::samples::{Samples, other_environment};
+
+/// How often a transaction that lost against others is run again.
+const MOST_TRIES: u32 = 50;
+
+/// The value, or a panic with the database's error at the place of the caller.
+#[track_caller]
+pub(crate) fn works<T>(outcome: StoreResult<T>) -> T {
+    match outcome {
+        Ok(value) => value,
+        Err(error) => panic!("the store failed: {error:?}"),
+    }
+}
+
+/// Panics unless the transaction lost against another one, and not for ever.
+#[track_caller]
+pub(crate) fn may_run_again(lost: &StoreError, tries: u32) {
+    assert!(
+        matches!(lost, StoreError::Retry) && tries < MOST_TRIES,
+        "a transaction failed after {tries} tries: {lost:?}"
+    );
+}
+
+/// A store, and test data that goes into it.
+pub(crate) struct Stage {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) samples: Samples,
+}
+
+impl Stage {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            samples: Samples::fresh(),
+        }
+    }
+
+    /// A stored App.
+    pub(crate) async fn app(&mut self) -> App {
+        let app = self.samples.app();
+        in_tx!(self.store, |tx| tx.apps().insert(&app).await);
+        app
+    }
+
+    /// A world of a stored App.
+    pub(crate) async fn world(&mut self) -> World {
+        let app = self.app().await;
+        let environment = self.samples.pick(&Environment::ALL);
+        World::new(app.id, environment)
+    }
+
+    /// The worlds that must see nothing of the given one (I11): the other environment, and both of another App.
+    pub(crate) async fn strangers(&mut self, world: World) -> [World; 3] {
+        let other = World::new(self.app().await.id, world.environment);
+        [other_environment(world), other, other_environment(other)]
+    }
+
+    /// A stored user.
+    pub(crate) async fn user(&mut self, world: World) -> User {
+        let user = self.samples.user(world);
+        in_tx!(self.store, |tx| tx.users().insert(&user).await);
+        user
+    }
+
+    /// A stored address of a stored user.
+    pub(crate) async fn email(&mut self, user: &User) -> UserEmail {
+        let email = self.samples.email(user);
+        let attached = in_tx!(self.store, |tx| tx
+            .users()
+            .attach_email(&user.world, &email)
+            .await);
+        assert_eq!(attached, Attached::Yes);
+        email
+    }
+
+    /// A stored number of a stored user.
+    pub(crate) async fn phone(&mut self, user: &User) -> UserPhone {
+        let phone = self.samples.phone(user);
+        let attached = in_tx!(self.store, |tx| tx
+            .users()
+            .attach_phone(&user.world, &phone)
+            .await);
+        assert_eq!(attached, Attached::Yes);
+        phone
+    }
+
+    /// A stored default wallet of a stored user.
+    pub(crate) async fn wallet(
+        &mut self,
+        user: &User,
+        wallet_type: WalletType,
+    ) -> (StoredWallet, WalletKey) {
+        let (wallet, key) = self.samples.wallet(user, wallet_type);
+        let created = in_tx!(self.store, |tx| tx.wallets().insert(&wallet, &key).await);
+        assert_eq!(created, Created::Yes);
+        (wallet, key)
+    }
+
+    /// A stored session of a stored user, with the hash of its token.
+    pub(crate) async fn session(&mut self, user: &User) -> (Session, TokenHash) {
+        let (session, token) = (self.samples.session(user), self.samples.token());
+        in_tx!(self.store, |tx| tx
+            .sessions()
+            .insert(&session, &token)
+            .await);
+        (session, token)
+    }
+
+    /// A stored code for an address of a stored user.
+    pub(crate) async fn code(&mut self, user: &User) -> Code {
+        let email = self.email(user).await;
+        let code = self.samples.code(user, MethodId::Email(email.id));
+        in_tx!(self.store, |tx| tx.codes().replace(&code).await);
+        code
+    }
+
+    /// A stored job.
+    pub(crate) async fn job(&mut self, world: World) -> OutboxJob {
+        let job = self.samples.job(world);
+        in_tx!(self.store, |tx| tx.outbox().push(&job).await);
+        job
+    }
+}

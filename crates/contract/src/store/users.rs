@@ -1,0 +1,564 @@
+//! Users, their addresses and their numbers.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::email::Email;
+use vestry_domain::ids::UserId;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_ports::store::{Attached, Store};
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+
+impl Stage {
+    async fn pending_user(&mut self, world: World) -> User {
+        let user = User {
+            status: UserStatus::Pending,
+            ..self.samples.user(world)
+        };
+        in_tx!(self.store, |tx| tx.users().insert(&user).await);
+        user
+    }
+
+    async fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
+        in_view!(self.store, |view| view.users().profile(&world, id).await)
+    }
+
+    async fn attach_email(&self, world: World, email: &UserEmail) -> Attached {
+        in_tx!(self.store, |tx| tx
+            .users()
+            .attach_email(&world, email)
+            .await)
+    }
+
+    async fn email_of(&self, world: World, email: &UserEmail) -> Option<UserEmail> {
+        in_view!(self.store, |view| view
+            .users()
+            .email(&world, email.id)
+            .await)
+    }
+
+    async fn phone_of(&self, world: World, phone: &UserPhone) -> Option<UserPhone> {
+        in_view!(self.store, |view| view
+            .users()
+            .phone(&world, phone.id)
+            .await)
+    }
+}
+
+/// Every field of a user, its addresses and its numbers comes back as it went in, the identifiers oldest first.
+pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..12 {
+        let user = stage.user(world).await;
+        let emails: Vec<_> = (0..3).map(|_| stage.samples.email(&user)).collect();
+        let phones: Vec<_> = (0..3).map(|_| stage.samples.phone(&user)).collect();
+        in_tx!(stage.store, |tx| {
+            for (email, phone) in emails.iter().zip(&phones).rev() {
+                assert_eq!(tx.users().attach_email(&world, email).await?, Attached::Yes);
+                assert_eq!(tx.users().attach_phone(&world, phone).await?, Attached::Yes);
+            }
+            Ok(())
+        });
+        let found = stage.profile(world, user.id).await;
+        let expected = UserProfile {
+            user,
+            emails,
+            phones,
+        };
+        assert_eq!(found, Some(expected));
+    }
+}
+
+/// A user without an identifier is a user too.
+pub async fn a_user_may_have_no_identifiers(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let found = stage.profile(world, user.id).await;
+    let expected = UserProfile {
+        user,
+        emails: Vec::new(),
+        phones: Vec::new(),
+    };
+    assert_eq!(found, Some(expected));
+}
+
+/// An id names one user of a world; a second one is an error.
+pub async fn a_user_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let twin = User {
+        id: user.id,
+        ..stage.samples.user(world)
+    };
+    let mut tx = works(stage.store.begin().await);
+    assert!(tx.users().insert(&twin).await.is_err(), "added twice");
+    drop(tx);
+    let found = stage.profile(world, user.id).await;
+    assert_eq!(found.map(|profile| profile.user), Some(user));
+}
+
+/// No look-up finds a user, an address or a number of another world (I11, S-14).
+pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (email, phone) = (stage.email(&user).await, stage.phone(&user).await);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.profile(stranger, user.id).await, None);
+        assert_eq!(stage.email_of(stranger, &email).await, None);
+        assert_eq!(stage.phone_of(stranger, &phone).await, None);
+        in_view!(stage.store, |view| {
+            let by_identity = view
+                .users()
+                .email_by_identity(&stranger, email.email.identity());
+            assert_eq!(by_identity.await?, None);
+            let by_number = view.users().phone_by_number(&stranger, &phone.number);
+            assert_eq!(by_number.await?, None);
+            Ok(())
+        });
+    }
+}
+
+/// The same ids, address and number in two worlds are two users, and each world finds its own (I11).
+pub async fn the_same_ids_in_two_worlds_are_two_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (email, phone) = (stage.email(&user).await, stage.phone(&user).await);
+    let mut all = vec![(user.clone(), email.clone(), phone.clone())];
+    for stranger in stage.strangers(world).await {
+        let twin = User {
+            id: user.id,
+            ..stage.samples.user(stranger)
+        };
+        let twin_email = UserEmail {
+            verified: !email.verified,
+            updated_at: stage.samples.tick(),
+            ..email.clone()
+        };
+        let twin_phone = UserPhone {
+            verified: !phone.verified,
+            updated_at: stage.samples.tick(),
+            ..phone.clone()
+        };
+        in_tx!(stage.store, |tx| {
+            tx.users().insert(&twin).await?;
+            assert_eq!(
+                tx.users().attach_email(&stranger, &twin_email).await?,
+                Attached::Yes
+            );
+            assert_eq!(
+                tx.users().attach_phone(&stranger, &twin_phone).await?,
+                Attached::Yes
+            );
+            Ok(())
+        });
+        all.push((twin, twin_email, twin_phone));
+    }
+    for (user, email, phone) in all {
+        let world = user.world;
+        assert_eq!(stage.email_of(world, &email).await.as_ref(), Some(&email));
+        assert_eq!(stage.phone_of(world, &phone).await.as_ref(), Some(&phone));
+        let (by_identity, by_number) = in_view!(stage.store, |view| {
+            let email = view
+                .users()
+                .email_by_identity(&world, email.email.identity())
+                .await?;
+            Ok((
+                email,
+                view.users().phone_by_number(&world, &phone.number).await?,
+            ))
+        });
+        assert_eq!(by_identity, Some((email.clone(), user.clone())));
+        assert_eq!(by_number, Some((phone.clone(), user.clone())));
+        let found = stage.profile(world, user.id).await;
+        let expected = UserProfile {
+            user,
+            emails: vec![email],
+            phones: vec![phone],
+        };
+        assert_eq!(found, Some(expected));
+    }
+}
+
+/// A profile holds the user's own identifiers only.
+pub async fn a_profile_holds_no_others_identifiers(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let email = stage.email(&user).await;
+    stage.email(&other).await;
+    stage.phone(&other).await;
+    let found = stage.profile(world, user.id).await;
+    let expected = UserProfile {
+        user,
+        emails: vec![email],
+        phones: Vec::new(),
+    };
+    assert_eq!(found, Some(expected));
+}
+
+/// A pending user becomes active, once, and no other user does.
+pub async fn a_pending_user_is_activated_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, bystander) = (
+        stage.pending_user(world).await,
+        stage.pending_user(world).await,
+    );
+    let at = stage.samples.tick();
+    for moment in [at, at + Seconds(9)] {
+        in_tx!(stage.store, |tx| tx
+            .users()
+            .activate(&world, user.id, moment)
+            .await);
+    }
+    let expected = User {
+        status: UserStatus::Active,
+        updated_at: at,
+        ..user
+    };
+    for user in [expected, bystander] {
+        let found = stage.profile(world, user.id).await;
+        assert_eq!(found.map(|profile| profile.user), Some(user));
+    }
+}
+
+/// Activating and verifying under the same ids in another world changes nothing (I11).
+pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.pending_user(world).await;
+    let (mut email, mut phone) = (stage.samples.email(&user), stage.samples.phone(&user));
+    (email.verified, phone.verified) = (false, false);
+    in_tx!(stage.store, |tx| {
+        assert_eq!(
+            tx.users().attach_email(&world, &email).await?,
+            Attached::Yes
+        );
+        assert_eq!(
+            tx.users().attach_phone(&world, &phone).await?,
+            Attached::Yes
+        );
+        Ok(())
+    });
+    let at = stage.samples.tick();
+    for stranger in stage.strangers(world).await {
+        in_tx!(stage.store, |tx| {
+            tx.users().activate(&stranger, user.id, at).await?;
+            tx.users().verify_email(&stranger, email.id, at).await?;
+            tx.users().verify_phone(&stranger, phone.id, at).await
+        });
+    }
+    let found = stage.profile(world, user.id).await;
+    let expected = UserProfile {
+        user,
+        emails: vec![email],
+        phones: vec![phone],
+    };
+    assert_eq!(found, Some(expected));
+}
+
+/// One address, however it is spelled, belongs to one user of a world (I10); what is stored is the first spelling.
+pub async fn an_address_is_attached_once_however_spelled(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (owner, other) = (stage.user(world).await, stage.user(world).await);
+    for [first, second] in SPELLINGS {
+        let email = stage.samples.email_of(&owner, first);
+        assert_eq!(
+            stage.attach_email(world, &email).await,
+            Attached::Yes,
+            "{first}"
+        );
+        for user in [&other, &owner] {
+            let again = stage.samples.email_of(user, second);
+            assert_eq!(
+                stage.attach_email(world, &again).await,
+                Attached::Taken,
+                "{second}"
+            );
+            assert_eq!(stage.email_of(world, &again).await, None, "{second}");
+        }
+        let identity = stage.samples.email_of(&other, second).email;
+        let found = in_view!(stage.store, |view| view
+            .users()
+            .email_by_identity(&world, identity.identity())
+            .await);
+        assert_eq!(found, Some((email, owner.clone())), "{second}");
+    }
+}
+
+/// Two spellings of one address each: case, composed and full-width letters, an international domain and its ASCII form.
+const SPELLINGS: [[&str; 2]; 4] = [
+    ["Ada.Lovelace@Example.COM", "ada.lovelace@example.com"],
+    ["zo\u{eb}@example.org", "ZOE\u{308}@example.org"],
+    ["tom@b\u{fc}cher.example", "tom@XN--BCHER-KVA.example"],
+    ["grace@example.net", "\u{ff27}race@example.net"],
+];
+
+/// Addresses that only look alike belong to different users (attack 5): the database compares no further than the domain.
+pub async fn addresses_that_look_alike_are_different(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for address in [
+        "mike@example.com",
+        "m\u{131}ke@example.com",
+        "m\u{ed}ke@example.com",
+        "mi_ke@example.com",
+        "mi%e@example.com",
+        "mikee@example.com",
+        "mike@example.com.example",
+        "mik\u{435}@example.com",
+    ] {
+        let user = stage.user(world).await;
+        let email = stage.samples.email_of(&user, address);
+        assert_eq!(
+            stage.attach_email(world, &email).await,
+            Attached::Yes,
+            "{address}"
+        );
+        let identity = Email::clone(&email.email);
+        let found = in_view!(stage.store, |view| view
+            .users()
+            .email_by_identity(&world, identity.identity())
+            .await);
+        assert_eq!(found, Some((email, user)), "{address}");
+    }
+}
+
+/// One number belongs to one user of a world.
+pub async fn a_number_is_attached_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (owner, other) = (stage.user(world).await, stage.user(world).await);
+    let phone = stage.phone(&owner).await;
+    for user in [&other, &owner] {
+        let again = UserPhone {
+            number: phone.number.clone(),
+            ..stage.samples.phone(user)
+        };
+        let attached = in_tx!(stage.store, |tx| tx
+            .users()
+            .attach_phone(&world, &again)
+            .await);
+        assert_eq!(attached, Attached::Taken);
+        assert_eq!(stage.phone_of(world, &again).await, None);
+    }
+    let found = in_view!(stage.store, |view| view
+        .users()
+        .phone_by_number(&world, &phone.number)
+        .await);
+    assert_eq!(found, Some((phone, owner)));
+}
+
+/// A transaction goes on after an identifier was taken, and keeps what else it wrote.
+pub async fn a_taken_identifier_leaves_the_transaction_good(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let owner = stage.user(world).await;
+    let (email, phone) = (stage.email(&owner).await, stage.phone(&owner).await);
+    let user = stage.samples.user(world);
+    let (fresh_email, fresh_phone) = (stage.samples.email(&user), stage.samples.phone(&user));
+    let taken_email = UserEmail {
+        email: email.email.clone(),
+        ..stage.samples.email(&user)
+    };
+    let taken_phone = UserPhone {
+        number: phone.number.clone(),
+        ..stage.samples.phone(&user)
+    };
+    in_tx!(stage.store, |tx| {
+        tx.users().insert(&user).await?;
+        assert_eq!(
+            tx.users().attach_email(&world, &taken_email).await?,
+            Attached::Taken
+        );
+        assert_eq!(
+            tx.users().attach_email(&world, &fresh_email).await?,
+            Attached::Yes
+        );
+        assert_eq!(
+            tx.users().attach_phone(&world, &taken_phone).await?,
+            Attached::Taken
+        );
+        assert_eq!(
+            tx.users().attach_phone(&world, &fresh_phone).await?,
+            Attached::Yes
+        );
+        Ok(())
+    });
+    let found = stage.profile(world, user.id).await;
+    let expected = UserProfile {
+        user,
+        emails: vec![fresh_email],
+        phones: vec![fresh_phone],
+    };
+    assert_eq!(found, Some(expected));
+}
+
+/// An address is verified once, and no other one is.
+pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let mut emails = [stage.samples.email(&user), stage.samples.email(&user)];
+    for email in &mut emails {
+        email.verified = false;
+        assert_eq!(stage.attach_email(world, email).await, Attached::Yes);
+    }
+    let [email, bystander] = emails;
+    let at = stage.samples.tick();
+    for moment in [at, at + Seconds(9)] {
+        in_tx!(stage.store, |tx| tx
+            .users()
+            .verify_email(&world, email.id, moment)
+            .await);
+    }
+    assert_eq!(stage.email_of(world, &bystander).await, Some(bystander));
+    let expected = UserEmail {
+        verified: true,
+        updated_at: at,
+        ..email.clone()
+    };
+    assert_eq!(stage.email_of(world, &email).await, Some(expected));
+}
+
+/// A number is verified once, and no other one is.
+pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let mut phones = [stage.samples.phone(&user), stage.samples.phone(&user)];
+    for phone in &mut phones {
+        phone.verified = false;
+        let attached = in_tx!(stage.store, |tx| tx
+            .users()
+            .attach_phone(&world, phone)
+            .await);
+        assert_eq!(attached, Attached::Yes);
+    }
+    let [phone, bystander] = phones;
+    let at = stage.samples.tick();
+    for moment in [at, at + Seconds(9)] {
+        in_tx!(stage.store, |tx| tx
+            .users()
+            .verify_phone(&world, phone.id, moment)
+            .await);
+    }
+    assert_eq!(stage.phone_of(world, &bystander).await, Some(bystander));
+    let expected = UserPhone {
+        verified: true,
+        updated_at: at,
+        ..phone.clone()
+    };
+    assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
+}
+
+/// Fifty sign-ups with one new address at once, spelled in two ways: one user, and nobody sees an error (R2, I10).
+pub async fn parallel_sign_ups_make_one_user(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let sign_ups = (0..50).map(|number| {
+        let user = stage.samples.user(world);
+        let odd = number % 2 == 1;
+        let address = if odd {
+            "New.User@Example.com"
+        } else {
+            "new.user@example.COM"
+        };
+        let email = stage.samples.email_of(&user, address);
+        (user, email)
+    });
+    let sign_ups: Vec<_> = sign_ups.collect();
+    let outcomes = race(sign_ups.iter().cloned().map(|(user, email)| {
+        let store = Arc::clone(&stage.store);
+        async move { sign_up(&*store, &user, &email).await }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Attached::Yes), 1);
+    for ((user, email), outcome) in sign_ups.into_iter().zip(outcomes) {
+        let found = stage.profile(world, user.id).await;
+        let expected = (outcome == Attached::Yes).then(|| UserProfile {
+            user,
+            emails: vec![email],
+            phones: Vec::new(),
+        });
+        assert_eq!(found, expected);
+    }
+}
+
+/// A new user with its address, or nothing at all when somebody has the address.
+async fn sign_up(store: &dyn Store, user: &User, email: &UserEmail) -> Attached {
+    let mut tries = 0;
+    loop {
+        let mut tx = works(store.begin().await);
+        let attached = async {
+            tx.users().insert(user).await?;
+            tx.users().attach_email(&user.world, email).await
+        };
+        let lost = match attached.await {
+            Ok(Attached::Taken) => return Attached::Taken,
+            Ok(Attached::Yes) => match tx.commit().await {
+                Ok(()) => return Attached::Yes,
+                Err(lost) => lost,
+            },
+            Err(lost) => lost,
+        };
+        tries += 1;
+        super::stage::may_run_again(&lost, tries);
+    }
+}
+
+/// Thirty users that exist attach one address at once: one gets it (R11, I10).
+pub async fn parallel_attachments_of_an_address_go_to_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut emails = Vec::new();
+    for _ in 0..30 {
+        let user = stage.user(world).await;
+        emails.push(stage.samples.email_of(&user, "wanted@example.com"));
+    }
+    let outcomes = race(emails.iter().cloned().map(|email| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.users().attach_email(&world, &email).await) }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Attached::Yes), 1);
+    let winner = emails
+        .iter()
+        .zip(outcomes)
+        .find(|(_, outcome)| *outcome == Attached::Yes);
+    for email in &emails {
+        let found = stage.email_of(world, email).await;
+        let expected = winner.as_ref().map(|(winner, _)| *winner);
+        assert_eq!(found.as_ref(), expected.filter(|winner| *winner == email));
+    }
+}
+
+/// Thirty users attach one number at once: one gets it (R11).
+pub async fn parallel_attachments_of_a_number_go_to_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut phones: Vec<UserPhone> = Vec::new();
+    for _ in 0..30 {
+        let user = stage.user(world).await;
+        let mut phone = stage.samples.phone(&user);
+        if let Some(first) = phones.first() {
+            phone.number = first.number.clone();
+        }
+        phones.push(phone);
+    }
+    let outcomes = race(phones.iter().cloned().map(|phone| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.users().attach_phone(&world, &phone).await) }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Attached::Yes), 1);
+}

@@ -1,0 +1,449 @@
+//! Wallets and their keys.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::user::User;
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_ports::store::{Created, Store, WalletPage};
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+
+impl Stage {
+    /// A wallet of the user that is not the default one, so that there can be many.
+    fn spare_wallet(&mut self, user: &User) -> (StoredWallet, WalletKey) {
+        let wallet_type = self.samples.pick(&WalletType::ALL);
+        let (mut stored, key) = self.samples.wallet(user, wallet_type);
+        stored.wallet.is_default = false;
+        (stored, key)
+    }
+
+    async fn add_wallet(&self, (wallet, key): &(StoredWallet, WalletKey)) -> Created {
+        in_tx!(self.store, |tx| tx.wallets().insert(wallet, key).await)
+    }
+
+    async fn spare_wallets(&mut self, user: &User, how_many: usize) -> Vec<StoredWallet> {
+        let mut added = Vec::new();
+        for _ in 0..how_many {
+            let row = self.spare_wallet(user);
+            assert_eq!(self.add_wallet(&row).await, Created::Yes);
+            added.push(row.0);
+        }
+        added
+    }
+
+    async fn wallet_with_key(
+        &self,
+        world: World,
+        id: WalletId,
+    ) -> Option<(StoredWallet, Option<WalletKey>)> {
+        in_view!(self.store, |view| view
+            .wallets()
+            .find_with_key(&world, id)
+            .await)
+    }
+
+    async fn default_wallet(&self, user: &User, wallet_type: WalletType) -> Option<StoredWallet> {
+        in_view!(self.store, |view| view
+            .wallets()
+            .default_of(&user.world, user.id, wallet_type)
+            .await)
+    }
+
+    async fn wallet_page(
+        &self,
+        world: World,
+        user: Option<UserId>,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> WalletPage {
+        in_view!(self.store, |view| view
+            .wallets()
+            .page(&world, user, after, limit)
+            .await)
+    }
+}
+
+/// Every field of a wallet and of its key comes back as it went in, whichever look-up is used.
+pub async fn a_wallet_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..6 {
+        let user = stage.user(world).await;
+        let mut wallets = Vec::new();
+        for wallet_type in WalletType::ALL {
+            let (stored, key) = stage.wallet(&user, wallet_type).await;
+            let id = stored.wallet.id;
+            let found = in_view!(stage.store, |view| view.wallets().find(&world, id).await);
+            assert_eq!(found.as_ref(), Some(&stored));
+            let with_key = stage.wallet_with_key(world, id).await;
+            assert_eq!(with_key, Some((stored.clone(), Some(key))));
+            let default = stage.default_wallet(&user, wallet_type).await;
+            assert_eq!(default.as_ref(), Some(&stored));
+            wallets.push(stored);
+        }
+        let of_user = in_view!(stage.store, |view| view
+            .wallets()
+            .of_user(&world, user.id)
+            .await);
+        assert_eq!(of_user, wallets);
+        wallets.reverse();
+        let page = stage.wallet_page(world, Some(user.id), None, 10).await;
+        assert_eq!(page.wallets, wallets);
+    }
+}
+
+/// A user has one default wallet of a type (I2); the second is refused whole, its key too, and the first stays.
+pub async fn one_default_wallet_per_user_and_type(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (first, key) = stage.wallet(&user, WalletType::Ethereum).await;
+    let second = stage.samples.wallet(&user, WalletType::Ethereum);
+    assert_eq!(stage.add_wallet(&second).await, Created::Exists);
+    assert_eq!(stage.wallet_with_key(world, second.0.wallet.id).await, None);
+    let default = stage.default_wallet(&user, WalletType::Ethereum).await;
+    assert_eq!(default.as_ref(), Some(&first));
+    let walked = in_view!(stage.store, |view| view.wallets().walk(None, 10).await);
+    assert_eq!(walked, [(first, key)]);
+}
+
+/// A default wallet stands in the way of nothing but a second one: not of another type, another user, or one that is
+/// not the default.
+pub async fn a_default_wallet_leaves_room_for_others(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let first = stage.wallet(&user, WalletType::Ethereum).await.0;
+    let mut spare = stage.samples.wallet(&user, WalletType::Ethereum);
+    spare.0.wallet.is_default = false;
+    for row in [
+        spare,
+        stage.samples.wallet(&user, WalletType::Solana),
+        stage.samples.wallet(&other, WalletType::Ethereum),
+    ] {
+        assert_eq!(stage.add_wallet(&row).await, Created::Yes);
+    }
+    let default = stage.default_wallet(&user, WalletType::Ethereum).await;
+    assert_eq!(default, Some(first));
+}
+
+/// A wallet that is not the default one is not taken for it.
+pub async fn only_the_default_wallet_is_the_default(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    stage.spare_wallets(&user, 5).await;
+    for wallet_type in WalletType::ALL {
+        assert_eq!(stage.default_wallet(&user, wallet_type).await, None);
+    }
+}
+
+/// An address is in a world once, whoever owns it and whether or not it is a default wallet (I3).
+pub async fn one_wallet_per_address(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (first, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    for (owner, is_default) in [(&other, true), (&other, false), (&user, false)] {
+        let mut row = stage.samples.wallet(owner, WalletType::Ethereum);
+        row.0.wallet.is_default = is_default;
+        row.0.wallet.public_address = first.wallet.public_address.clone();
+        assert_eq!(stage.add_wallet(&row).await, Created::Exists);
+        assert_eq!(stage.wallet_with_key(world, row.0.wallet.id).await, None);
+    }
+}
+
+/// A transaction goes on after a wallet was there already, and keeps what else it wrote.
+pub async fn a_refused_wallet_leaves_the_transaction_good(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let owner = stage.user(world).await;
+    let (first, _) = stage.wallet(&owner, WalletType::Ethereum).await;
+    let user = stage.samples.user(world);
+    let refused = stage.samples.wallet(&owner, WalletType::Ethereum);
+    let added = stage.samples.wallet(&user, WalletType::Ethereum);
+    in_tx!(stage.store, |tx| {
+        tx.users().insert(&user).await?;
+        let outcome = tx.wallets().insert(&refused.0, &refused.1).await?;
+        assert_eq!(outcome, Created::Exists);
+        let existing = tx
+            .wallets()
+            .default_of(&world, owner.id, WalletType::Ethereum)
+            .await?;
+        assert_eq!(existing.as_ref(), Some(&first));
+        let outcome = tx.wallets().insert(&added.0, &added.1).await?;
+        assert_eq!(outcome, Created::Yes);
+        Ok(())
+    });
+    let default = stage.default_wallet(&user, WalletType::Ethereum).await;
+    assert_eq!(default, Some(added.0));
+}
+
+/// No look-up finds a wallet of another world, nor counts it (I11).
+pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let id = stage.wallet(&user, WalletType::Ethereum).await.0.wallet.id;
+    for stranger in stage.strangers(world).await {
+        in_view!(stage.store, |view| {
+            let wallets = view.wallets();
+            assert_eq!(wallets.find(&stranger, id).await?, None);
+            assert_eq!(wallets.find_with_key(&stranger, id).await?, None);
+            assert_eq!(
+                wallets
+                    .default_of(&stranger, user.id, WalletType::Ethereum)
+                    .await?,
+                None
+            );
+            assert_eq!(wallets.of_user(&stranger, user.id).await?, []);
+            for owner in [None, Some(user.id)] {
+                let page = wallets.page(&stranger, owner, None, 10).await?;
+                assert_eq!((page.wallets, page.total), (Vec::new(), 0));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// The same user id, wallet id, key id and address in two worlds are two wallets with two keys, and each world finds its own
+/// (I11): a test key never meets a live one.
+pub async fn the_same_ids_in_two_worlds_are_two_wallets(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (first, first_key) = stage.wallet(&user, WalletType::Ethereum).await;
+    let mut rows = vec![(first.clone(), first_key.clone())];
+    for stranger in stage.strangers(world).await {
+        let twin = User {
+            id: user.id,
+            ..stage.samples.user(stranger)
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&twin).await);
+        let (other, other_key) = stage.samples.wallet(&twin, WalletType::Ethereum);
+        let stored = StoredWallet {
+            wallet: Wallet {
+                id: first.wallet.id,
+                key_id: first.wallet.key_id,
+                public_address: first.wallet.public_address.clone(),
+                ..other.wallet
+            },
+            mac: other.mac,
+        };
+        let key = WalletKey {
+            id: first_key.id,
+            wallet_id: first_key.wallet_id,
+            ..other_key
+        };
+        let row = (stored, key);
+        assert_eq!(stage.add_wallet(&row).await, Created::Yes);
+        rows.push(row);
+    }
+    for (stored, key) in rows {
+        let (world, id) = (stored.wallet.world, stored.wallet.id);
+        let default = in_view!(stage.store, |view| view
+            .wallets()
+            .default_of(&world, user.id, WalletType::Ethereum)
+            .await);
+        assert_eq!(default.as_ref(), Some(&stored));
+        let page = stage.wallet_page(world, None, None, 10).await;
+        assert_eq!(
+            (page.wallets.as_slice(), page.total),
+            (&[stored.clone()][..], 1)
+        );
+        let found = stage.wallet_with_key(world, id).await;
+        assert_eq!(found, Some((stored, Some(key))));
+    }
+}
+
+/// A user's wallets are listed oldest first, and nobody else's.
+pub async fn wallets_of_a_user_are_listed_oldest_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let rows: Vec<_> = (0..8).map(|_| stage.spare_wallet(&user)).collect();
+    stage.spare_wallets(&other, 2).await;
+    for row in stage.samples.shuffled(&rows) {
+        assert_eq!(stage.add_wallet(row).await, Created::Yes);
+    }
+    let listed = in_view!(stage.store, |view| view
+        .wallets()
+        .of_user(&world, user.id)
+        .await);
+    let expected: Vec<_> = rows.into_iter().map(|(stored, _)| stored).collect();
+    assert_eq!(listed, expected);
+}
+
+/// Pages of a world or of a user: newest first, each wallet once, with the number of all that fit on every page.
+pub async fn pages_show_every_wallet_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [stranger, ..] = stage.strangers(world).await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let foreigner = stage.user(stranger).await;
+    let mut own = stage.spare_wallets(&user, 7).await;
+    let mut all = own.clone();
+    all.extend(stage.spare_wallets(&other, 4).await);
+    stage.spare_wallets(&foreigner, 3).await;
+    own.reverse();
+    all.reverse();
+    for (owner, expected) in [(Some(user.id), own), (None, all)] {
+        for limit in [1, 3, 7, 100] {
+            let seen = all_pages(&stage, world, owner, limit, expected.len()).await;
+            assert_eq!(seen, expected, "in pages of {limit}");
+        }
+    }
+}
+
+/// Walks through all pages and checks that each says the right total.
+async fn all_pages(
+    stage: &Stage,
+    world: World,
+    owner: Option<UserId>,
+    limit: i64,
+    total: usize,
+) -> Vec<StoredWallet> {
+    let mut seen: Vec<StoredWallet> = Vec::new();
+    loop {
+        let after = seen.last().map(|stored| stored.wallet.id);
+        let page = stage.wallet_page(world, owner, after, limit).await;
+        assert_eq!(usize::try_from(page.total), Ok(total));
+        let length = i64::try_from(page.wallets.len()).unwrap_or(i64::MAX);
+        assert!(length <= limit, "a page of {length}");
+        if page.wallets.is_empty() {
+            return seen;
+        }
+        seen.extend(page.wallets);
+        assert!(seen.len() <= total, "some are shown twice");
+    }
+}
+
+/// Wallets of one second have an order too: pages show each of them once.
+pub async fn pages_show_wallets_of_one_second_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    stage.samples.stop_clock();
+    let added = stage.spare_wallets(&user, 20).await;
+    let seen = all_pages(&stage, world, Some(user.id), 3, 20).await;
+    assert_eq!(seen.len(), added.len());
+    assert!(added.iter().all(|stored| seen.contains(stored)));
+    assert!(seen.is_sorted_by_key(|stored| std::cmp::Reverse(stored.wallet.id)));
+}
+
+/// A page begins at a place in the order of the ids; a wallet need not be there.
+pub async fn a_page_may_begin_where_no_wallet_is(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let older = stage.spare_wallets(&user, 1).await;
+    let nowhere = stage.spare_wallet(&user).0.wallet.id;
+    stage.spare_wallets(&user, 1).await;
+    let page = stage.wallet_page(world, None, Some(nowhere), 10).await;
+    assert_eq!((page.wallets, page.total), (older, 2));
+}
+
+/// The walk over all keys meets every wallet of every world once, with its key, in the order of the ids.
+pub async fn the_walk_meets_every_key_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut worlds = vec![world];
+    worlds.extend(stage.strangers(world).await);
+    let mut rows = Vec::new();
+    for world in worlds {
+        let user = stage.user(world).await;
+        for _ in 0..3 {
+            rows.push(stage.spare_wallet(&user));
+        }
+    }
+    for row in stage.samples.shuffled(&rows) {
+        assert_eq!(stage.add_wallet(row).await, Created::Yes);
+    }
+    for limit in [1, 5, 100] {
+        let mut seen: Vec<(StoredWallet, WalletKey)> = Vec::new();
+        loop {
+            let after = seen.last().map(|(stored, _)| stored.wallet.id);
+            let found = in_view!(stage.store, |view| view.wallets().walk(after, limit).await);
+            if found.is_empty() {
+                break;
+            }
+            seen.extend(found);
+            assert!(seen.len() <= rows.len(), "some are met twice");
+        }
+        assert_eq!(seen, rows, "in steps of {limit}");
+    }
+}
+
+/// Two wallets of a world never have one id.
+pub async fn a_wallet_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (stored, key) = stage.wallet(&user, WalletType::Ethereum).await;
+    let (mut twin, mut twin_key) = stage.spare_wallet(&user);
+    twin.wallet.id = stored.wallet.id;
+    twin_key.wallet_id = stored.wallet.id;
+    let mut tx = works(stage.store.begin().await);
+    let outcome = tx.wallets().insert(&twin, &twin_key).await;
+    assert!(!matches!(outcome, Ok(Created::Yes)), "added twice");
+    drop(tx);
+    let found = stage.wallet_with_key(world, stored.wallet.id).await;
+    assert_eq!(found, Some((stored, Some(key))));
+}
+
+/// Fifty default wallets for one user and type at once: one is made, with its key, and everybody then finds that one
+/// (R1, I2).
+pub async fn parallel_default_wallets_are_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let rows = (0..50).map(|_| stage.samples.wallet(&user, WalletType::Ethereum));
+    let rows: Vec<_> = rows.collect();
+    let outcomes = race(rows.iter().cloned().map(|(wallet, key)| {
+        let (store, user) = (Arc::clone(&stage.store), user.id);
+        async move {
+            let created = in_tx!(store, |tx| tx.wallets().insert(&wallet, &key).await);
+            let found = in_view!(store, |view| {
+                view.wallets()
+                    .default_of(&world, user, WalletType::Ethereum)
+                    .await
+            });
+            (created, found.map(|stored| stored.wallet.id))
+        }
+    }))
+    .await;
+    let winners = outcomes
+        .iter()
+        .zip(rows)
+        .filter(|((created, _), _)| *created == Created::Yes);
+    let winners: Vec<_> = winners.map(|(_, row)| row).collect();
+    assert_eq!(winners.len(), 1, "wallets made");
+    let id = winners.first().map(|(stored, _)| stored.wallet.id);
+    assert!(outcomes.iter().all(|(_, found)| *found == id));
+    let walked = in_view!(stage.store, |view| view.wallets().walk(None, 100).await);
+    assert_eq!(walked, winners, "keys kept");
+}
+
+/// Twenty wallets of one address at once, of twenty users: one is made (R10).
+pub async fn parallel_wallets_of_one_address_are_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut rows = Vec::new();
+    for _ in 0..20 {
+        let user = stage.user(world).await;
+        let (mut stored, key) = stage.samples.wallet(&user, WalletType::Ethereum);
+        stored.wallet.public_address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".to_owned();
+        rows.push((stored, key));
+    }
+    let outcomes = race(rows.into_iter().map(|(wallet, key)| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.wallets().insert(&wallet, &key).await) }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &Created::Yes), 1);
+    assert_eq!(stage.wallet_page(world, None, None, 100).await.total, 1);
+}
