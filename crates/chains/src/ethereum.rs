@@ -1,0 +1,149 @@
+//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages.
+
+mod scalar;
+
+use alloy_primitives::{Address, eip191_hash_message, hex};
+use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
+use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
+use vestry_domain::Secret;
+use vestry_domain::wallet::WalletType;
+
+use crate::{Chain, ChainError, PrivateKey, SignatureText};
+use scalar::Scalar;
+
+/// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
+/// every library take 27 and 28).
+const V_BASE: u8 = 27;
+/// `r‖s‖v`.
+const SIGNATURE_LENGTH: usize = 65;
+
+/// The Ethereum chain.
+///
+/// - Private key: a number from 1 to n − 1, 32 bytes big-endian.
+/// - Public key: 33 bytes, compressed (SEC 1 section 2.3.3).
+/// - Address: `0x` and 40 hex digits in the mixed case of EIP-55.
+/// - Message signature: over the digest of EIP-191 version 0x45 ("personal message"), 65 bytes `r‖s‖v`, nonce by
+///   RFC 6979, `s` in the lower half of the range (EIP-2), `v` 27 or 28.
+pub struct Ethereum {
+    curve: Secp256k1<All>,
+}
+
+impl Ethereum {
+    /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
+    pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
+        let mut curve = Secp256k1::new();
+        curve.seeded_randomize(blinding.expose());
+        Self { curve }
+    }
+
+    fn sign_digest(&self, key: &PrivateKey, digest: [u8; 32]) -> Result<Vec<u8>, ChainError> {
+        let scalar = Scalar::new(key.expose())?;
+        let signature = self
+            .curve
+            .sign_ecdsa_recoverable(&Message::from_digest(digest), scalar.expose());
+        let (recovery, compact) = signature.serialize_compact();
+        // 2 and 3 stand for an r that wrapped around n, which nobody has ever met; `v` cannot express them.
+        let parity = u8::try_from(recovery.to_i32())
+            .ok()
+            .filter(|id| *id < 2)
+            .ok_or(ChainError::Signature)?;
+        let mut bytes = Vec::with_capacity(SIGNATURE_LENGTH);
+        bytes.extend_from_slice(&compact);
+        bytes.push(V_BASE + parity);
+        Ok(bytes)
+    }
+
+    /// Recovering the key and comparing it checks `v` along with `r` and `s`, at the price of a plain verification with
+    /// the parsing of its key. With a wrong `v` a signature is worthless to whoever recovers the address.
+    fn verify_digest(
+        &self,
+        public_key: &[u8],
+        digest: [u8; 32],
+        signature: &[u8],
+    ) -> Result<(), ChainError> {
+        let signature = parse_signature(signature).ok_or(ChainError::Signature)?;
+        match self
+            .curve
+            .recover_ecdsa(&Message::from_digest(digest), &signature)
+        {
+            Ok(recovered) if recovered.serialize() == public_key => Ok(()),
+            _ => Err(ChainError::Signature),
+        }
+    }
+}
+
+fn parse_public_key(bytes: &[u8]) -> Result<PublicKey, ChainError> {
+    // The library also takes uncompressed keys; we store one form, so that a key has one name.
+    bytes
+        .first_chunk::<33>()
+        .filter(|compressed| compressed.len() == bytes.len())
+        .and_then(|compressed| PublicKey::from_slice(compressed).ok())
+        .ok_or(ChainError::PublicKey)
+}
+
+/// None for any form but the one that is handed out: 65 bytes, low `s`, `v` 27 or 28.
+fn parse_signature(bytes: &[u8]) -> Option<RecoverableSignature> {
+    let (compact, v) = match bytes.split_last_chunk::<1>()? {
+        (compact, [v]) if bytes.len() == SIGNATURE_LENGTH => (compact, *v),
+        _ => return None,
+    };
+    let parity = v.checked_sub(V_BASE).filter(|parity| *parity < 2)?;
+    let recovery = RecoveryId::from_i32(i32::from(parity)).ok()?;
+    let plain = Signature::from_compact(compact).ok()?;
+    let mut low = plain;
+    low.normalize_s();
+    if low != plain {
+        return None;
+    }
+    RecoverableSignature::from_compact(compact, recovery).ok()
+}
+
+impl Chain for Ethereum {
+    fn wallet_type(&self) -> WalletType {
+        WalletType::Ethereum
+    }
+
+    fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
+        let bytes: &[u8; PrivateKey::LENGTH] = bytes
+            .first_chunk()
+            .filter(|chunk| chunk.len() == bytes.len())
+            .ok_or(ChainError::PrivateKey)?;
+        Scalar::new(bytes)?;
+        Ok(PrivateKey::copied_from(bytes))
+    }
+
+    fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        let scalar = Scalar::new(key.expose())?;
+        let public_key = PublicKey::from_secret_key(&self.curve, scalar.expose());
+        Ok(public_key.serialize().to_vec())
+    }
+
+    fn address(&self, public_key: &[u8]) -> Result<String, ChainError> {
+        let uncompressed = parse_public_key(public_key)?.serialize_uncompressed();
+        let [_, coordinates @ ..] = &uncompressed;
+        Ok(Address::from_raw_public_key(coordinates).to_checksum(None))
+    }
+
+    fn sign_message(&self, key: &PrivateKey, message: &[u8]) -> Result<Vec<u8>, ChainError> {
+        self.sign_digest(key, eip191_hash_message(message).0)
+    }
+
+    fn verify_message(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), ChainError> {
+        self.verify_digest(public_key, eip191_hash_message(message).0, signature)
+    }
+
+    fn signature_text(&self, signature: &[u8]) -> SignatureText {
+        SignatureText {
+            text: hex::encode_prefixed(signature),
+            encoding: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

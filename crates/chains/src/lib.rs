@@ -1,0 +1,47 @@
+//! The chains as pure functions: key, address, message signature, verification.
+//!
+//! Every chain stands behind [`Chain`]; [`Chains`] hands out the one of a wallet type. Curve and chain libraries
+//! live in this crate only.
+//!
+//! What is deliberately absent: input and output, async, storage, a source of randomness of its own. A private key
+//! comes in as bytes or is drawn from bytes that the caller supplies, and is wiped when it is dropped.
+
+mod chain;
+mod ethereum;
+mod private_key;
+
+use vestry_domain::Secret;
+use vestry_domain::wallet::WalletType;
+
+pub use chain::{Chain, ChainError, SignatureText};
+pub use ethereum::Ethereum;
+pub use private_key::PrivateKey;
+
+/// All chains of this build. Made once and shared: it holds the curve contexts.
+pub struct Chains {
+    ethereum: Ethereum,
+}
+
+impl Chains {
+    /// Sets the chains up. `blinding` is fresh randomness that masks secret-dependent work inside the curve
+    /// libraries; it decides no result.
+    pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
+        Self {
+            ethereum: Ethereum::new(blinding),
+        }
+    }
+
+    /// The chain of a wallet type; none when this build has no such chain.
+    pub fn get(&self, wallet_type: WalletType) -> Option<&dyn Chain> {
+        match wallet_type {
+            WalletType::Ethereum => Some(&self.ethereum),
+            WalletType::Solana
+            | WalletType::Bitcoin
+            | WalletType::Polkadot
+            | WalletType::Stellar => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
