@@ -1,0 +1,190 @@
+//! The `KeyVault` port under a local, versioned root key.
+//!
+//! The root keys lie in one small file that only its owner can read, or in an environment value. They wrap App keys
+//! with AES-256-GCM under a random 96-bit nonce. Key wrap by RFC 5649 (KWP) would do without a nonce, but it takes no
+//! associated data: a wrapped key could be moved to another App, and only a further layer of keys per place would
+//! notice. The number of wraps is small (four App keys for each App, again at each rotation), far below the 2^32
+//! uses after which random nonces get dangerous.
+//!
+//! Several processes share the file. What one of them rotates the others notice: opening looks the file up again when
+//! it meets an unknown version, wrapping looks it up every time.
+
+mod document;
+mod file;
+mod roots;
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use vestry_domain::Secret;
+use vestry_domain::envelope::WrappedKey;
+use vestry_ports::entropy::Entropy;
+use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
+
+pub use document::DocumentError;
+use file::RootFile;
+pub use file::RootFileError;
+use roots::Roots;
+
+/// Where the root keys come from.
+enum Source {
+    /// A file that this process may also write.
+    File(RootFile),
+    /// A value handed over at start; whoever set it rotates it.
+    Environment,
+}
+
+/// A vault under root keys of this machine.
+pub struct LocalVault {
+    source: Source,
+    /// The root keys, ready for use; replaced as a whole.
+    roots: RwLock<Arc<Roots>>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl LocalVault {
+    /// Makes a root key file (mode 0600) with one fresh root key, durable when this returns.
+    ///
+    /// # Errors
+    /// [`RootFileError::Exists`] when there is a file already, which is left alone; otherwise why the file could not
+    /// be written.
+    pub fn create(path: &Path, entropy: &dyn Entropy) -> Result<(), RootFileError> {
+        RootFile::new(path).create(entropy)
+    }
+
+    /// Opens a root key file.
+    ///
+    /// # Errors
+    /// [`RootFileError`]: the file is not there, others may read it, or it is damaged.
+    pub fn open(path: &Path, entropy: Arc<dyn Entropy>) -> Result<Self, RootFileError> {
+        let file = RootFile::new(path);
+        let roots = file.read()?;
+        Ok(Self {
+            source: Source::File(file),
+            roots: RwLock::new(Arc::new(roots)),
+            entropy,
+        })
+    }
+
+    /// Takes the root keys from a value: either one key as 32 bytes in base64 (then version 1), or the text of a root
+    /// key file with all its versions. It cannot be rotated from here.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when the value is neither.
+    pub fn from_value(
+        value: &Secret<String>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Result<Self, DocumentError> {
+        let roots = if value.expose().trim_start().starts_with('{') {
+            Roots::from_document(value.expose().as_bytes())?
+        } else {
+            Roots::from_single_key(value.expose().trim())?
+        };
+        Ok(Self {
+            source: Source::Environment,
+            roots: RwLock::new(Arc::new(roots)),
+            entropy,
+        })
+    }
+
+    fn current(&self) -> Arc<Roots> {
+        Arc::clone(&self.roots.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace(&self, roots: Roots) -> Arc<Roots> {
+        let roots = Arc::new(roots);
+        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&roots);
+        roots
+    }
+
+    /// The root keys as the source has them now.
+    async fn fresh(&self) -> Result<Arc<Roots>, VaultError> {
+        match &self.source {
+            Source::Environment => Ok(self.current()),
+            Source::File(file) => {
+                let file = file.clone();
+                Ok(self.replace(off_the_runtime(move || file.read()).await?))
+            }
+        }
+    }
+
+    /// Changes the file under its lock and takes over what it now says.
+    async fn change<F>(&self, change: F) -> Result<Arc<Roots>, VaultError>
+    where
+        F: FnOnce(&RootFile) -> Result<Roots, RootFileError> + Send + 'static,
+    {
+        match &self.source {
+            Source::Environment => Err(unavailable(RootFileError::ReadOnly)),
+            Source::File(file) => {
+                let file = file.clone();
+                Ok(self.replace(off_the_runtime(move || change(&file)).await?))
+            }
+        }
+    }
+}
+
+fn unavailable(cause: impl std::error::Error + Send + Sync + 'static) -> VaultError {
+    VaultError::Unavailable(Box::new(cause))
+}
+
+/// File work waits for disks and for locks of other processes, so it must not hold up a worker.
+async fn off_the_runtime<F>(work: F) -> Result<Roots, VaultError>
+where
+    F: FnOnce() -> Result<Roots, RootFileError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(unavailable),
+        Err(lost) => Err(unavailable(lost)),
+    }
+}
+
+#[async_trait]
+impl KeyVault for LocalVault {
+    /// Reads the file first: a process that still took a retired version for the primary one would make keys that
+    /// nobody can ever open.
+    async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
+        let roots = self.fresh().await?;
+        roots
+            .wrap(context, key, self.entropy.as_ref())
+            .map_err(unavailable)
+    }
+
+    async fn unwrap(
+        &self,
+        context: &[u8],
+        wrapped: &WrappedKey,
+    ) -> Result<Secret<[u8; 32]>, VaultError> {
+        match self.current().unwrap(context, wrapped) {
+            Err(VaultError::UnknownVersion(_)) => self.fresh().await?.unwrap(context, wrapped),
+            known => known,
+        }
+    }
+
+    async fn status(&self) -> Result<VaultStatus, VaultError> {
+        let roots = self.fresh().await?;
+        Ok(VaultStatus {
+            kind: match self.source {
+                Source::File(_) => "local",
+                Source::Environment => "env",
+            },
+            primary_version: roots.primary(),
+            versions: roots.versions(),
+        })
+    }
+
+    async fn add_root_version(&self) -> Result<u32, VaultError> {
+        let entropy = Arc::clone(&self.entropy);
+        let roots = self
+            .change(move |file| file.add_version(entropy.as_ref()))
+            .await?;
+        tracing::info!(version = roots.primary(), "a root key version was added");
+        Ok(roots.primary())
+    }
+
+    async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
+        let roots = self.change(move |file| file.retire_below(version)).await?;
+        tracing::info!(versions = ?roots.versions(), "older root key versions were destroyed");
+        Ok(())
+    }
+}
