@@ -1,0 +1,34 @@
+//! What happens when stored data turns out to be altered.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use vestry_domain::World;
+use vestry_domain::ids::WalletId;
+use vestry_ports::custody::CustodyError;
+
+/// Counts and logs tampering; the only maker of [`CustodyError::Tampered`] in this crate, so that none goes unnoticed.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    raised: AtomicU64,
+}
+
+impl Alarm {
+    pub(crate) fn wallet(&self, id: WalletId, place: &'static str) -> CustodyError {
+        tracing::error!(wallet_id = %id, place, "a stored wallet failed its authentication; it was altered or moved");
+        self.raised(place)
+    }
+
+    pub(crate) fn world(&self, world: &World, place: &'static str) -> CustodyError {
+        tracing::error!(app_id = %world.app_id, environment = %world.environment, place, "stored key material failed its authentication; it was altered or moved");
+        self.raised(place)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    fn raised(&self, place: &'static str) -> CustodyError {
+        self.raised.fetch_add(1, Ordering::Relaxed);
+        CustodyError::Tampered { place }
+    }
+}

@@ -1,0 +1,248 @@
+//! Opened App keys of one purpose, for a limited time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::OnceCell;
+use vestry_domain::envelope::{AppKey, KeyPurpose, join_with_lengths};
+use vestry_domain::{Secret, World};
+use vestry_ports::custody::CustodyError;
+use vestry_ports::entropy::Entropy;
+use vestry_ports::store::Store;
+use vestry_ports::vault::{KeyVault, VaultError};
+use zeroize::Zeroizing;
+
+use crate::alarm::Alarm;
+use crate::subkeys::Subkeys;
+
+const PLACE: &str = "App key";
+/// How many rotations of the root key in a row may overtake the opening of one key.
+const TRIES: u32 = 4;
+
+/// How long things in memory are believed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// An opened key.
+    pub(crate) lease: Duration,
+    /// Which version is the newest.
+    pub(crate) recheck: Duration,
+}
+
+/// What binds a wrapped App key to its place; the `context` of the key provider. Never change it.
+pub(crate) fn context(world: &World, purpose: KeyPurpose, version: u32) -> Vec<u8> {
+    join_with_lengths([
+        b"vestry-app-key-v1".as_slice(),
+        world.app_id.to_string().as_bytes(),
+        world.environment.as_str().as_bytes(),
+        purpose.as_str().as_bytes(),
+        &version.to_be_bytes(),
+    ])
+}
+
+/// An opened key and when it was opened.
+struct Opened<K> {
+    keys: Arc<K>,
+    at: Instant,
+}
+
+/// Filled by whoever comes first; the others wait for that instead of asking the key provider as well.
+type Slot<K> = Arc<OnceCell<Opened<K>>>;
+
+#[derive(Clone, Copy)]
+struct Newest {
+    version: u32,
+    checked: Instant,
+}
+
+/// App keys of one purpose. All copies in memory are wiped when they are dropped.
+pub(crate) struct KeyRing<K> {
+    vault: Arc<dyn KeyVault>,
+    store: Arc<dyn Store>,
+    alarm: Arc<Alarm>,
+    times: Times,
+    slots: RwLock<HashMap<(World, u32), Slot<K>>>,
+    newest: RwLock<HashMap<World, Newest>>,
+}
+
+impl<K: Subkeys> KeyRing<K> {
+    pub(crate) fn new(
+        vault: &Arc<dyn KeyVault>,
+        store: &Arc<dyn Store>,
+        alarm: &Arc<Alarm>,
+        times: Times,
+    ) -> Self {
+        Self {
+            vault: Arc::clone(vault),
+            store: Arc::clone(store),
+            alarm: Arc::clone(alarm),
+            times,
+            slots: RwLock::default(),
+            newest: RwLock::default(),
+        }
+    }
+
+    /// The keys of one version.
+    pub(crate) async fn version(
+        &self,
+        world: &World,
+        version: u32,
+    ) -> Result<Arc<K>, CustodyError> {
+        self.opened(world, version, None).await
+    }
+
+    /// The version that new things are made under, and its keys.
+    pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
+        if let Some(version) = self.newest_in_memory(world) {
+            return Ok((version, self.version(world, version).await?));
+        }
+        let row = {
+            let mut view = self.store.read().await?;
+            view.app_keys().newest(world, K::PURPOSE).await?
+        };
+        let row = row.ok_or_else(|| self.alarm.world(world, PLACE))?;
+        let version = row.version;
+        let keys = self.opened(world, version, Some(row)).await?;
+        let checked = Instant::now();
+        self.newest
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(*world, Newest { version, checked });
+        Ok((version, keys))
+    }
+
+    /// None when it is time to look again. Only the first caller is told so; the others go on with what was the newest
+    /// until that caller has the answer, instead of all asking the database at once.
+    fn newest_in_memory(&self, world: &World) -> Option<u32> {
+        let known = self
+            .newest
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(world)
+            .copied()?;
+        if known.checked.elapsed() < self.times.recheck {
+            return Some(known.version);
+        }
+        let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
+        let known = newest.get_mut(world)?;
+        if known.checked.elapsed() < self.times.recheck {
+            return Some(known.version);
+        }
+        known.checked = Instant::now();
+        None
+    }
+
+    async fn opened(
+        &self,
+        world: &World,
+        version: u32,
+        row: Option<AppKey>,
+    ) -> Result<Arc<K>, CustodyError> {
+        let slot = self.slot(world, version);
+        let opened = slot
+            .get_or_try_init(|| async {
+                let keys = Arc::new(self.open(world, version, row).await?);
+                let at = Instant::now();
+                Ok::<_, CustodyError>(Opened { keys, at })
+            })
+            .await;
+        match opened {
+            Ok(opened) => Ok(Arc::clone(&opened.keys)),
+            Err(error) => {
+                // A version that does not exist must not leave anything behind.
+                self.forget(world, version, &slot);
+                Err(error)
+            }
+        }
+    }
+
+    fn slot(&self, world: &World, version: u32) -> Slot<K> {
+        let known = self
+            .slots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&(*world, version))
+            .filter(|slot| self.in_lease(slot))
+            .map(Arc::clone);
+        known.unwrap_or_else(|| self.new_slot(world, version))
+    }
+
+    /// An empty slot, unless somebody else has just made one. Takes the chance to drop all keys whose time is over,
+    /// those of worlds that nobody asks for included.
+    fn new_slot(&self, world: &World, version: u32) -> Slot<K> {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|_, slot| self.in_lease(slot));
+        Arc::clone(slots.entry((*world, version)).or_default())
+    }
+
+    /// A slot that is still being filled has its whole time before it.
+    fn in_lease(&self, slot: &Slot<K>) -> bool {
+        slot.get()
+            .is_none_or(|opened| opened.at.elapsed() < self.times.lease)
+    }
+
+    fn forget(&self, world: &World, version: u32, failed: &Slot<K>) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let place = (*world, version);
+        if slots
+            .get(&place)
+            .is_some_and(|slot| Arc::ptr_eq(slot, failed) && !slot.initialized())
+        {
+            slots.remove(&place);
+        }
+    }
+
+    /// Reads the wrapped key, unless it is at hand, and opens it.
+    async fn open(
+        &self,
+        world: &World,
+        version: u32,
+        row: Option<AppKey>,
+    ) -> Result<K, CustodyError> {
+        let mut row = match row {
+            Some(row) => row,
+            None => self.read(world, version).await?,
+        };
+        let context = context(world, K::PURPOSE, version);
+        let mut tries = 1;
+        let key = loop {
+            match self.vault.unwrap(&context, &row.wrapped).await {
+                Ok(key) => break key,
+                // The root key may have been rotated, and its old version retired, since the row was read.
+                Err(VaultError::UnknownVersion(unknown)) if tries < TRIES => {
+                    row = self.read(world, version).await?;
+                    if row.wrapped.root_version == unknown {
+                        let error = VaultError::UnknownVersion(unknown);
+                        return Err(refusal(&self.alarm, world, error));
+                    }
+                    tries += 1;
+                }
+                Err(error) => return Err(refusal(&self.alarm, world, error)),
+            }
+        };
+        K::derive(&key).map_err(|_refused| CustodyError::Failed("deriving keys"))
+    }
+
+    async fn read(&self, world: &World, version: u32) -> Result<AppKey, CustodyError> {
+        let mut view = self.store.read().await?;
+        let row = view.app_keys().find(world, K::PURPOSE, version).await?;
+        row.ok_or_else(|| self.alarm.world(world, PLACE))
+    }
+}
+
+/// What an answer of the key provider means to a caller.
+pub(crate) fn refusal(alarm: &Alarm, world: &World, error: VaultError) -> CustodyError {
+    match error {
+        VaultError::Unavailable(_) | VaultError::UnknownVersion(_) => {
+            CustodyError::Sealed(Box::new(error))
+        }
+        VaultError::Corrupt => alarm.world(world, PLACE),
+    }
+}
+
+/// A fresh App key.
+pub(crate) fn fresh(entropy: &dyn Entropy) -> Secret<[u8; 32]> {
+    let mut key = Zeroizing::new([0; 32]);
+    entropy.fill(key.as_mut_slice());
+    Secret::new(*key)
+}

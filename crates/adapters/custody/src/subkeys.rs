@@ -1,0 +1,150 @@
+//! What is derived from an App key: a key of its own for every use (RFC 5869, HKDF-SHA-256).
+//!
+//! The labels are part of the format of everything stored. Never change one.
+
+use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use vestry_domain::Secret;
+use vestry_domain::envelope::{KeyPurpose, SecretKind, join_with_lengths};
+use vestry_ports::entropy::Entropy;
+use zeroize::Zeroizing;
+
+use crate::aead::{Aead, KEY_LENGTH, Refused};
+
+const SALT: &[u8] = b"vestry-app-key-v1";
+
+/// What a purpose makes of its App keys. The purpose is part of the type, so that a key of one purpose cannot even be
+/// asked for where the other one is due.
+pub(crate) trait Subkeys: Sized + Send + Sync {
+    const PURPOSE: KeyPurpose;
+
+    /// Derives and expands everything, once per opened App key.
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused>;
+}
+
+/// Subkeys of an App key of purpose `wallets`.
+pub(crate) struct WalletSubkeys {
+    /// Wraps data keys, under random nonces: once per wallet and rotation, so that the 2^32 uses at which random
+    /// nonces of 96 bits become a risk are out of reach of any App.
+    pub(crate) data_keys: Aead,
+    /// Makes the keyed hash of wallet records.
+    pub(crate) rows: hmac::Key,
+}
+
+impl Subkeys for WalletSubkeys {
+    const PURPOSE: KeyPurpose = KeyPurpose::Wallets;
+
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
+        let root = Root::new(app_key);
+        Ok(Self {
+            data_keys: Aead::new(&*root.expand(&[b"wallets", b"data-keys"])?)?,
+            rows: hmac::Key::new(HMAC_SHA256, root.expand(&[b"wallets", b"rows"])?.as_slice()),
+        })
+    }
+}
+
+/// Subkeys of an App key of purpose `secrets`.
+pub(crate) struct SecretSubkeys {
+    code: KindSubkeys,
+    outbox_payload: KindSubkeys,
+    signing_key: KindSubkeys,
+}
+
+impl SecretSubkeys {
+    pub(crate) const fn of(&self, kind: SecretKind) -> &KindSubkeys {
+        match kind {
+            SecretKind::Code => &self.code,
+            SecretKind::OutboxPayload => &self.outbox_payload,
+            SecretKind::SigningKey => &self.signing_key,
+        }
+    }
+}
+
+impl Subkeys for SecretSubkeys {
+    const PURPOSE: KeyPurpose = KeyPurpose::Secrets;
+
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
+        let root = Root::new(app_key);
+        Ok(Self {
+            code: KindSubkeys::derive(&root, SecretKind::Code)?,
+            outbox_payload: KindSubkeys::derive(&root, SecretKind::OutboxPayload)?,
+            signing_key: KindSubkeys::derive(&root, SecretKind::SigningKey)?,
+        })
+    }
+}
+
+/// Subkeys of one kind of secret.
+pub(crate) struct KindSubkeys {
+    sealing: Root,
+    /// Makes keyed hashes.
+    pub(crate) hashes: hmac::Key,
+}
+
+impl KindSubkeys {
+    /// Bytes of salt in front of a sealed secret.
+    pub(crate) const SALT_LENGTH: usize = 16;
+
+    fn derive(root: &Root, kind: SecretKind) -> Result<Self, Refused> {
+        let label = kind.label().as_bytes();
+        let sealing = root.expand(&[b"secrets", b"seal", label])?;
+        let hashes = root.expand(&[b"secrets", b"hash", label])?;
+        Ok(Self {
+            sealing: Root(Prk::new_less_safe(HKDF_SHA256, sealing.as_slice())),
+            hashes: hmac::Key::new(HMAC_SHA256, hashes.as_slice()),
+        })
+    }
+
+    /// `salt ‖ nonce ‖ ciphertext ‖ tag`. Each secret is encrypted under a key of its own that the salt picks: there
+    /// is one secret for every message sent, and replicas keep no common count, so no number of uses may matter.
+    pub(crate) fn seal(
+        &self,
+        entropy: &dyn Entropy,
+        associated_data: &[u8],
+        plaintext: &[u8],
+    ) -> Result<Vec<u8>, Refused> {
+        let mut salt = [0; Self::SALT_LENGTH];
+        entropy.fill(&mut salt);
+        let sealed = self
+            .one_time(&salt)?
+            .seal(entropy, associated_data, plaintext)?;
+        Ok([salt.as_slice(), &sealed].concat())
+    }
+
+    /// Opens what [`KindSubkeys::seal`] made.
+    pub(crate) fn open(
+        &self,
+        associated_data: &[u8],
+        sealed: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, Refused> {
+        let (salt, sealed) = sealed
+            .split_first_chunk::<{ Self::SALT_LENGTH }>()
+            .ok_or(Refused)?;
+        self.one_time(salt)?.open(associated_data, sealed)
+    }
+
+    fn one_time(&self, salt: &[u8; Self::SALT_LENGTH]) -> Result<Aead, Refused> {
+        Aead::new(&*self.sealing.expand(&[b"one-time", salt])?)
+    }
+}
+
+/// A key that only ever yields other keys. The library wipes it.
+struct Root(Prk);
+
+impl Root {
+    fn new(app_key: &Secret<[u8; 32]>) -> Self {
+        Self(Salt::new(HKDF_SHA256, SALT).extract(app_key.expose()))
+    }
+
+    fn expand(&self, label: &[&[u8]]) -> Result<Zeroizing<[u8; KEY_LENGTH]>, Refused> {
+        let info = join_with_lengths(label.iter().copied());
+        let mut key = Zeroizing::new([0; KEY_LENGTH]);
+        self.0
+            .expand(&[&info], HKDF_SHA256)
+            .and_then(|okm| okm.fill(key.as_mut_slice()))
+            .map_err(|_unspecified| Refused)?;
+        Ok(key)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Custody as a whole, over a database in memory and a key provider that can be switched off and rotated.
+//!
+//! The tests are named after the rows of the fault plan (T1 to T8, F5, R17).
+
+mod contract;
+mod keys;
+mod secrets;
+mod vault;
+mod wallets;
+
+use vestry_contract::fakes::{FakeStore, SeededEntropy};
+use vestry_contract::samples::Samples;
+use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
+use vestry_domain::ids::AppId;
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::custody::{Custodian, WalletOrder};
+
+use super::*;
+use vault::TestVault;
+
+/// Everything that custody needs, and custody itself.
+struct House {
+    store: FakeStore,
+    vault: Arc<TestVault>,
+    entropy: Arc<SeededEntropy>,
+    custody: Arc<Custody>,
+    samples: Samples,
+}
+
+impl House {
+    fn new() -> Self {
+        Self::with_times(LEASE, RECHECK)
+    }
+
+    fn with_times(lease: Duration, recheck: Duration) -> Self {
+        let store = FakeStore::default();
+        let vault = Arc::new(TestVault::new());
+        let entropy = Arc::new(SeededEntropy::fresh());
+        let custody = Custody::with_times(
+            vault.clone(),
+            Arc::new(store.clone()),
+            entropy.clone(),
+            Times { lease, recheck },
+        )
+        .unwrap();
+        Self {
+            store,
+            vault,
+            entropy,
+            custody: Arc::new(custody),
+            samples: Samples::fresh(),
+        }
+    }
+
+    /// Another process over the same database and key provider: its memory is empty.
+    fn another_process(&self) -> Arc<Custody> {
+        let custody = Custody::new(
+            self.vault.clone(),
+            Arc::new(self.store.clone()),
+            self.entropy.clone(),
+        );
+        Arc::new(custody.unwrap())
+    }
+
+    /// An App with its keys.
+    async fn app(&mut self) -> AppId {
+        let now = self.samples.tick();
+        let app = self.samples.id(now);
+        let keys = self.custody.mint_app_keys(app, now).await.unwrap();
+        self.insert(&keys).await;
+        app
+    }
+
+    async fn insert(&self, keys: &[AppKey]) {
+        let mut tx = self.store.begin().await.unwrap();
+        for key in keys {
+            tx.app_keys().insert(key).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    /// The live world of a new App.
+    async fn world(&mut self) -> World {
+        World::new(self.app().await, Environment::Live)
+    }
+
+    fn order(&mut self, world: World) -> WalletOrder {
+        let created_at = self.samples.tick();
+        WalletOrder {
+            wallet_id: self.samples.id(created_at),
+            key_id: self.samples.id(created_at),
+            world,
+            user_id: self.samples.id(created_at),
+            wallet_type: WalletType::Ethereum,
+            created_at,
+        }
+    }
+
+    async fn wallet(&mut self, world: World) -> (StoredWallet, WalletKey) {
+        let order = self.order(world);
+        self.custody.create_wallet(order).await.unwrap()
+    }
+
+    /// A second version of an App key, as a rotation of App keys makes it.
+    async fn add_version(&self, world: World, purpose: KeyPurpose, version: u32) {
+        let context = key_ring::context(&world, purpose, version);
+        let key = key_ring::fresh(self.entropy.as_ref());
+        let wrapped = self.vault.wrap(&context, &key).await.unwrap();
+        let key = AppKey {
+            world,
+            purpose,
+            version,
+            wrapped,
+            created_at: Timestamp::from_unix(0),
+        };
+        self.insert(&[key]).await;
+    }
+}
+
+fn is_tampered<T>(outcome: &Result<T, CustodyError>) -> bool {
+    matches!(outcome, Err(CustodyError::Tampered { .. }))
+}
+
+#[test]
+fn a_source_of_randomness_that_repeats_itself_is_refused_at_start() {
+    struct Constant;
+    impl Entropy for Constant {
+        fn fill(&self, buffer: &mut [u8]) {
+            buffer.fill(0x5a);
+        }
+    }
+    let custody = Custody::new(
+        Arc::new(TestVault::new()),
+        Arc::new(FakeStore::default()),
+        Arc::new(Constant),
+    );
+    assert!(matches!(custody.err(), Some(CustodyError::Failed(_))));
+}

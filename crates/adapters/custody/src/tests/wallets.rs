@@ -1,0 +1,460 @@
+//! Wallets: what signs, and everything that must not.
+
+use std::collections::HashSet;
+
+use vestry_contract::samples::other_environment;
+use vestry_domain::envelope::{Place, SecretKind};
+use vestry_domain::ids::{UserId, WalletKeyId};
+use vestry_domain::wallet::Wallet;
+use vestry_ports::custody::Sealer;
+
+use super::*;
+
+/// Signing with this row and key is refused as tampering, and the alarm rings once.
+async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
+    let alarms = custody.alarms();
+    let outcome = custody
+        .sign_message(stored.clone(), key.clone(), b"m")
+        .await;
+    assert!(is_tampered(&outcome), "{outcome:?}");
+    assert_eq!(custody.alarms(), alarms + 1);
+}
+
+async fn signs(custody: &Custody, wallet: &(StoredWallet, WalletKey)) {
+    let (stored, key) = wallet.clone();
+    custody.sign_message(stored, key, b"m").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_new_wallet_signs_as_its_address_and_shows_nothing_of_its_key() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let order = house.order(world);
+    let (stored, key) = house.custody.create_wallet(order.clone()).await.unwrap();
+
+    let wallet = house.custody.authenticate(stored.clone()).await.unwrap();
+    assert_eq!(wallet, stored.wallet);
+    let expected = Wallet {
+        id: order.wallet_id,
+        world,
+        user_id: order.user_id,
+        key_id: Some(order.key_id),
+        wallet_type: WalletType::Ethereum,
+        public_address: wallet.public_address.clone(),
+        verified: true,
+        is_default: true,
+        is_read_only: false,
+        is_imported: false,
+        account_index: None,
+        created_at: order.created_at,
+        updated_at: order.created_at,
+    };
+    assert_eq!(wallet, expected);
+
+    let (_, signed) = house
+        .custody
+        .sign_message(stored.clone(), key.clone(), b"hello")
+        .await
+        .unwrap();
+    assert_eq!(signed.encoding, None);
+    let chains = Chains::new(&Secret::new([3; 32]));
+    let chain = chains.get(WalletType::Ethereum).unwrap();
+    let bytes = hex::decode(signed.signature.strip_prefix("0x").unwrap()).unwrap();
+    chain
+        .verify_message(&key.public_key, b"hello", &bytes)
+        .unwrap();
+    assert_eq!(
+        chain.address(&key.public_key).unwrap(),
+        wallet.public_address
+    );
+    house.custody.verify_wallet(stored, key).await.unwrap();
+    assert_eq!(house.custody.alarms(), 0);
+}
+
+#[tokio::test]
+async fn another_process_reads_what_this_one_wrote() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let wallet = house.wallet(world).await;
+    signs(&house.another_process(), &wallet).await;
+}
+
+#[tokio::test]
+async fn a_wallet_type_that_this_build_does_not_know_is_refused_before_anything_is_made() {
+    let mut house = House::new();
+    let world = house.world().await;
+    for wallet_type in WalletType::ALL
+        .into_iter()
+        .filter(|kind| *kind != WalletType::Ethereum)
+    {
+        let order = WalletOrder {
+            wallet_type,
+            ..house.order(world)
+        };
+        let outcome = house.custody.create_wallet(order).await;
+        assert!(matches!(outcome, Err(CustodyError::UnsupportedType(kind)) if kind == wallet_type));
+    }
+}
+
+#[tokio::test]
+async fn two_wallets_share_no_key_and_no_data_key() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let mut seen = HashSet::new();
+    for _ in 0..200 {
+        let (stored, key) = house.wallet(world).await;
+        assert!(seen.insert(stored.wallet.public_address.into_bytes()));
+        assert!(seen.insert(key.public_key));
+        assert!(seen.insert(key.wrapped_data_key));
+        assert!(seen.insert(key.ciphertext));
+    }
+}
+
+/// Every way of putting one wallet's encrypted layers into another wallet's row.
+fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
+    let layers = |public_key: &WalletKey, data_key: &WalletKey, body: &WalletKey| WalletKey {
+        public_key: public_key.public_key.clone(),
+        wrapped_data_key: data_key.wrapped_data_key.clone(),
+        ciphertext: body.ciphertext.clone(),
+        ..own.clone()
+    };
+    vec![
+        layers(own, other, other),
+        layers(other, other, other),
+        layers(own, own, other),
+        layers(own, other, own),
+        // The other row as it is, and with our ids written over its own.
+        other.clone(),
+        WalletKey {
+            wallet_id: own.wallet_id,
+            ..other.clone()
+        },
+        WalletKey {
+            id: own.id,
+            ..other.clone()
+        },
+    ]
+}
+
+/// T1, T3. The fifth kind, another type, is in `changed_fields` and in the tests of the envelope.
+#[tokio::test]
+async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let elsewhere = house.world().await;
+    for round in 0..200 {
+        let own = house.wallet(world).await;
+        let user_id = own.0.wallet.user_id;
+        let same_user = WalletOrder {
+            user_id,
+            ..house.order(world)
+        };
+        let others = [
+            house.custody.create_wallet(same_user).await.unwrap(),
+            house.wallet(world).await,
+            house.wallet(elsewhere).await,
+            house.wallet(other_environment(world)).await,
+        ];
+        for other in &others {
+            for swapped in swaps(&own.1, &other.1) {
+                refused(&house.custody, &own.0, &swapped).await;
+            }
+            // Neither of the two is hurt by what was tried.
+            if round % 50 == 0 {
+                signs(&house.custody, &own).await;
+                signs(&house.custody, other).await;
+            }
+        }
+    }
+}
+
+/// T1: the whole record moved to another App or environment, row and key.
+#[tokio::test]
+async fn t1_a_whole_record_does_not_move_to_another_world() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let elsewhere = house.world().await;
+    for target in [elsewhere, other_environment(world)] {
+        // The target's App key is known and in memory.
+        house.wallet(target).await;
+        let (mut stored, key) = house.wallet(world).await;
+        stored.wallet.world = target;
+        refused(&house.custody, &stored, &key).await;
+    }
+}
+
+/// T2: each bit of one record, each length, something appended, and 10,000 random alterations. One error for all.
+#[tokio::test]
+async fn t2_no_altered_bit_and_no_other_length_opens() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (stored, key) = house.wallet(world).await;
+    let wrapped = key.wrapped_data_key.clone();
+    let body = key.ciphertext.clone();
+    let altered = |wrapped_data_key: Vec<u8>, ciphertext: Vec<u8>| WalletKey {
+        wrapped_data_key,
+        ciphertext,
+        ..key.clone()
+    };
+    let mut attempts = Vec::new();
+    for bit in 0..wrapped.len() * 8 {
+        attempts.push(altered(flipped(&wrapped, bit), body.clone()));
+    }
+    for bit in 0..body.len() * 8 {
+        attempts.push(altered(wrapped.clone(), flipped(&body, bit)));
+    }
+    for bit in 0..key.public_key.len() * 8 {
+        attempts.push(WalletKey {
+            public_key: flipped(&key.public_key, bit),
+            ..key.clone()
+        });
+    }
+    for length in 0..wrapped.len() {
+        attempts.push(altered(wrapped[..length].to_vec(), body.clone()));
+    }
+    for length in 0..body.len() {
+        attempts.push(altered(wrapped.clone(), body[..length].to_vec()));
+    }
+    for extra in 0..=u8::MAX {
+        attempts.push(altered(
+            [wrapped.as_slice(), &[extra]].concat(),
+            body.clone(),
+        ));
+        attempts.push(altered(
+            wrapped.clone(),
+            [body.as_slice(), &[extra]].concat(),
+        ));
+    }
+    for _ in 0..10_000 {
+        let mut both = [wrapped.as_slice(), &body].concat();
+        for _ in 0..=house.samples.below(8) {
+            let place = house.samples.below(both.len());
+            let add = u8::try_from(1 + house.samples.below(255)).unwrap();
+            both[place] = both[place].wrapping_add(add);
+        }
+        let (front, back) = both.split_at(wrapped.len());
+        if front != wrapped || back != body {
+            attempts.push(altered(front.to_vec(), back.to_vec()));
+        }
+    }
+    for attempt in attempts {
+        let outcome = house
+            .custody
+            .sign_message(stored.clone(), attempt, b"m")
+            .await;
+        assert!(
+            matches!(
+                outcome,
+                Err(CustodyError::Tampered {
+                    place: "wallet key"
+                })
+            ),
+            "{outcome:?}"
+        );
+    }
+    signs(&house.custody, &(stored, key)).await;
+}
+
+fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    bytes
+}
+
+/// T3: other format, other version of the App key, existing or not.
+#[tokio::test]
+async fn t3_another_format_or_key_version_does_not_open() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let old = house.wallet(world).await;
+    house.add_version(world, KeyPurpose::Wallets, 2).await;
+    let custody = house.another_process();
+    let order = house.order(world);
+    let new = custody.create_wallet(order).await.unwrap();
+    assert_eq!((old.1.key_version, new.1.key_version), (1, 2));
+    signs(&custody, &old).await;
+    signs(&custody, &new).await;
+    for (wallet, versions) in [(&old, [2, 0, 3, u32::MAX]), (&new, [1, 0, 3, u32::MAX])] {
+        for key_version in versions {
+            let key = WalletKey {
+                key_version,
+                ..wallet.1.clone()
+            };
+            refused(&custody, &wallet.0, &key).await;
+            let mut stored = wallet.0.clone();
+            stored.mac.key_version = key_version;
+            refused(&custody, &stored, &wallet.1).await;
+        }
+        for format in [0, 2, u32::MAX] {
+            let key = WalletKey {
+                format,
+                ..wallet.1.clone()
+            };
+            refused(&custody, &wallet.0, &key).await;
+        }
+    }
+}
+
+/// T3: what the sealer encrypted is no wallet key, and the reverse.
+#[tokio::test]
+async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
+    let mut house = House::new();
+    let world = house.world().await;
+    for _ in 0..100 {
+        let (stored, key) = house.wallet(world).await;
+        let owner = key.id.to_string();
+        let place = Place {
+            world,
+            kind: SecretKind::SigningKey,
+            owner: &owner,
+        };
+        let secret = house.samples.key();
+        let sealed = house.custody.seal(place, &secret).await.unwrap();
+        for body in [sealed.bytes.clone(), sealed.bytes[16..].to_vec()] {
+            for key in [
+                WalletKey {
+                    wrapped_data_key: body.clone(),
+                    ..key.clone()
+                },
+                WalletKey {
+                    ciphertext: body,
+                    ..key.clone()
+                },
+            ] {
+                refused(&house.custody, &stored, &key).await;
+            }
+        }
+        for bytes in [key.wrapped_data_key, key.ciphertext] {
+            let outcome = house
+                .custody
+                .open(
+                    place,
+                    &vestry_domain::envelope::Sealed {
+                        bytes,
+                        ..sealed.clone()
+                    },
+                )
+                .await;
+            assert!(is_tampered(&outcome));
+        }
+    }
+}
+
+type Change = fn(&mut Wallet, &mut Samples);
+
+/// T5: every field that decides who may sign what with which key, each other type among them (T1, fifth kind).
+#[tokio::test]
+async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
+    let changes: [(&str, Change); 11] = [
+        ("wallet_type", |wallet, samples| {
+            wallet.wallet_type = samples.pick(&[
+                WalletType::Solana,
+                WalletType::Bitcoin,
+                WalletType::Polkadot,
+                WalletType::Stellar,
+            ]);
+        }),
+        ("user_id", |wallet, samples| {
+            wallet.user_id = samples.id::<UserId>(wallet.created_at);
+        }),
+        ("is_imported", |wallet, _| wallet.is_imported = true),
+        ("account_index", |wallet, samples| {
+            wallet.account_index = Some(samples.version());
+        }),
+        ("verified", |wallet, _| wallet.verified = false),
+        ("is_default", |wallet, _| wallet.is_default = false),
+        ("is_read_only", |wallet, _| wallet.is_read_only = true),
+        ("key_id", |wallet, samples| {
+            wallet.key_id = Some(samples.id::<WalletKeyId>(wallet.created_at));
+        }),
+        ("no key_id", |wallet, _| wallet.key_id = None),
+        ("id", |wallet, samples| {
+            wallet.id = samples.id(wallet.created_at);
+        }),
+        ("created_at", |wallet, samples| {
+            wallet.created_at = samples.tick();
+        }),
+    ];
+    let mut house = House::new();
+    let world = house.world().await;
+    for _ in 0..200 {
+        let (stored, key) = house.wallet(world).await;
+        for (field, change) in changes {
+            let mut altered = stored.clone();
+            change(&mut altered.wallet, &mut house.samples);
+            assert_ne!(altered, stored, "{field}");
+            let read = house.custody.authenticate(altered.clone()).await;
+            assert!(is_tampered(&read), "{field}");
+            refused(&house.custody, &altered, &key).await;
+        }
+    }
+}
+
+/// T6: nothing but the address.
+#[tokio::test]
+async fn t6_a_changed_address_is_refused_on_read_on_signing_and_on_checking() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (decoy, _) = house.wallet(world).await;
+    for round in 0..200 {
+        let (stored, key) = house.wallet(world).await;
+        let mut altered = stored.clone();
+        altered.wallet.public_address = match round % 3 {
+            0 => decoy.wallet.public_address.clone(),
+            1 => stored.wallet.public_address.to_lowercase(),
+            _ => String::new(),
+        };
+        let read = house.custody.authenticate(altered.clone()).await;
+        assert!(is_tampered(&read));
+        refused(&house.custody, &altered, &key).await;
+        let checked = house.custody.verify_wallet(altered, key).await;
+        assert!(is_tampered(&checked));
+    }
+}
+
+#[tokio::test]
+async fn an_altered_keyed_hash_of_a_row_is_refused() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (stored, _) = house.wallet(world).await;
+    let (other, _) = house.wallet(world).await;
+    let tag = stored.mac.tag.clone();
+    let mut tags: Vec<Vec<u8>> = (0..tag.len() * 8).map(|bit| flipped(&tag, bit)).collect();
+    tags.extend((0..tag.len()).map(|length| tag[..length].to_vec()));
+    tags.push([tag.as_slice(), &[0]].concat());
+    tags.push(other.mac.tag);
+    for tag in tags {
+        let mut altered = stored.clone();
+        altered.mac.tag = tag;
+        let read = house.custody.authenticate(altered).await;
+        assert!(is_tampered(&read));
+    }
+}
+
+/// What decides nothing may change without a new hash.
+#[tokio::test]
+async fn the_time_of_the_last_change_is_not_covered() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (mut stored, key) = house.wallet(world).await;
+    stored.wallet.updated_at = house.samples.tick();
+    signs(&house.custody, &(stored, key)).await;
+}
+
+/// T8: the database without its key provider.
+#[tokio::test]
+async fn t8_a_dump_opens_nothing_under_another_root_key() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (stored, key) = house.wallet(world).await;
+    let thief = Custody::new(
+        Arc::new(TestVault::new()),
+        Arc::new(house.store.clone()),
+        house.entropy.clone(),
+    )
+    .unwrap();
+    assert!(is_tampered(&thief.authenticate(stored.clone()).await));
+    assert!(is_tampered(&thief.sign_message(stored, key, b"m").await));
+    let order = house.order(world);
+    assert!(is_tampered(&thief.create_wallet(order).await));
+}

@@ -1,0 +1,252 @@
+//! The `Custodian` port: wallets and their keys.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_lc_rs::hmac;
+use vestry_chains::{Chain, ChainError, PrivateKey};
+use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, WalletKey};
+use vestry_domain::ids::AppId;
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::custody::{Custodian, CustodyError, MessageSignature, WalletOrder};
+use vestry_ports::entropy::Bytes;
+
+use crate::Custody;
+use crate::envelope::{self, Binding, FORMAT};
+use crate::key_ring::{context, fresh, refusal};
+use crate::subkeys::WalletSubkeys;
+
+/// Names of what failed, for [`CustodyError::Tampered`].
+const ROW: &str = "wallet row";
+const KEY: &str = "wallet key";
+
+impl Custody {
+    fn chain(&self, wallet_type: WalletType) -> Result<&dyn Chain, CustodyError> {
+        self.chains
+            .get(wallet_type)
+            .ok_or(CustodyError::UnsupportedType(wallet_type))
+    }
+
+    /// A private key, its wallet and the layers around it.
+    fn build_wallet(
+        &self,
+        order: WalletOrder,
+        key_version: u32,
+        keys: &WalletSubkeys,
+    ) -> Result<(StoredWallet, WalletKey), CustodyError> {
+        let chain = self.chain(order.wallet_type)?;
+        let private_key = chain
+            .generate(&mut Bytes(self.entropy.as_ref()))
+            .map_err(|_error| CustodyError::Failed("drawing a private key"))?;
+        let public_key = chain
+            .public_key(&private_key)
+            .map_err(|_error| CustodyError::Failed("deriving a public key"))?;
+        let public_address = chain
+            .address(&public_key)
+            .map_err(|_error| CustodyError::Failed("deriving an address"))?;
+        let wallet = new_wallet(&order, public_address);
+        let binding = Binding {
+            wallet: &wallet,
+            key_id: order.key_id.to_string(),
+            public_key: &public_key,
+            format: FORMAT,
+            key_version,
+        };
+        let layers = envelope::seal(keys, self.entropy.as_ref(), &binding, &private_key)
+            .map_err(|_refused| CustodyError::Failed("encrypting a private key"))?;
+        let key = WalletKey {
+            id: order.key_id,
+            wallet_id: order.wallet_id,
+            public_key,
+            format: FORMAT,
+            key_version,
+            wrapped_data_key: layers.wrapped_data_key,
+            ciphertext: layers.ciphertext,
+        };
+        self.proves_usable(chain, keys, &wallet, &key)?;
+        let mac = Mac {
+            key_version,
+            tag: hmac::sign(&keys.rows, &wallet.sealed_fields())
+                .as_ref()
+                .to_vec(),
+        };
+        Ok((StoredWallet { wallet, mac }, key))
+    }
+
+    /// A key that cannot be opened again is money lost, so nobody gets an address before its key was opened once
+    /// from exactly what will be stored.
+    fn proves_usable(
+        &self,
+        chain: &dyn Chain,
+        keys: &WalletSubkeys,
+        wallet: &Wallet,
+        key: &WalletKey,
+    ) -> Result<(), CustodyError> {
+        let unusable = CustodyError::Failed("opening a new private key");
+        let Ok(private_key) = open_with(chain, keys, wallet, key) else {
+            return Err(unusable);
+        };
+        match chain.public_key(&private_key) {
+            Ok(public_key) if public_key == key.public_key => Ok(()),
+            _ => Err(unusable),
+        }
+    }
+
+    /// Checks that the key is the one the authenticated row names, and opens it.
+    async fn private_key(
+        &self,
+        chain: &dyn Chain,
+        wallet: &Wallet,
+        key: &WalletKey,
+    ) -> Result<PrivateKey, CustodyError> {
+        let altered = || self.alarm.wallet(wallet.id, KEY);
+        if wallet.key_id != Some(key.id) || wallet.id != key.wallet_id {
+            return Err(altered());
+        }
+        let keys = self
+            .wallet_keys
+            .version(&wallet.world, key.key_version)
+            .await?;
+        open_with(chain, &keys, wallet, key).map_err(|_error| altered())
+    }
+
+    async fn authenticated(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
+        let StoredWallet { wallet, mac } = stored;
+        let keys = self
+            .wallet_keys
+            .version(&wallet.world, mac.key_version)
+            .await?;
+        hmac::verify(&keys.rows, &wallet.sealed_fields(), &mac.tag)
+            .map_err(|_differs| self.alarm.wallet(wallet.id, ROW))?;
+        Ok(wallet)
+    }
+}
+
+fn new_wallet(order: &WalletOrder, public_address: String) -> Wallet {
+    Wallet {
+        id: order.wallet_id,
+        world: order.world,
+        user_id: order.user_id,
+        key_id: Some(order.key_id),
+        wallet_type: order.wallet_type,
+        public_address,
+        verified: true,
+        is_default: true,
+        is_read_only: false,
+        is_imported: false,
+        account_index: None,
+        created_at: order.created_at,
+        updated_at: order.created_at,
+    }
+}
+
+fn open_with(
+    chain: &dyn Chain,
+    keys: &WalletSubkeys,
+    wallet: &Wallet,
+    key: &WalletKey,
+) -> Result<PrivateKey, ChainError> {
+    let binding = Binding::of(wallet, key);
+    let bytes = envelope::open(keys, &binding, &key.wrapped_data_key, &key.ciphertext)
+        .map_err(|_refused| ChainError::PrivateKey)?;
+    chain.private_key(&bytes)
+}
+
+#[async_trait]
+impl Custodian for Custody {
+    async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
+        const VERSION: u32 = 1;
+        let mut minted = Vec::with_capacity(Environment::ALL.len() * KeyPurpose::ALL.len());
+        for environment in Environment::ALL {
+            for purpose in KeyPurpose::ALL {
+                let world = World::new(app, environment);
+                let context = context(&world, purpose, VERSION);
+                let wrapped = self
+                    .vault
+                    .wrap(&context, &fresh(self.entropy.as_ref()))
+                    .await
+                    .map_err(|error| refusal(&self.alarm, &world, error))?;
+                minted.push(AppKey {
+                    world,
+                    purpose,
+                    version: VERSION,
+                    wrapped,
+                    created_at: now,
+                });
+            }
+        }
+        Ok(minted)
+    }
+
+    async fn create_wallet(
+        &self,
+        order: WalletOrder,
+    ) -> Result<(StoredWallet, WalletKey), CustodyError> {
+        self.chain(order.wallet_type)?;
+        let (key_version, keys): (u32, Arc<WalletSubkeys>) =
+            self.wallet_keys.newest(&order.world).await?;
+        self.build_wallet(order, key_version, &keys)
+    }
+
+    async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
+        self.authenticated(stored).await
+    }
+
+    async fn sign_message(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        message: &[u8],
+    ) -> Result<(Wallet, MessageSignature), CustodyError> {
+        let wallet = self.authenticated(stored).await?;
+        let chain = self.chain(wallet.wallet_type)?;
+        let private_key = self.private_key(chain, &wallet, &key).await?;
+        let signature = chain
+            .sign_message(&private_key, message)
+            .map_err(|_error| CustodyError::Failed("signing"))?;
+        drop(private_key);
+        // Also the proof that the opened key is the one of the stored public key.
+        chain
+            .verify_message(&key.public_key, message, &signature)
+            .map_err(|_error| CustodyError::Failed("checking a signature"))?;
+        let text = chain.signature_text(&signature);
+        let signature = MessageSignature {
+            signature: text.text,
+            encoding: text.encoding,
+        };
+        Ok((wallet, signature))
+    }
+
+    async fn verify_wallet(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+    ) -> Result<(), CustodyError> {
+        let wallet = self.authenticated(stored).await?;
+        let chain = self.chain(wallet.wallet_type)?;
+        let private_key = self.private_key(chain, &wallet, &key).await?;
+        let derived = chain.public_key(&private_key);
+        let address = chain.address(&key.public_key);
+        if derived.as_ref() == Ok(&key.public_key) && address.as_ref() == Ok(&wallet.public_address)
+        {
+            return Ok(());
+        }
+        Err(self.alarm.wallet(wallet.id, KEY))
+    }
+
+    async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {
+        let context = context(&key.world, key.purpose, key.version);
+        let refused = |error| refusal(&self.alarm, &key.world, error);
+        let opened = self
+            .vault
+            .unwrap(&context, &key.wrapped)
+            .await
+            .map_err(refused)?;
+        let wrapped = self.vault.wrap(&context, &opened).await.map_err(refused)?;
+        Ok(AppKey {
+            wrapped,
+            ..key.clone()
+        })
+    }
+}
