@@ -1,0 +1,169 @@
+//! The TokenSigner port: session JWTs and their keys.
+//!
+//! Tokens are compact JWS (RFC 7515) with a header of exactly three members, `alg`, `kid` and `typ`. A token is checked
+//! in an order that lets it choose nothing: the header must be of that one form, its `kid` picks one of the keys that
+//! the caller named, and the key alone says which algorithm is used. HMAC and `none` do not occur in this crate.
+//!
+//! A token that was accepted has one spelling only: base64url is taken without padding and without stray bits, and of
+//! the two valid ECDSA signatures of a message only the one with the low `s` is made and taken.
+
+mod header;
+mod jwk;
+mod low_s;
+mod opened;
+mod private_half;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value};
+use vestry_domain::envelope::{Place, SecretKind};
+use vestry_domain::ids::SigningKeyId;
+use vestry_domain::signing_key::{Algorithm, SigningKey};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::custody::{CustodyError, Sealer};
+use vestry_ports::tokens::{TokenError, TokenSigner};
+
+use header::Header;
+use opened::{OpenKey, OpenKeys};
+use private_half::PrivateHalf;
+
+/// Longest token, in bytes. A session stands in its token twice, with a device of up to 2 × 1024 characters of up to
+/// 4 bytes each; in base64 that is some 22 KiB. Longer ones are neither made nor looked at.
+pub const TOKEN_MAX: usize = 32 * 1024;
+
+/// Makes and checks session JWTs.
+pub struct JwtSigner {
+    sealer: Arc<dyn Sealer>,
+    opened: OpenKeys,
+}
+
+impl JwtSigner {
+    /// A signer whose private keys are sealed by the given sealer.
+    pub fn new(sealer: Arc<dyn Sealer>) -> Self {
+        Self {
+            sealer,
+            opened: OpenKeys::default(),
+        }
+    }
+
+    /// The private half of a key, from memory or unsealed.
+    async fn open(&self, key: &SigningKey) -> Result<Arc<OpenKey>, CustodyError> {
+        if let Some(opened) = self.opened.get(key) {
+            return Ok(opened);
+        }
+        let owner = key.id.to_string();
+        let pkcs8 = self
+            .sealer
+            .open(place(key.world, &owner), &key.private)
+            .await?;
+        let opened = PrivateHalf::open(key.algorithm, pkcs8.expose())
+            .filter(|half| half.public_jwk(&owner) == key.public_jwk)
+            .map(|half| OpenKey::new(Header::of(key).encoded(), half))
+            .ok_or_else(|| altered(key))?;
+        Ok(self.opened.keep(key, opened))
+    }
+}
+
+fn place(world: World, owner: &str) -> Place<'_> {
+    Place {
+        world,
+        kind: SecretKind::SigningKey,
+        owner,
+    }
+}
+
+/// The private half is no key of the row's algorithm, or not the one of the row's public half: what was published
+/// would not verify what is signed.
+fn altered(key: &SigningKey) -> CustodyError {
+    tracing::error!(kid = %key.id, "a stored signing key does not fit its public half; it was altered");
+    CustodyError::Tampered {
+        place: "signing key",
+    }
+}
+
+#[async_trait]
+impl TokenSigner for JwtSigner {
+    async fn generate(
+        &self,
+        id: SigningKeyId,
+        world: World,
+        algorithm: Algorithm,
+        created_at: Timestamp,
+        active_from: Timestamp,
+    ) -> Result<SigningKey, CustodyError> {
+        const FAILED: CustodyError = CustodyError::Failed("making a signing key");
+        // Finding RSA primes takes a good part of a second.
+        let (half, pkcs8) = tokio::task::spawn_blocking(move || PrivateHalf::generate(algorithm))
+            .await
+            .map_err(|_lost| FAILED)?
+            .ok_or(FAILED)?;
+        let owner = id.to_string();
+        let private = self
+            .sealer
+            .seal(place(world, &owner), pkcs8.expose())
+            .await?;
+        Ok(SigningKey {
+            id,
+            world,
+            algorithm,
+            public_jwk: half.public_jwk(&owner),
+            private,
+            created_at,
+            active_from,
+        })
+    }
+
+    async fn sign(
+        &self,
+        key: &SigningKey,
+        claims: &Map<String, Value>,
+    ) -> Result<String, CustodyError> {
+        const FAILED: CustodyError = CustodyError::Failed("signing a token");
+        let opened = self.open(key).await?;
+        let payload = serde_json::to_vec(claims).map_err(|_error| FAILED)?;
+        let mut token = opened.header().to_owned();
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(payload, &mut token);
+        let signature = opened.half().sign(token.as_bytes()).ok_or(FAILED)?;
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        if token.len() > TOKEN_MAX {
+            return Err(CustodyError::Failed("the claims do not fit into a token"));
+        }
+        Ok(token)
+    }
+
+    fn authenticate(
+        &self,
+        token: &str,
+        keys: &[SigningKey],
+    ) -> Result<Map<String, Value>, TokenError> {
+        authentic_claims(token, keys).ok_or(TokenError::NotAuthentic)
+    }
+}
+
+/// None whatever is wrong: nobody outside learns how far a forgery came.
+fn authentic_claims(token: &str, keys: &[SigningKey]) -> Option<Map<String, Value>> {
+    if token.len() > TOKEN_MAX {
+        return None;
+    }
+    let (message, signature) = token.rsplit_once('.')?;
+    let (header, payload) = message.split_once('.')?;
+    let key = Header::parse(header)?.key_among(keys)?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+    if key.algorithm == Algorithm::ES256 && !low_s::is_low(&signature) {
+        return None;
+    }
+    if !jwk::verifies(key, message.as_bytes(), &signature) {
+        return None;
+    }
+    // A dot in the payload ends here: it is no base64.
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+    serde_json::from_slice(&payload).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! What is made, and that it is accepted.
+
+use super::*;
+
+fn parts(token: &str) -> [&str; 3] {
+    let parts: Vec<&str> = token.split('.').collect();
+    parts.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn what_is_signed_is_accepted_and_the_claims_come_back() {
+    let desk = Desk::new().await;
+    for key in &desk.keys {
+        let token = desk.token(key).await;
+        let back = desk.signer.authenticate(&token, &desk.keys).unwrap();
+        assert_eq!(back, claims());
+    }
+}
+
+/// api-completions: `{alg, kid: "jwk_…", typ: "JWT"}`.
+#[tokio::test]
+async fn the_header_has_alg_kid_and_typ_and_nothing_else() {
+    let desk = Desk::new().await;
+    for key in &desk.keys {
+        let token = desk.token(key).await;
+        let [header, payload, _] = parts(&token);
+        assert_eq!(
+            decoded(header),
+            json!({"alg": key.algorithm.as_str(), "kid": key.id.to_string(), "typ": "JWT"})
+        );
+        assert_eq!(decoded(payload), Value::Object(claims()));
+        assert!(key.id.to_string().starts_with("jwk_"));
+    }
+}
+
+#[tokio::test]
+async fn public_halves_are_complete_and_hold_nothing_private() {
+    let desk = Desk::new().await;
+    for key in &desk.keys {
+        let jwk = key.public_jwk.as_object().unwrap();
+        let mut members: Vec<&str> = jwk.keys().map(String::as_str).collect();
+        members.sort_unstable();
+        let (expected, lengths): (Vec<&str>, Vec<(&str, usize)>) = match key.algorithm {
+            Algorithm::ES256 => (
+                vec!["alg", "crv", "kid", "kty", "use", "x", "y"],
+                vec![("x", 32), ("y", 32)],
+            ),
+            Algorithm::RS256 => (
+                vec!["alg", "e", "kid", "kty", "n", "use"],
+                vec![("n", 256), ("e", 3)],
+            ),
+            Algorithm::EdDSA => (
+                vec!["alg", "crv", "kid", "kty", "use", "x"],
+                vec![("x", 32)],
+            ),
+        };
+        assert_eq!(members, expected);
+        for (member, length) in lengths {
+            let bytes = URL_SAFE_NO_PAD
+                .decode(jwk[member].as_str().unwrap())
+                .unwrap();
+            assert_eq!(bytes.len(), length, "{member}");
+        }
+        assert_eq!(jwk["kid"], json!(key.id.to_string()));
+        assert_eq!(jwk["alg"], json!(key.algorithm.as_str()));
+        assert_eq!(jwk["use"], json!("sig"));
+        // It reads as a JWK with the library's own types, and is the key the library would use.
+        let known: jsonwebtoken::jwk::Jwk = serde_json::from_value(key.public_jwk.clone()).unwrap();
+        assert!(jsonwebtoken::DecodingKey::from_jwk(&known).is_ok());
+    }
+}
+
+/// The whole check by the JWT library, with its own reading of header, claims and times.
+#[tokio::test]
+async fn the_jwt_library_accepts_our_tokens() {
+    let desk = Desk::new().await;
+    for key in &desk.keys {
+        let mut current = claims();
+        current.insert("exp".to_owned(), json!(4_000_000_000_u64));
+        let token = desk.signer.sign(key, &current).await.unwrap();
+        let jwk = serde_json::from_value(key.public_jwk.clone()).unwrap();
+        let public = jsonwebtoken::DecodingKey::from_jwk(&jwk).unwrap();
+        let algorithm = match key.algorithm {
+            Algorithm::ES256 => jsonwebtoken::Algorithm::ES256,
+            Algorithm::RS256 => jsonwebtoken::Algorithm::RS256,
+            Algorithm::EdDSA => jsonwebtoken::Algorithm::EdDSA,
+        };
+        let validation = jsonwebtoken::Validation::new(algorithm);
+        let read =
+            jsonwebtoken::decode::<Map<String, Value>>(&token, &public, &validation).unwrap();
+        assert_eq!(read.claims, current);
+    }
+}
+
+#[tokio::test]
+async fn every_es256_signature_has_a_low_s() {
+    let desk = Desk::new().await;
+    let key = &desk.keys[0];
+    for _ in 0..64 {
+        let token = desk.token(key).await;
+        let signature = URL_SAFE_NO_PAD.decode(parts(&token)[2]).unwrap();
+        assert!(low_s::is_low(&signature));
+    }
+}
+
+/// Claims are not judged: an expired token, one of tomorrow and one with odd types still name their session.
+#[tokio::test]
+async fn claims_are_handed_over_unjudged() {
+    let desk = Desk::new().await;
+    let key = &desk.keys[0];
+    for odd in [
+        json!({}),
+        json!({"exp": 0}),
+        json!({"exp": "9999999999"}),
+        json!({"exp": null, "nbf": 4_000_000_000_u64, "aud": [1], "iss": {}}),
+        json!({"exp": -1, "iat": 1.5, "sub": ""}),
+    ] {
+        let odd = odd.as_object().unwrap();
+        let token = desk.signer.sign(key, odd).await.unwrap();
+        assert_eq!(&desk.signer.authenticate(&token, &desk.keys).unwrap(), odd);
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_neither_made_nor_read() {
+    let desk = Desk::new().await;
+    let key = &desk.keys[0];
+    let long = |length: usize| {
+        let mut claims = Map::new();
+        claims.insert("x".to_owned(), json!("x".repeat(length)));
+        claims
+    };
+    // The largest device that a session can name, twice.
+    let session = long(2 * 2 * 1024 * 4);
+    let token = desk.signer.sign(key, &session).await.unwrap();
+    assert!(token.len() <= TOKEN_MAX);
+    assert!(desk.accepts(&token));
+    let too_long = desk.signer.sign(key, &long(TOKEN_MAX)).await;
+    assert!(matches!(too_long, Err(CustodyError::Failed(_))));
+    let padded = format!("{token}{}", "A".repeat(TOKEN_MAX));
+    assert!(!desk.accepts(&padded));
+}
+
+#[tokio::test]
+async fn a_private_half_is_unsealed_once_and_then_kept() {
+    let mut desk = Desk::new().await;
+    for key in &desk.keys {
+        let before = desk.sealer.opens();
+        for _ in 0..5 {
+            desk.token(key).await;
+        }
+        assert_eq!(desk.sealer.opens() - before, 1);
+    }
+    // A key whose seal does not open signs nothing, and leaves nothing behind.
+    let world = desk.keys[0].world;
+    let mut key = desk.generate(world, Algorithm::ES256).await;
+    let sealed = key.private.clone();
+    key.private.bytes.push(0);
+    assert!(matches!(
+        desk.signer.sign(&key, &claims()).await,
+        Err(CustodyError::Tampered { .. })
+    ));
+    key.private = sealed;
+    desk.token(&key).await;
+}
+
+/// The private half is sealed in the place of its own key.
+#[tokio::test]
+async fn a_private_half_moved_to_another_row_or_world_is_refused() {
+    let desk = Desk::new().await;
+    let fresh = JwtSigner::new(desk.sealer.clone());
+    let [es256, _, eddsa] = &desk.keys[..] else {
+        panic!("three keys")
+    };
+    let swapped = SigningKey {
+        private: eddsa.private.clone(),
+        ..es256.clone()
+    };
+    let elsewhere = SigningKey {
+        world: World::new(es256.world.app_id, Environment::Test),
+        ..es256.clone()
+    };
+    for altered in [swapped, elsewhere] {
+        assert!(matches!(
+            fresh.sign(&altered, &claims()).await,
+            Err(CustodyError::Tampered { .. })
+        ));
+    }
+}
+
+/// What is published must verify what is signed: a public half that was exchanged in the database is noticed.
+#[tokio::test]
+async fn a_public_half_that_does_not_fit_its_private_half_is_refused() {
+    let mut desk = Desk::new().await;
+    let world = desk.keys[0].world;
+    for (place, algorithm) in ALGORITHMS.into_iter().enumerate() {
+        let other = desk.generate(world, algorithm).await;
+        let own = desk.keys[place].clone();
+        let fresh = JwtSigner::new(desk.sealer.clone());
+        let mut jwk = other.public_jwk.clone();
+        jwk["kid"] = json!(own.id.to_string());
+        for public_jwk in [jwk, other.public_jwk, json!({}), Value::Null] {
+            let altered = SigningKey {
+                public_jwk,
+                ..own.clone()
+            };
+            assert!(matches!(
+                fresh.sign(&altered, &claims()).await,
+                Err(CustodyError::Tampered {
+                    place: "signing key"
+                })
+            ));
+        }
+        fresh.sign(&own, &claims()).await.unwrap();
+    }
+}
