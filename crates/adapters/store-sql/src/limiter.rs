@@ -1,0 +1,49 @@
+//! The general rate limit, shared by all processes that share the database (R16).
+
+use async_trait::async_trait;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+
+use crate::{postgres, sqlite};
+
+/// Counts in the database: one statement for each use, exact over any number of processes, as fast as one small
+/// commit. Its connections are its own, so that a full pool of the store does not stop it.
+///
+/// When the database cannot be reached it says so and decides nothing: whether that means open or closed is the caller's
+/// to declare.
+pub struct SqlRateLimiter(Engine);
+
+enum Engine {
+    Sqlite(sqlite::LimiterPool),
+    Postgres(postgres::LimiterPool),
+}
+
+impl SqlRateLimiter {
+    pub(crate) const fn sqlite(pool: sqlite::LimiterPool) -> Self {
+        Self(Engine::Sqlite(pool))
+    }
+
+    pub(crate) const fn postgres(pool: postgres::LimiterPool) -> Self {
+        Self(Engine::Postgres(pool))
+    }
+}
+
+#[async_trait]
+impl RateLimiter for SqlRateLimiter {
+    async fn hit(
+        &self,
+        world: &World,
+        limit: Limit,
+        now: Timestamp,
+    ) -> Result<Verdict, LimiterUnavailable> {
+        if limit.is_off() {
+            return Ok(Verdict::on(limit, 0, now));
+        }
+        let verdict = match &self.0 {
+            Engine::Sqlite(pool) => pool.hit(world, limit, now).await,
+            Engine::Postgres(pool) => pool.hit(world, limit, now).await,
+        };
+        verdict.map_err(|cause| LimiterUnavailable(Box::new(cause)))
+    }
+}

@@ -1,0 +1,70 @@
+//! Counters of sends.
+
+use async_trait::async_trait;
+use diesel::IntoSql;
+use diesel::dsl::case_when;
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::sql_types::BigInt;
+use diesel_async::RunQueryDsl;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Budgets, StoreResult};
+
+use super::{Unit, count};
+use crate::schema::budgets;
+use crate::{subject, window};
+
+#[async_trait]
+impl Budgets for Unit {
+    async fn spend(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<Verdict> {
+        if limit.is_off() {
+            return Ok(Verdict::on(limit, 0, now));
+        }
+        let (opened, closes) = (now.unix(), (now + limit.window).unix());
+        let over = || window::is_over!(budgets, limit, now);
+        let upsert = diesel::insert_into(budgets::table)
+            .values((
+                budgets::app_id.eq(world.app_id.to_string()),
+                budgets::environment.eq(world.environment.as_str()),
+                budgets::name.eq(name),
+                budgets::subject.eq(subject::key(subject)),
+                budgets::opened_at.eq(opened),
+                budgets::closes_at.eq(closes),
+                budgets::used.eq(1_i64),
+            ))
+            .on_conflict((
+                budgets::app_id,
+                budgets::environment,
+                budgets::name,
+                budgets::subject,
+            ))
+            .do_update()
+            .set((
+                budgets::used
+                    .eq(case_when(over(), 1_i64.into_sql::<BigInt>()).otherwise(budgets::used + 1)),
+                budgets::opened_at
+                    .eq(case_when(over(), opened.into_sql::<BigInt>())
+                        .otherwise(budgets::opened_at)),
+                budgets::closes_at
+                    .eq(case_when(over(), closes.into_sql::<BigInt>())
+                        .otherwise(budgets::closes_at)),
+            ))
+            .returning((budgets::used, budgets::opened_at));
+        let counted = upsert.get_result(self.writing()?).await;
+        let (used, opened) = self.done(counted)?;
+        Ok(window::verdict(limit, used, opened))
+    }
+
+    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {
+        let old = budgets::table.filter(budgets::closes_at.lt(closed_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

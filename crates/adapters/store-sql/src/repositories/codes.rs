@@ -1,0 +1,77 @@
+//! One-time passcodes.
+
+use async_trait::async_trait;
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::code::{Code, CodePurpose, MethodId};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Attempt, Codes, StoreResult};
+
+use super::{Unit, count, in_world};
+use crate::rows::codes::CodeRow;
+use crate::schema::codes;
+
+#[async_trait]
+impl Codes for Unit {
+    async fn replace(&mut self, code: &Code) -> StoreResult<()> {
+        let upsert = diesel::insert_into(codes::table)
+            .values(CodeRow::try_from(code)?)
+            .on_conflict((
+                codes::app_id,
+                codes::environment,
+                codes::method_id,
+                codes::purpose,
+            ))
+            .do_update()
+            .set(CodeRow::try_from(code)?);
+        let replaced = upsert.execute(self.writing()?).await;
+        self.done(replaced).map(drop)
+    }
+
+    async fn attempt(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        now: Timestamp,
+    ) -> StoreResult<Option<Attempt>> {
+        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        let alive = in_world!(codes, world)
+            .filter(codes::method_id.eq(method.to_string()))
+            .filter(codes::purpose.eq(purpose.as_str()))
+            .filter(codes::used_at.is_null())
+            .filter(codes::expires_at.gt(now.unix()))
+            .filter(codes::tries.lt(most_tries));
+        let update = diesel::update(alive)
+            .set(codes::tries.eq(codes::tries + 1))
+            .returning(CodeRow::as_select());
+        let counted = update.get_result(self.writing()?).await.optional();
+        self.done(counted)?.map(Attempt::try_from).transpose()
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let unused = in_world!(codes, world)
+            .filter(codes::method_id.eq(method.to_string()))
+            .filter(codes::purpose.eq(purpose.as_str()))
+            .filter(codes::used_at.is_null())
+            .filter(codes::expires_at.gt(now.unix()));
+        let update = diesel::update(unused).set(codes::used_at.eq(now.unix()));
+        let used = update.execute(self.writing()?).await;
+        Ok(self.done(used)? == 1)
+    }
+
+    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+        let old = codes::table.filter(codes::expires_at.lt(expired_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

@@ -1,0 +1,48 @@
+//! The repositories, compiled once for each backend: the parent module says what `Conn` and `dialect` are.
+
+mod api_keys;
+mod app_keys;
+mod apps;
+mod budgets;
+mod captured;
+mod codes;
+mod guards;
+pub(crate) mod migrations;
+mod outbox;
+mod rate_windows;
+mod redirect_urls;
+mod sessions;
+mod signing_keys;
+mod unit;
+mod users;
+mod wallets;
+
+use super::dialect;
+
+pub(crate) use rate_windows::hit;
+pub(crate) use unit::{Pooled, Unit};
+
+/// The rows of a table that belong to a world. Every query of a world begins here: it is the wall between them.
+macro_rules! in_world {
+    ($table:ident, $world:expr) => {
+        $table::table.filter(
+            $table::app_id
+                .eq($world.app_id.to_string())
+                .and($table::environment.eq($world.environment.as_str())),
+        )
+    };
+}
+use in_world;
+
+/// All rows as what the domain calls them.
+fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>
+where
+    D: TryFrom<R, Error = vestry_ports::store::StoreError>,
+{
+    rows.into_iter().map(D::try_from).collect()
+}
+
+/// How many rows a statement changed, as the ports count.
+fn count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,174 @@
+//! Users, e-mail addresses and phone numbers.
+
+use async_trait::async_trait;
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::email::EmailIdentity;
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Attached, StoreResult, Users};
+
+use super::{Unit, dialect, in_world, read_all};
+use crate::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
+use crate::schema::{user_emails, user_phones, users};
+
+#[async_trait]
+impl Users for Unit {
+    async fn insert(&mut self, user: &User) -> StoreResult<()> {
+        let row = UserRow::try_from(user)?;
+        let insert = diesel::insert_into(users::table).values(row);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
+        let id = id.to_string();
+        let user = in_world!(users, world)
+            .filter(users::id.eq(id.clone()))
+            .select(UserRow::as_select());
+        let emails = in_world!(user_emails, world)
+            .filter(user_emails::user_id.eq(id.clone()))
+            .order((user_emails::created_at, user_emails::id))
+            .select(UserEmailRow::as_select());
+        let phones = in_world!(user_phones, world)
+            .filter(user_phones::user_id.eq(id))
+            .order((user_phones::created_at, user_phones::id))
+            .select(UserPhoneRow::as_select());
+        let conn = self.reading()?;
+        let found = dialect::load_three!(conn, user, emails, phones).await;
+        let (mut user, emails, phones) = self.done(found)?;
+        let Some(user) = user.pop() else {
+            return Ok(None);
+        };
+        Ok(Some(UserProfile {
+            user: user.try_into()?,
+            emails: read_all(emails)?,
+            phones: read_all(phones)?,
+        }))
+    }
+
+    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+        let pending = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::status.eq(UserStatus::Pending.as_str()));
+        let update = diesel::update(pending).set((
+            users::status.eq(UserStatus::Active.as_str()),
+            users::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
+        let insert = diesel::insert_into(user_emails::table)
+            .values(UserEmailRow::new(world, email))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(attached(self.done(inserted)?))
+    }
+
+    async fn email_by_identity(
+        &mut self,
+        world: &World,
+        identity: &EmailIdentity,
+    ) -> StoreResult<Option<(UserEmail, User)>> {
+        let owner = (users::app_id.eq(user_emails::app_id))
+            .and(users::environment.eq(user_emails::environment))
+            .and(users::id.eq(user_emails::user_id));
+        let query = in_world!(user_emails, world)
+            .filter(user_emails::identity.eq(identity.as_str()))
+            .inner_join(users::table.on(owner))
+            .select((UserEmailRow::as_select(), UserRow::as_select()));
+        let found = query.first(self.reading()?).await.optional();
+        let Some((email, user)) = self.done(found)? else {
+            return Ok(None);
+        };
+        Ok(Some((email.try_into()?, user.try_into()?)))
+    }
+
+    async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>> {
+        let query = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .select(UserEmailRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(UserEmail::try_from).transpose()
+    }
+
+    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()> {
+        let unverified = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_emails::verified.eq(true),
+            user_emails::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached> {
+        let insert = diesel::insert_into(user_phones::table)
+            .values(UserPhoneRow::new(world, phone))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(attached(self.done(inserted)?))
+    }
+
+    async fn phone_by_number(
+        &mut self,
+        world: &World,
+        number: &PhoneNumber,
+    ) -> StoreResult<Option<(UserPhone, User)>> {
+        let owner = (users::app_id.eq(user_phones::app_id))
+            .and(users::environment.eq(user_phones::environment))
+            .and(users::id.eq(user_phones::user_id));
+        let query = in_world!(user_phones, world)
+            .filter(user_phones::number.eq(number.as_str()))
+            .inner_join(users::table.on(owner))
+            .select((UserPhoneRow::as_select(), UserRow::as_select()));
+        let found = query.first(self.reading()?).await.optional();
+        let Some((phone, user)) = self.done(found)? else {
+            return Ok(None);
+        };
+        Ok(Some((phone.try_into()?, user.try_into()?)))
+    }
+
+    async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>> {
+        let query = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .select(UserPhoneRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(UserPhone::try_from).transpose()
+    }
+
+    async fn verify_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        at: Timestamp,
+    ) -> StoreResult<()> {
+        let unverified = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_phones::verified.eq(true),
+            user_phones::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+}
+
+/// What the unique index decided.
+const fn attached(rows: usize) -> Attached {
+    if rows == 1 {
+        Attached::Yes
+    } else {
+        Attached::Taken
+    }
+}

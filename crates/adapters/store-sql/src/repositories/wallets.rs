@@ -1,0 +1,143 @@
+//! Wallets and their keys.
+
+use async_trait::async_trait;
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
+
+use super::{Unit, in_world, read_all};
+use crate::rows::wallets::{WalletKeyRow, WalletRow};
+use crate::schema::{wallet_keys, wallets};
+
+/// The condition of the join of a wallet with its key.
+macro_rules! its_key {
+    () => {
+        (wallet_keys::app_id.eq(wallets::app_id))
+            .and(wallet_keys::environment.eq(wallets::environment))
+            .and(wallet_keys::wallet_id.eq(wallets::id))
+    };
+}
+
+#[async_trait]
+impl Wallets for Unit {
+    async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created> {
+        let insert = diesel::insert_into(wallets::table)
+            .values(WalletRow::from(wallet))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        if self.done(inserted)? == 0 {
+            return Ok(Created::Exists);
+        }
+        let row = WalletKeyRow::new(&wallet.wallet.world, key);
+        let insert = diesel::insert_into(wallet_keys::table).values(row);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted)?;
+        Ok(Created::Yes)
+    }
+
+    async fn find(&mut self, world: &World, id: WalletId) -> StoreResult<Option<StoredWallet>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::id.eq(id.to_string()))
+            .select(WalletRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(StoredWallet::try_from).transpose()
+    }
+
+    async fn find_with_key(
+        &mut self,
+        world: &World,
+        id: WalletId,
+    ) -> StoreResult<Option<(StoredWallet, Option<WalletKey>)>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::id.eq(id.to_string()))
+            .left_join(wallet_keys::table.on(its_key!()))
+            .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
+        let found = query.first(self.reading()?).await.optional();
+        let Some((wallet, key)) = self.done(found)? else {
+            return Ok(None);
+        };
+        let key = key.map(WalletKey::try_from).transpose()?;
+        Ok(Some((wallet.try_into()?, key)))
+    }
+
+    async fn default_of(
+        &mut self,
+        world: &World,
+        user: UserId,
+        wallet_type: WalletType,
+    ) -> StoreResult<Option<StoredWallet>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::user_id.eq(user.to_string()))
+            .filter(wallets::wallet_type.eq(wallet_type.as_str()))
+            .filter(wallets::is_default)
+            .select(WalletRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(StoredWallet::try_from).transpose()
+    }
+
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::user_id.eq(user.to_string()))
+            .order((wallets::created_at, wallets::id))
+            .select(WalletRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn page(
+        &mut self,
+        world: &World,
+        user: Option<UserId>,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<WalletPage> {
+        let mut total = in_world!(wallets, world).into_boxed();
+        let mut page = in_world!(wallets, world)
+            .order(wallets::id.desc())
+            .limit(limit)
+            .select(WalletRow::as_select())
+            .into_boxed();
+        if let Some(user) = user {
+            total = total.filter(wallets::user_id.eq(user.to_string()));
+            page = page.filter(wallets::user_id.eq(user.to_string()));
+        }
+        if let Some(after) = after {
+            page = page.filter(wallets::id.lt(after.to_string()));
+        }
+        let total = total.count().get_result(self.reading()?).await;
+        let total = self.done(total)?;
+        let found = page.load(self.reading()?).await;
+        Ok(WalletPage {
+            wallets: read_all(self.done(found)?)?,
+            total,
+        })
+    }
+
+    async fn walk(
+        &mut self,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<(StoredWallet, WalletKey)>> {
+        // Every id is greater than the empty text.
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let query = wallets::table
+            .inner_join(wallet_keys::table.on(its_key!()))
+            .filter(wallets::id.gt(after))
+            .order(wallets::id)
+            .limit(limit)
+            .select((WalletRow::as_select(), WalletKeyRow::as_select()));
+        let found = query.load(self.reading()?).await;
+        let found: Vec<(WalletRow, WalletKeyRow)> = self.done(found)?;
+        found
+            .into_iter()
+            .map(|(wallet, key)| Ok((wallet.try_into()?, key.try_into()?)))
+            .collect()
+    }
+}

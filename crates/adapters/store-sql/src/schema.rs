@@ -1,0 +1,251 @@
+//! The tables, as both backends have them. Ids and enums are text, times are Unix seconds, JSON documents are text.
+
+diesel::table! {
+    apps (id) {
+        id -> Text,
+        name -> Text,
+        settings -> Text,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    api_keys (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        kind -> Text,
+        hash -> Binary,
+        last_four -> Text,
+        scopes -> Text,
+        created_at -> BigInt,
+        revoked_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    redirect_urls (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        kind -> Text,
+        target -> Text,
+        is_default -> Bool,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    app_keys (app_id, environment, purpose, version) {
+        app_id -> Text,
+        environment -> Text,
+        purpose -> Text,
+        version -> BigInt,
+        root_version -> BigInt,
+        wrapped -> Binary,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    signing_keys (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        algorithm -> Text,
+        public_jwk -> Text,
+        private_key_version -> BigInt,
+        private -> Binary,
+        created_at -> BigInt,
+        active_from -> BigInt,
+    }
+}
+
+diesel::table! {
+    users (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        first_name -> Text,
+        middle_name -> Text,
+        last_name -> Text,
+        status -> Text,
+        metadata -> Text,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_emails (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        address -> Text,
+        identity -> Text,
+        verified -> Bool,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_phones (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        number -> Text,
+        verified -> Bool,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    wallets (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        key_id -> Nullable<Text>,
+        wallet_type -> Text,
+        public_address -> Text,
+        verified -> Bool,
+        is_default -> Bool,
+        is_read_only -> Bool,
+        is_imported -> Bool,
+        account_index -> Nullable<BigInt>,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
+    wallet_keys (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        wallet_id -> Text,
+        public_key -> Binary,
+        format -> BigInt,
+        key_version -> BigInt,
+        wrapped_data_key -> Binary,
+        ciphertext -> Binary,
+    }
+}
+
+diesel::table! {
+    codes (app_id, environment, method_id, purpose) {
+        app_id -> Text,
+        environment -> Text,
+        method_id -> Text,
+        purpose -> Text,
+        user_id -> Text,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+        fingerprint -> Nullable<Text>,
+        tries -> BigInt,
+        used_at -> Nullable<BigInt>,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    guards (app_id, environment, subject) {
+        app_id -> Text,
+        environment -> Text,
+        subject -> Text,
+        failures -> BigInt,
+        failed_at -> Nullable<BigInt>,
+        blocked_until -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    budgets (app_id, environment, name, subject) {
+        app_id -> Text,
+        environment -> Text,
+        name -> Text,
+        subject -> Text,
+        opened_at -> BigInt,
+        closes_at -> BigInt,
+        used -> BigInt,
+    }
+}
+
+diesel::table! {
+    sessions (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        token_hash -> Binary,
+        started_at -> BigInt,
+        expires_at -> BigInt,
+        last_active_at -> BigInt,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        factors -> Text,
+        device_fingerprint -> Text,
+        permissions -> Text,
+        deleted_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    outbox (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        channel -> Text,
+        payload_key_version -> BigInt,
+        payload -> Binary,
+        not_before -> BigInt,
+        deliver_before -> BigInt,
+        attempts -> BigInt,
+        due_at -> BigInt,
+        lease_owner -> Nullable<Text>,
+        ended_at -> Nullable<BigInt>,
+        ended_as -> Nullable<Text>,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    captured_messages (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        position -> BigInt,
+        recipient -> Text,
+        kind -> Text,
+        message -> Text,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    rate_windows (app_id, environment) {
+        app_id -> Text,
+        environment -> Text,
+        opened_at -> BigInt,
+        used -> BigInt,
+    }
+}
+
+diesel::table! {
+    /// The migrations that were applied; diesel's own book.
+    __diesel_schema_migrations (version) {
+        version -> Text,
+    }
+}
+
+diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
+diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
+diesel::allow_tables_to_appear_in_same_query!(wallets, wallet_keys);

@@ -1,0 +1,81 @@
+//! What only SQLite does.
+
+use std::time::Duration;
+
+use diesel::SqliteConnection;
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use tokio::runtime::Handle;
+use vestry_ports::store::StoreError;
+
+use super::detached::Detached;
+
+pub(crate) use super::manager::Manager;
+
+pub(crate) type Conn = SyncConnectionWrapper<SqliteConnection, Detached>;
+
+/// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
+pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// How long undoing may take.
+pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// 1 when diesel's book of migrations exists, else 0.
+pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_master \
+     WHERE type = 'table' AND name = '__diesel_schema_migrations'";
+
+/// Leases jobs that are due. The write lock of the transaction keeps others out. The parameters are the owner, the end
+/// of the lease, the time and the most jobs.
+pub(crate) const CLAIM: &str = "\
+    UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
+    WHERE rowid IN ( \
+        SELECT rowid FROM outbox WHERE ended_at IS NULL AND due_at <= ?3 ORDER BY due_at, id LIMIT ?4 \
+    ) \
+    RETURNING app_id, environment, id, channel, payload_key_version, payload, not_before, deliver_before, \
+        attempts, due_at, created_at";
+
+/// The port's name for an error of the database. SQLite's messages are never translated and repeat no values.
+pub(crate) fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
+    let Error::DatabaseError(kind, information) = &error else {
+        return StoreError::Other(Box::new(error));
+    };
+    let message = information.message();
+    match kind {
+        DatabaseErrorKind::Unknown if message.contains("is locked") => StoreError::Busy,
+        DatabaseErrorKind::UnableToSendCommand => StoreError::Unavailable(Box::new(error)),
+        DatabaseErrorKind::Unknown if is_trouble_with_the_file(message) => {
+            StoreError::Unavailable(Box::new(error))
+        }
+        _ => StoreError::Other(Box::new(error)),
+    }
+}
+
+/// SQLITE_FULL, SQLITE_IOERR and SQLITE_CANTOPEN: they may pass.
+fn is_trouble_with_the_file(message: &str) -> bool {
+    [
+        "database or disk is full",
+        "disk I/O error",
+        "unable to open database file",
+    ]
+    .iter()
+    .any(|trouble| message.starts_with(trouble))
+}
+
+/// Loads three queries, one after the other: there is no round trip to save.
+macro_rules! load_three {
+    ($conn:expr, $first:expr, $second:expr, $third:expr) => {
+        async move {
+            let conn = $conn;
+            let first = RunQueryDsl::load($first, conn).await?;
+            let second = RunQueryDsl::load($second, conn).await?;
+            let third = RunQueryDsl::load($third, conn).await?;
+            diesel::QueryResult::Ok((first, second, third))
+        }
+    };
+}
+pub(crate) use load_three;
+
+/// Closes a connection where it may block: the last one to close a file writes its log back.
+pub(crate) fn close(connection: Conn, runtime: &Handle) {
+    drop(runtime.spawn_blocking(move || drop(connection)));
+}

@@ -1,0 +1,44 @@
+//! The rate limit over several processes.
+
+use std::sync::Arc;
+
+use vestry_contract::race::race;
+use vestry_contract::samples::Samples;
+use vestry_domain::limits::Limit;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::limiter::RateLimiter;
+
+use crate::places::{Place, on_both};
+
+on_both! { migrated_sqlite, migrated_postgres:
+    two_processes_admit_together_what_one_would
+}
+
+/// R16: 300 hits at once on two replicas at a limit of 100: exactly 100 are admitted, all are told the same reset, and every
+/// remaining count is handed out once.
+async fn two_processes_admit_together_what_one_would(place: &Place) {
+    let limiters = [
+        Arc::new(place.connect().await.rate_limiter()),
+        Arc::new(place.connect().await.rate_limiter()),
+    ];
+    let world = World::new(Samples::fresh().app().id, Environment::Live);
+    let now = Timestamp::from_unix(1_800_000_000);
+    let limit = Limit::per_minute(100);
+    let verdicts = race((0..300).map(|number| {
+        let limiter = Arc::clone(&limiters[number % 2]);
+        async move { limiter.hit(&world, limit, now).await.unwrap() }
+    }))
+    .await;
+    let mut remaining: Vec<_> = verdicts
+        .iter()
+        .filter(|verdict| verdict.admitted)
+        .map(|verdict| verdict.remaining)
+        .collect();
+    remaining.sort_unstable();
+    assert_eq!(remaining, (0..100).collect::<Vec<_>>());
+    assert!(
+        verdicts
+            .iter()
+            .all(|verdict| verdict.reset == now + limit.window)
+    );
+}

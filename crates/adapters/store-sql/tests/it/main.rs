@@ -1,0 +1,16 @@
+//! The store on real databases: a SQLite file, and a throwaway Postgres where there is one.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod contract;
+mod corrupt;
+mod limiter;
+mod migrations;
+mod places;
+mod postgres;
+mod sqlite;
+mod units;

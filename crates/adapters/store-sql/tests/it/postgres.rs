@@ -1,0 +1,223 @@
+//! What only Postgres can do to its clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Barrier;
+use tokio::time::Instant;
+use vestry_contract::samples::Samples;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::{Store, StoreError, StoreResult};
+use vestry_store_sql::{Settings, SqlStore};
+
+use crate::places::{self, Place};
+
+const NOW: Timestamp = Timestamp::from_unix(1_800_000_000);
+
+fn a_world() -> World {
+    World::new(Samples::fresh().app().id, Environment::Live)
+}
+
+async fn fail_once(store: &dyn Store, world: &World, subject: &str) -> StoreResult<i64> {
+    let mut tx = store.begin().await?;
+    let failures = tx.guards().fail(world, subject, NOW).await?;
+    tx.commit().await?;
+    Ok(failures)
+}
+
+/// Ends every connection to the database but the one that asks.
+async fn terminate_all(place: &Place) {
+    place
+        .execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+}
+
+/// K4, K5: every connection of a pool is killed, idle ones and one in a transaction. The transaction is lost and says so; the
+/// pool serves again within five seconds, and until then says that the database is not available.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_connections_are_replaced() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = place.connect().await;
+    let world = a_world();
+    for round in 0..5 {
+        let mut open = Vec::new();
+        for _ in 0..4 {
+            open.push(store.read().await.unwrap());
+        }
+        let mut tx = store.begin().await.unwrap();
+        let counted = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        assert_eq!(counted, round + 1);
+        drop(open);
+        terminate_all(&place).await;
+        let committed = tx.commit().await;
+        assert!(
+            matches!(committed, Err(StoreError::Unavailable(_))),
+            "{committed:?}"
+        );
+
+        let until = Instant::now() + Duration::from_secs(5);
+        loop {
+            match fail_once(&store, &world, "somebody").await {
+                Ok(failures) => break assert_eq!(failures, round + 1),
+                Err(StoreError::Unavailable(_)) => assert!(Instant::now() < until, "too late"),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// A statement that is running when its connection is killed fails as unavailable, not as a bug.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_statement_is_unavailable() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = Arc::new(place.connect().await);
+    let world = a_world();
+    let mut holder = store.begin().await.unwrap();
+    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    let waiter = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { fail_once(&*store, &world, "somebody").await }
+    });
+    place
+        .execute(
+            "DO $$ BEGIN LOOP \
+                 PERFORM pg_terminate_backend(pid) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'; \
+                 EXIT WHEN FOUND; \
+                 PERFORM pg_stat_clear_snapshot(); \
+             END LOOP; END $$",
+        )
+        .await;
+    let outcome = waiter.await.unwrap();
+    assert!(
+        matches!(outcome, Err(StoreError::Unavailable(_))),
+        "{outcome:?}"
+    );
+    holder.commit().await.unwrap();
+}
+
+/// R14: of two transactions that wait for each other one goes on, and the other is told to run again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_ends_with_a_retry() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = Arc::new(place.connect().await);
+    let world = a_world();
+    let both_hold_one = Arc::new(Barrier::new(2));
+    let cross = |first: &'static str, second: &'static str| {
+        let (store, barrier) = (Arc::clone(&store), Arc::clone(&both_hold_one));
+        tokio::spawn(async move {
+            let mut tx = store.begin().await?;
+            tx.guards().fail(&world, first, NOW).await?;
+            barrier.wait().await;
+            tx.guards().fail(&world, second, NOW).await?;
+            tx.commit().await
+        })
+    };
+    let (one, other) = (cross("a", "b"), cross("b", "a"));
+    let outcomes = [one.await.unwrap(), other.await.unwrap()];
+    let (good, lost): (Vec<_>, Vec<_>) = outcomes.iter().partition(|outcome| outcome.is_ok());
+    assert_eq!(good.len(), 1, "{outcomes:?}");
+    assert!(matches!(lost[0], Err(StoreError::Retry)), "{lost:?}");
+}
+
+/// R14: a database whose default is SERIALIZABLE does not hand it on: the same row is counted without a failure.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_isolation_level_is_our_own() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    place
+        .execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', \
+             current_database()); END $$",
+        )
+        .await;
+    let store = place.connect().await;
+    let world = a_world();
+    let mut one = store.begin().await.unwrap();
+    // Takes the snapshot that SERIALIZABLE would keep.
+    one.guards()
+        .blocked_until(&world, "somebody")
+        .await
+        .unwrap();
+    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 1);
+    assert_eq!(one.guards().fail(&world, "somebody", NOW).await.unwrap(), 2);
+    one.commit().await.unwrap();
+}
+
+/// K8: settings under which an acknowledged change could be lost are found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_that_lose_changes_are_found() {
+    let Some(place) = places::postgres().await else {
+        return;
+    };
+    let about = |store: &SqlStore, setting: &str| {
+        let findings = store.durability_findings();
+        findings.iter().any(|finding| finding.contains(setting))
+    };
+    let before = place.connect().await;
+    assert!(
+        !about(&before, "synchronous_commit"),
+        "{:?}",
+        before.durability_findings()
+    );
+    place
+        .execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); \
+             END $$",
+        )
+        .await;
+    let after = place.connect().await;
+    assert!(
+        about(&after, "synchronous_commit"),
+        "{:?}",
+        after.durability_findings()
+    );
+}
+
+/// The setting for poolers that cannot keep statements: everything works without them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_need_not_be_kept() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let mut settings = place.settings.clone();
+    settings.keep_statements = false;
+    settings.connections = 1;
+    let store = SqlStore::connect(&settings).await.unwrap();
+    let world = a_world();
+    for failures in 1..=3 {
+        assert_eq!(
+            fail_once(&store, &world, "somebody").await.unwrap(),
+            failures
+        );
+    }
+}
+
+/// A server that is not there is unavailable, at once, and the error does not repeat the password.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_absent_server_is_unavailable() {
+    // Bound and dropped: nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("postgres://someone:hunter2@127.0.0.1:{port}/vestry");
+    let outcome = SqlStore::connect(&Settings::new(url.parse().unwrap())).await;
+    match outcome.err() {
+        Some(StoreError::Unavailable(cause)) => {
+            assert!(!format!("{cause:?} {cause}").contains("hunter2"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
