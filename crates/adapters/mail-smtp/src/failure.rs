@@ -1,0 +1,179 @@
+//! Why a conversation with the server ended, without a word of what was said.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use lettre::transport::smtp;
+use vestry_ports::mailer::SendError;
+
+/// A step of the conversation, as messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Connection, greeting and EHLO.
+    Connect,
+    /// STARTTLS and the handshake.
+    Tls,
+    /// AUTH.
+    Login,
+    /// NOOP.
+    Noop,
+    /// MAIL FROM.
+    Sender,
+    /// RCPT TO.
+    Recipient,
+    /// DATA.
+    Data,
+    /// The content, up to the answer to its final dot.
+    Content,
+    /// Anything: the whole attempt took too long.
+    Whole,
+}
+
+impl Step {
+    /// Whether the mail is already the subject, and not only the connection.
+    const fn is_about_the_mail(self) -> bool {
+        matches!(
+            self,
+            Self::Sender | Self::Recipient | Self::Data | Self::Content
+        )
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "the connection",
+            Self::Tls => "STARTTLS",
+            Self::Login => "AUTH",
+            Self::Noop => "NOOP",
+            Self::Sender => "MAIL",
+            Self::Recipient => "RCPT",
+            Self::Data => "DATA",
+            Self::Content => "the content",
+            Self::Whole => "the whole mail",
+        })
+    }
+}
+
+/// Why a conversation ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A negative reply.
+    #[error("the SMTP server answered {reply} to {step}")]
+    Refused { step: Step, reply: Reply },
+    /// No answer in time.
+    #[error("SMTP: {step} took too long")]
+    Late { step: Step },
+    /// No connection.
+    #[error("the SMTP server cannot be reached")]
+    Unreachable(#[source] io::Error),
+    /// The connection or its TLS broke.
+    #[error("the connection to the SMTP server broke at {step}")]
+    Broken {
+        step: Step,
+        #[source]
+        cause: smtp::Error,
+    },
+    /// An answer that is none, or not one to this step.
+    #[error("the SMTP server gave no sensible answer to {step}")]
+    Nonsense { step: Step },
+    /// STARTTLS is not on offer: a wrong port, or somebody in between.
+    #[error("the SMTP server does not offer STARTTLS, so nothing was sent")]
+    NoStartTls,
+    /// Without TLS, and the address is not one of this machine.
+    #[error("without TLS only a server on this machine is spoken to")]
+    NotThisMachine,
+    /// We have a login and the server takes none that we know (PLAIN, LOGIN).
+    #[error("the SMTP server offers no login that we know")]
+    NoLogin,
+    /// The local part of the recipient is not ASCII and the server cannot take that (RFC 6531).
+    #[error("the SMTP server cannot take addresses beyond ASCII")]
+    NoInternationalAddresses,
+}
+
+impl Failure {
+    /// Sorts an error of the library; only those that hold nothing the server said are kept as the cause.
+    pub(crate) fn at(step: Step, cause: smtp::Error) -> Self {
+        if let Some(reply) = Reply::of(&cause) {
+            Self::Refused { step, reply }
+        } else if cause.is_response() || cause.is_client() {
+            Self::Nonsense { step }
+        } else {
+            Self::Broken { step, cause }
+        }
+    }
+
+    /// Whether trying again is useless.
+    fn is_permanent(&self) -> bool {
+        match self {
+            Self::Refused { step, reply } => step.is_about_the_mail() && reply.code >= 500,
+            Self::NoInternationalAddresses => true,
+            Self::Late { .. }
+            | Self::Unreachable(_)
+            | Self::Broken { .. }
+            | Self::Nonsense { .. }
+            | Self::NoStartTls
+            | Self::NotThisMachine
+            | Self::NoLogin => false,
+        }
+    }
+}
+
+impl From<Failure> for SendError {
+    fn from(failure: Failure) -> Self {
+        if failure.is_permanent() {
+            Self::Permanent(Box::new(failure))
+        } else {
+            Self::Transient(Box::new(failure))
+        }
+    }
+}
+
+/// What of a negative reply may be repeated: its numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// Reply code (RFC 5321, section 4.2), 400 to 599.
+    pub(crate) code: u16,
+    /// Enhanced status code (RFC 3463), such as `5.1.1`.
+    pub(crate) status: Option<String>,
+}
+
+impl Reply {
+    fn of(error: &smtp::Error) -> Option<Self> {
+        let code = u16::from(error.status()?);
+        let text = error.source().map(ToString::to_string).unwrap_or_default();
+        Some(Self {
+            code,
+            status: enhanced_status(&text),
+        })
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code)?;
+        match &self.status {
+            Some(status) => write!(f, " {status}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first word of the text, when it is three numbers of at most three digits.
+fn enhanced_status(text: &str) -> Option<String> {
+    let word = text.split_whitespace().next()?;
+    let is_number =
+        |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = word.split('.');
+    let three = parts
+        .by_ref()
+        .take(3)
+        .filter(|part| is_number(part))
+        .count()
+        == 3;
+    (three && parts.next().is_none()).then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The mailer, and the connections it keeps.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lettre::message::Mailbox;
+use lettre::transport::smtp::extension::ClientId;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use vestry_domain::ids::EventId;
+use vestry_domain::message::Message;
+use vestry_ports::mailer::{Mailer, SendError};
+
+use crate::failure::{Failure, Step};
+use crate::letter::{Letter, Unwritable};
+use crate::session::{Route, Session};
+use crate::settings::{self, BadSettings, Server, Settings};
+use crate::trust;
+
+/// Connections that may be open at once. Relays cap them, often at ten for a client.
+const CONNECTIONS: usize = 4;
+
+/// How long an idle connection is worth a try; relays and firewalls forget them after minutes.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Submits mails to an SMTP server.
+///
+/// Connections are used again, but only those whose last conversation came to a clean end: an attempt that is given up
+/// in the middle, for whatever reason, closes its connection.
+pub struct SmtpMailer {
+    from: Mailbox,
+    route: Route,
+    permits: Semaphore,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A connection that waits for the next mail.
+struct Idle {
+    session: Session,
+    since: Instant,
+}
+
+impl SmtpMailer {
+    /// A mailer for these settings. Nothing is connected yet; ask [`Mailer::probe`].
+    ///
+    /// # Errors
+    /// See [`BadSettings`].
+    pub fn new(settings: &Settings) -> Result<Self, BadSettings> {
+        let server = Server::parse(settings.url.expose())?;
+        let from = settings::sender(&settings.from)?;
+        let tls = trust::tls(&server.host, settings.ca_file.as_deref())?;
+        let hello = ClientId::Domain(from.email.domain().to_owned());
+        Ok(Self {
+            route: Route {
+                server,
+                tls,
+                hello,
+                timeouts: settings.timeouts,
+            },
+            from,
+            permits: Semaphore::new(CONNECTIONS),
+            idle: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// One attempt, from a free connection to the answer to the content.
+    async fn attempt(&self, letter: &Letter) -> Result<(), Failure> {
+        // Never closed, so there always is one to wait for.
+        let _permit = self.permits.acquire().await.ok();
+        let mut session = self.session().await?;
+        match session.deliver(letter).await {
+            Ok(()) => {
+                self.keep(session);
+                Ok(())
+            }
+            Err(failure) => {
+                // On its own, so that a server that hangs now does not change what it has answered.
+                tokio::spawn(session.quit());
+                Err(failure)
+            }
+        }
+    }
+
+    /// An idle connection that still answers, or a new one.
+    async fn session(&self) -> Result<Session, Failure> {
+        while let Some(Idle { mut session, since }) = self.take() {
+            if since.elapsed() < IDLE && session.noop().await.is_ok() {
+                return Ok(session);
+            }
+        }
+        Session::open(&self.route).await
+    }
+
+    fn take(&self) -> Option<Idle> {
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+    }
+
+    fn keep(&self, session: Session) {
+        let since = Instant::now();
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Idle { session, since });
+    }
+
+    /// Gives up when the whole of it takes too long.
+    async fn in_time(
+        &self,
+        work: impl Future<Output = Result<(), Failure>> + Send,
+    ) -> Result<(), SendError> {
+        match tokio::time::timeout(self.route.timeouts.whole, work).await {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(Failure::Late { step: Step::Whole }.into()),
+        }
+    }
+}
+
+/// Only the kind of thing it is; the sender is an address.
+impl fmt::Debug for SmtpMailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SmtpMailer")
+    }
+}
+
+impl From<Unwritable> for SendError {
+    fn from(cause: Unwritable) -> Self {
+        Self::Permanent(Box::new(cause))
+    }
+}
+
+#[async_trait]
+impl Mailer for SmtpMailer {
+    async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
+        let letter = Letter::write(&self.from, id, message)?;
+        self.in_time(self.attempt(&letter)).await
+    }
+
+    /// On a connection of its own, which is closed afterwards.
+    async fn probe(&self) -> Result<(), SendError> {
+        self.in_time(async {
+            let mut session = Session::open(&self.route).await?;
+            session.noop().await?;
+            session.quit().await;
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,100 @@
+//! The mailer against a real SMTP server.
+
+#![expect(clippy::expect_used, reason = "a panic fails the test")]
+
+mod delivery;
+mod faults;
+#[path = "../smtp_server/mod.rs"]
+mod smtp_server;
+
+use std::error::Error;
+
+use vestry_domain::ids::{EventId, Id};
+use vestry_domain::message::{Message, otp_mail};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Secret, Timestamp};
+use vestry_mail_smtp::{Settings, SmtpMailer};
+use vestry_ports::mailer::SendError;
+
+use crate::smtp_server::SmtpServer;
+
+/// Whom the mails of these tests are for.
+const RECIPIENT: &str = "Ada.Lovelace@analytical.example";
+/// The code in them.
+const CODE: &str = "482913";
+
+/// Settings that fit the server.
+fn settings(server: &SmtpServer) -> Settings {
+    settings_for(server.url(), server)
+}
+
+fn settings_for(url: String, server: &SmtpServer) -> Settings {
+    let mut settings = Settings::new(url, "Vestry Tests <no-reply@mail.example>");
+    settings.ca_file = Some(server.ca_file());
+    settings
+}
+
+/// A mailer for these settings.
+#[track_caller]
+fn mailer(settings: &Settings) -> SmtpMailer {
+    SmtpMailer::new(settings).expect("the settings can be used")
+}
+
+/// The id of a job of 2026-02-03T04:05:06Z.
+fn job(number: u8) -> EventId {
+    EventId::new(Timestamp::from_unix(1_770_091_506), [number; 16])
+}
+
+fn passcode() -> Message {
+    otp_mail("Café <Zürich>", RECIPIENT, CODE, Seconds(60))
+}
+
+/// What an error and its causes say, in both ways of saying it.
+fn everything_said(error: &SendError) -> String {
+    let mut said = format!("{error:?}");
+    let mut next: Option<&dyn Error> = Some(error);
+    while let Some(error) = next {
+        said.push_str(&format!("\n{error}"));
+        next = error.source();
+    }
+    said
+}
+
+/// The error of something that may work later.
+#[track_caller]
+fn transient(result: Result<(), SendError>) -> String {
+    match result {
+        Err(error @ SendError::Transient(_)) => discreet(&error),
+        other => panic!("expected a transient error, got {other:?}"),
+    }
+}
+
+/// The error of something that will not work.
+#[track_caller]
+fn permanent(result: Result<(), SendError>) -> String {
+    match result {
+        Err(error @ SendError::Permanent(_)) => discreet(&error),
+        other => panic!("expected a permanent error, got {other:?}"),
+    }
+}
+
+/// Errors are logged, so they hold neither address nor code nor password (S1).
+#[track_caller]
+fn discreet(error: &SendError) -> String {
+    let said = everything_said(error);
+    let lower = said.to_lowercase();
+    for secret in [RECIPIENT, CODE, smtp_server::USER, smtp_server::PASSWORD] {
+        assert!(!lower.contains(&secret.to_lowercase()), "{said}");
+    }
+    said
+}
+
+/// The settings with another password.
+fn with_password(server: &SmtpServer, password: &str) -> Settings {
+    let mut url = url::Url::parse(&server.url()).expect("a URL");
+    url.set_password(Some(password))
+        .expect("a URL with a password");
+    let mut settings = settings(server);
+    settings.url = Secret::new(url.into());
+    settings
+}
