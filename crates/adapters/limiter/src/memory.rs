@@ -1,0 +1,84 @@
+//! Counting in this process.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+
+use crate::window::Window;
+
+/// Windows that are kept without looking for closed ones.
+const SMALL: usize = 64;
+
+/// Counts in the memory of this process.
+///
+/// A use costs one look-up under one lock that is held for nanoseconds. Closed windows are thrown out whenever the number
+/// of windows has doubled, so memory follows the number of worlds in use, at a constant price per use.
+#[derive(Debug, Default)]
+pub struct MemoryLimiter {
+    windows: Mutex<Windows>,
+}
+
+#[derive(Debug, Default)]
+struct Windows {
+    by_world: HashMap<World, Window>,
+    /// From so many on, closed ones are looked for.
+    sweep_at: usize,
+}
+
+impl MemoryLimiter {
+    /// A limiter that has counted nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts one use; what [`RateLimiter::hit`] does, without a reason to fail.
+    pub fn count(&self, world: &World, limit: Limit, now: Timestamp) -> Verdict {
+        if limit.is_off() {
+            return Verdict::on(limit, 0, now);
+        }
+        // A panic cannot leave a window half counted.
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.hit(*world, limit, now)
+    }
+}
+
+impl Windows {
+    fn hit(&mut self, world: World, limit: Limit, now: Timestamp) -> Verdict {
+        let full = self.by_world.len() >= self.sweep_at.max(SMALL);
+        match self.by_world.entry(world) {
+            Entry::Occupied(mut window) => window.get_mut().hit(limit, now),
+            Entry::Vacant(place) => {
+                let verdict = place.insert(Window::open(limit, now)).hit(limit, now);
+                if full {
+                    self.sweep(now);
+                }
+                verdict
+            }
+        }
+    }
+
+    fn sweep(&mut self, now: Timestamp) {
+        self.by_world.retain(|_, window| !window.is_forgotten(now));
+        self.sweep_at = self.by_world.len().saturating_mul(2);
+    }
+}
+
+#[async_trait]
+impl RateLimiter for MemoryLimiter {
+    async fn hit(
+        &self,
+        world: &World,
+        limit: Limit,
+        now: Timestamp,
+    ) -> Result<Verdict, LimiterUnavailable> {
+        Ok(self.count(world, limit, now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

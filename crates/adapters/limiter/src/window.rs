@@ -1,0 +1,47 @@
+//! One window of uses.
+
+use vestry_domain::Timestamp;
+use vestry_domain::limits::{Limit, Verdict};
+
+/// The uses since the window opened. The script of the shared limiter follows the same rule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    opened: Timestamp,
+    closes: Timestamp,
+    used: u32,
+}
+
+impl Window {
+    /// A window without uses.
+    pub(crate) fn open(limit: Limit, now: Timestamp) -> Self {
+        Self {
+            opened: now,
+            closes: now + limit.window,
+            used: 0,
+        }
+    }
+
+    /// Counts a use, in a new window when this one is over.
+    pub(crate) fn hit(&mut self, limit: Limit, now: Timestamp) -> Verdict {
+        if self.is_over(limit, now) {
+            *self = Self::open(limit, now);
+        }
+        self.closes = self.opened + limit.window;
+        self.used = self.used.saturating_add(1);
+        Verdict::on(limit, self.used, self.opened)
+    }
+
+    /// Measured by the limit of now, which a restart may have changed. A clock that was put back by more than a window
+    /// ends it too: otherwise nothing would be admitted until the clock is back where it was.
+    fn is_over(&self, limit: Limit, now: Timestamp) -> bool {
+        now >= self.opened + limit.window || self.opened > now + limit.window
+    }
+
+    /// Whether nobody needs it any more.
+    pub(crate) fn is_forgotten(&self, now: Timestamp) -> bool {
+        now >= self.closes
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! F7: a server that is gone, silent or useless. The declared behaviour is `open`: every replica counts by itself.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use redis::cmd;
+use tokio::time::{Instant, timeout};
+use vestry_domain::limits::Limit;
+
+use crate::log::{self, Log};
+use crate::proxy::{Proxy, Way};
+use crate::{admitted, hit, server, world};
+
+const LIMIT: Limit = Limit::per_minute(10);
+
+/// Longer than in production, for machines that are busy with other tests.
+const SHORT: Duration = Duration::from_millis(500);
+
+/// Between two requests of somebody who waits for the server.
+const TURN: Duration = Duration::from_millis(50);
+
+/// R16: the store is killed midway.
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_server_that_is_gone_leaves_each_replica_its_own_limit() {
+    alone_and_back("f7 gone", Way::Cut).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_server_that_is_silent_leaves_each_replica_its_own_limit() {
+    alone_and_back("f7 silent", Way::Stalled).await;
+}
+
+async fn alone_and_back(test: &str, broken: Way) {
+    let Some(url) = server::url() else { return };
+    let world = world(test);
+    server::forget(&url, &world).await;
+    let proxy = Proxy::before(&url).await;
+    let (one, other) = (
+        server::limiter_with(&proxy.url, SHORT).await,
+        server::limiter_with(&proxy.url, SHORT).await,
+    );
+    let shared = admitted(&one, &world, LIMIT, 3).await + admitted(&other, &world, LIMIT, 3).await;
+    assert_eq!(shared, 6);
+
+    proxy.make(broken);
+    for replica in [&one, &other] {
+        assert_eq!(admitted(replica, &world, LIMIT, 30).await, 10);
+        assert!(replica.probe().await.is_err());
+    }
+
+    proxy.make(Way::Open);
+    for replica in [&one, &other] {
+        replica.probe().await.expect("the way is open again");
+    }
+    // The shared window went on where it was, but for a use that was counted and whose answer was lost.
+    let left = admitted(&one, &world, LIMIT, 5).await + admitted(&other, &world, LIMIT, 5).await;
+    assert!((2..=4).contains(&left), "{left}");
+}
+
+/// F7: the added latency of an outage is one timeout, and not one for each request.
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_nobody_waits_for_a_server_that_is_known_to_be_silent() {
+    let Some(url) = server::url() else { return };
+    let world = world("f7 latency");
+    let proxy = Proxy::before(&url).await;
+    let replica = server::limiter_with(&proxy.url, Duration::from_secs(1)).await;
+    proxy.make(Way::Stalled);
+    hit(&replica, &world, LIMIT).await;
+    let began = Instant::now();
+    admitted(&replica, &world, LIMIT, 1000).await;
+    // A thousand timeouts would be a thousand seconds; a handful would be the attempts to connect again.
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_server_that_is_not_there_at_the_start_is_an_outage_too() {
+    log::install();
+    let port = {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        listener.local_addr().expect("it is bound").port()
+    };
+    let replica = server::connect(&format!("redis://127.0.0.1:{port}"), SHORT).await;
+    assert!(replica.probe().await.is_err());
+    let world = world("f7 start");
+    assert_eq!(admitted(&replica, &world, LIMIT, 30).await, 10);
+}
+
+/// A full server or a replica answers, and counts nothing. Here: a user who may only read.
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_server_that_cannot_write_is_as_good_as_none() {
+    let Some(url) = server::url() else { return };
+    let mut connection = server::connection(&url).await;
+    cmd("ACL")
+        .arg(&[
+            "SETUSER",
+            "vestry-reader",
+            "on",
+            ">secret",
+            "~*",
+            "+@all",
+            "-@write",
+        ])
+        .exec_async(&mut connection)
+        .await
+        .expect("a user");
+    let proxy = Proxy::before(&url).await;
+    let reader = proxy
+        .url
+        .replace("redis://", "redis://vestry-reader:secret@");
+    let replica = server::connect(&reader, SHORT).await;
+    assert!(replica.probe().await.is_err());
+    let world = world("f7 reader");
+    assert_eq!(admitted(&replica, &world, LIMIT, 30).await, 10);
+    cmd("ACL")
+        .arg(&["DELUSER", "vestry-reader"])
+        .exec_async(&mut connection)
+        .await
+        .expect("the user is gone");
+}
+
+/// The log says when an outage begins and when it ends, and a replica finds back by itself.
+#[tokio::test]
+async fn f7_an_outage_is_logged_once_and_ends_by_itself() {
+    let Some(url) = server::url() else { return };
+    let world = world("f7 log");
+    let log = Log::listen();
+    let proxy = Proxy::before(&url).await;
+    let replica = server::limiter_with(&proxy.url, Duration::from_secs(20)).await;
+    let (before, mut ends) = (log.warnings(), log.notes());
+    assert_eq!(ends, 1);
+    for outage in 1..=2 {
+        proxy.make(Way::Cut);
+        admitted(&replica, &world, LIMIT, 50).await;
+        assert_eq!(log.warnings() - before, outage);
+
+        proxy.make(Way::Open);
+        let back = async {
+            // Requests begin the attempts to connect; a note says that one succeeded.
+            while timeout(TURN, log.notes_beyond(ends)).await.is_err() {
+                hit(&replica, &world, LIMIT).await;
+            }
+        };
+        timeout(Duration::from_secs(20), back)
+            .await
+            .expect("it finds back");
+        ends += 1;
+        assert_eq!(log.notes(), ends);
+    }
+    assert_eq!(log.warnings() - before, 2);
+}
