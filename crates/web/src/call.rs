@@ -1,0 +1,67 @@
+//! From a handler to a use case: the one crossing into the service's runtime.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use tracing::Instrument;
+use vestry_app::{Caller, Service};
+
+use crate::problem::Problem;
+use crate::request_id::RequestId;
+use crate::state::State;
+
+/// A request of a caller whose key was checked at the gate.
+pub(crate) struct Call {
+    state: Data<State>,
+    caller: Arc<Caller>,
+    span: tracing::Span,
+}
+
+impl FromRequest for Call {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _payload: &mut Payload) -> Self::Future {
+        let extensions = request.extensions();
+        let call = match (
+            request.app_data(),
+            extensions.get(),
+            extensions.get::<RequestId>(),
+        ) {
+            (Some(state), Some(caller), Some(id)) => Ok(Self {
+                state: Data::clone(state),
+                caller: Arc::clone(caller),
+                span: tracing::info_span!("request", id = id.as_str()),
+            }),
+            _ => Err(Problem::internal(
+                "a keyed handler behind a gate without keys",
+            )),
+        };
+        ready(call)
+    }
+}
+
+impl Call {
+    /// Runs a use case to its end, whatever becomes of the client.
+    pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
+    where
+        C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<Problem> + Send + 'static,
+    {
+        let Self {
+            state,
+            caller,
+            span,
+        } = self;
+        let outcome = state
+            .service
+            .run(|service| command(service, caller).instrument(span))
+            .await;
+        outcome?.map_err(Into::into)
+    }
+}

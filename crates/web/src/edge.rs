@@ -1,0 +1,157 @@
+//! The outermost layer: request id, the HTTPS rule, the body of every refusal, and one log line per request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use actix_web::http::{StatusCode, Version};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, HttpResponse};
+use vestry_app::Caller;
+
+use crate::gate::Route;
+use crate::https;
+use crate::problem::{Code, Problem};
+use crate::request_id::{self, RequestId};
+use crate::state::State;
+
+const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
+
+/// Runs a request through everything else.
+pub(crate) async fn edge(
+    state: Data<State>,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let started = Instant::now();
+    let id = state.request_ids.of(request.headers());
+    request.extensions_mut().insert(id.clone());
+    // Inside, a refusal is an answer with an error attached, never an error in place of an answer.
+    let answer = match https::check(&request, &state.settings) {
+        Ok(()) => next.call(request).await?,
+        Err(problem) => request.error_response(problem),
+    };
+    let (request, answer) = answer.into_parts();
+    let mut answer = present(answer, &id);
+    if request.version() >= Version::HTTP_2 {
+        // There it is a property of the connection, and a header of this name is an error (RFC 9113, section 8.2.2).
+        answer.headers_mut().remove(CONNECTION);
+    }
+    finish_headers(answer.headers_mut(), &id);
+    let answer = ServiceResponse::new(request, answer);
+    log(&answer, &id, started.elapsed());
+    Ok(answer)
+}
+
+/// Gives a refusal its body; whatever else failed on the way becomes one of the codes of the table.
+fn present(answer: HttpResponse, id: &RequestId) -> HttpResponse {
+    let Some(error) = answer.error() else {
+        return answer;
+    };
+    let foreign;
+    let problem = match error.as_error::<Problem>() {
+        Some(problem) => problem,
+        None => {
+            foreign = of_the_framework(error.as_response_error().status_code(), error);
+            &foreign
+        }
+    };
+    if problem.code.status().is_server_error() {
+        report(problem, id);
+    }
+    let body = serde_json::to_vec(&problem.body(id.as_str())).unwrap_or_default();
+    let (status, headers) = (problem.code.status(), refusal_headers(problem));
+    let mut answer = answer.set_body(BoxBody::new(body));
+    *answer.status_mut() = status;
+    for (name, value) in headers {
+        answer.headers_mut().insert(name, value);
+    }
+    answer
+}
+
+/// An error that no code of ours raised.
+fn of_the_framework(status: StatusCode, error: &Error) -> Problem {
+    match status {
+        StatusCode::NOT_FOUND => Problem::no_route(),
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(Code::BodyTooLarge),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(Code::UnsupportedMediaType),
+        status if status.is_client_error() => Problem::new(Code::InvalidRequest),
+        _ => Problem::internal(format!("{error:?}")),
+    }
+}
+
+fn refusal_headers(problem: &Problem) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    if let Some(seconds) = problem.retry_after {
+        headers.push((RETRY_AFTER, HeaderValue::from(seconds)));
+    }
+    if let Some(Ok(methods)) = problem.allow.as_deref().map(HeaderValue::from_str) {
+        headers.push((ALLOW, methods));
+    }
+    if problem.code.status() == StatusCode::UNAUTHORIZED {
+        headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+    }
+    if problem.closes {
+        headers.push((CONNECTION, HeaderValue::from_static("close")));
+    }
+    headers
+}
+
+fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        headers.insert(request_id::HEADER, value);
+    }
+    headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
+    // Answers hold codes, tokens and people: nothing between us and the caller may keep them.
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+/// A failure of ours, once, with its whole chain of causes; the answer has nothing of it.
+fn report(problem: &Problem, id: &RequestId) {
+    let mut causes = String::new();
+    let mut next: Option<&dyn std::error::Error> = problem.cause.as_deref().map(|cause| {
+        let cause: &dyn std::error::Error = cause;
+        cause
+    });
+    while let Some(cause) = next {
+        let separator = if causes.is_empty() { "" } else { ": " };
+        causes.push_str(separator);
+        causes.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    tracing::error!(
+        request_id = id.as_str(),
+        code = problem.code.on_the_wire(),
+        cause = causes,
+        "request failed"
+    );
+}
+
+/// The pattern of the route, never the path: paths hold ids, and queries hold worse.
+fn log(answer: &ServiceResponse, id: &RequestId, took: Duration) {
+    let extensions = answer.request().extensions();
+    let caller = extensions.get::<Arc<Caller>>();
+    let route = extensions.get::<Route>().map_or("-", Route::as_str);
+    tracing::info!(
+        request_id = id.as_str(),
+        app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
+        environment = caller.map(|caller| caller.world.environment.as_str()),
+        route,
+        status = answer.status().as_u16(),
+        duration_ms = milliseconds(took),
+        "request"
+    );
+}
+
+/// To the microsecond.
+fn milliseconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}

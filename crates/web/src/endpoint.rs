@@ -1,0 +1,101 @@
+//! What an endpoint is to the router and to the API description.
+
+use std::rc::Rc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{HttpServiceFactory, ServiceRequest};
+use actix_web::http::Method;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::web::{self, Data};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::schema::Schema;
+
+use crate::gate::{Access, Door, Route, gate};
+use crate::problem::{Code, Problem};
+use crate::state::State;
+
+/// Named schemas of the API description.
+pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// One method of one path.
+pub(crate) struct Endpoint {
+    pub(crate) path: String,
+    pub(crate) method: HttpMethod,
+    pub(crate) access: Access,
+    /// What it refuses with beyond what its kind of endpoint refuses with anyway.
+    pub(crate) errors: &'static [Code],
+    pub(crate) describe: fn() -> Operation,
+    pub(crate) schemas: fn(&mut Schemas),
+    route: fn() -> actix_web::Route,
+}
+
+impl Endpoint {
+    /// An endpoint whose path, method and description stand at its handler.
+    pub(crate) fn new<D>(
+        access: Access,
+        errors: &'static [Code],
+        route: fn() -> actix_web::Route,
+    ) -> Self
+    where
+        D: utoipa::Path + utoipa::__dev::SchemaReferences + for<'t> utoipa::__dev::Tags<'t>,
+    {
+        Self {
+            path: D::path(),
+            method: D::methods().into_iter().next().unwrap_or(HttpMethod::Get),
+            access,
+            errors,
+            describe: describe::<D>,
+            schemas: D::schemas,
+            route,
+        }
+    }
+}
+
+fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Operation {
+    let mut operation = D::operation();
+    operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
+    operation
+}
+
+/// One resource for all endpoints of one path: its methods, and an answer for all other methods, behind one gate.
+pub(crate) fn resource(
+    state: &Data<State>,
+    endpoints: &[Endpoint],
+) -> Option<impl HttpServiceFactory + use<>> {
+    let first = endpoints.first()?;
+    let door = Rc::new(Door {
+        route: Route(first.path.as_str().into()),
+        access: first.access,
+    });
+    let mut resource = web::resource(first.path.as_str());
+    let mut methods = Vec::new();
+    for endpoint in endpoints {
+        let method = actix_method(&endpoint.method);
+        methods.push(method.to_string());
+        resource = resource.route((endpoint.route)().method(method));
+    }
+    let allow = methods.join(", ");
+    let other_methods = web::to(move || {
+        let problem = Problem::method_not_allowed(allow.clone());
+        async { Err::<String, _>(problem) }
+    });
+    let state = state.clone();
+    let guarded = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
+        gate(state.clone(), Rc::clone(&door), request, next)
+    });
+    Some(resource.default_service(other_methods).wrap(guarded))
+}
+
+fn actix_method(method: &HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Options => Method::OPTIONS,
+        HttpMethod::Head => Method::HEAD,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Trace => Method::TRACE,
+    }
+}

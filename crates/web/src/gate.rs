@@ -1,0 +1,148 @@
+//! The gate before each endpoint: its key, its share of the rate limit, and the net under its handler.
+
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage};
+use futures_util::FutureExt;
+use vestry_app::{AuthenticateError, Caller};
+use vestry_domain::Secret;
+use vestry_domain::limits::Verdict;
+
+use crate::problem::{Code, Problem};
+use crate::query;
+use crate::state::State;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Who may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Anybody.
+    Public,
+    /// A secret key.
+    SecretKey,
+    /// A secret key, in the header or as `?api_key=` for clients that can only fetch a URL.
+    SecretKeyOrQuery,
+    /// A secret key of a test environment. For any other key there is no such endpoint (S-17).
+    TestKey,
+}
+
+/// An endpoint as its gate knows it.
+pub(crate) struct Door {
+    pub(crate) route: Route,
+    pub(crate) access: Access,
+}
+
+/// The path of an endpoint as it stands in the API description.
+#[derive(Clone)]
+pub(crate) struct Route(pub(crate) Rc<str>);
+
+impl Route {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Lets a request through to its handler, or answers in its place.
+pub(crate) async fn gate(
+    state: Data<State>,
+    door: Rc<Door>,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    request.extensions_mut().insert(door.route.clone());
+    if door.access == Access::Public {
+        return guarded(request, next).await;
+    }
+    let (caller, verdict) = match admission(&state, &door, &request).await {
+        Ok(admission) => admission,
+        Err(problem) => return Ok(request.error_response(problem)),
+    };
+    let is_test = caller.is_test();
+    request.extensions_mut().insert(caller);
+    if door.access == Access::TestKey && !is_test {
+        return Ok(request.error_response(Problem::no_route()));
+    }
+    let mut answer = if verdict.admitted {
+        guarded(request, next).await?
+    } else {
+        let wait = verdict.reset - state.service.machine_time();
+        request.error_response(Problem::new(Code::RateLimited).after(wait))
+    };
+    limit_headers(&verdict, answer.headers_mut());
+    Ok(answer)
+}
+
+/// A panic ends its request and nothing else. What it said is not repeated: it may hold what the request held.
+async fn guarded(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse, Error> {
+    let kept = request.request().clone();
+    match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(answer) => answer,
+        Err(_panic) => {
+            let problem = Problem::internal("a handler panicked").closing();
+            Ok(ServiceResponse::from_err(problem, kept))
+        }
+    }
+}
+
+async fn admission(
+    state: &State,
+    door: &Door,
+    request: &ServiceRequest,
+) -> Result<(Arc<Caller>, Verdict), Problem> {
+    let key = presented_key(door, request)?;
+    let admitted = state.service.run(|service| async move {
+        let caller = service.authenticate(key.expose()).await?;
+        let verdict = service.admit(&caller).await?;
+        Ok::<_, AuthenticateError>((caller, verdict))
+    });
+    Ok(admitted.await??)
+}
+
+fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Secret<String>, Problem> {
+    let key = match bearer(request.headers())? {
+        Some(key) => Some(key),
+        None if door.access == Access::SecretKeyOrQuery => query::api_key(request.query_string()),
+        None => None,
+    };
+    key.ok_or_else(|| Problem::new(Code::MissingApiKey))
+}
+
+/// The credentials of the one `Authorization` header (RFC 6750, section 2.1). Another scheme, or two headers, are a key
+/// that is not valid.
+fn bearer(headers: &HeaderMap) -> Result<Option<Secret<String>>, Problem> {
+    let mut sent = headers.get_all(AUTHORIZATION);
+    let Some(value) = sent.next() else {
+        return Ok(None);
+    };
+    let credentials = value.to_str().ok().and_then(|value| {
+        let (scheme, key) = value.trim().split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| key.trim_start())
+    });
+    match (credentials, sent.next()) {
+        (Some(key), None) => Ok(Some(Secret::new(key.to_owned()))),
+        (None, None) if value.is_empty() => Ok(None),
+        _ => Err(Problem::new(Code::InvalidApiKey)),
+    }
+}
+
+/// None where there is no limit: a limit of 0 would say the opposite.
+fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
+    if verdict.limit == 0 {
+        return;
+    }
+    headers.insert(LIMIT, HeaderValue::from(verdict.limit));
+    headers.insert(REMAINING, HeaderValue::from(verdict.remaining));
+    headers.insert(RESET, HeaderValue::from(verdict.reset.unix()));
+}

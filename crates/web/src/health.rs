@@ -1,0 +1,4 @@
+//! Probes of supervisors and load balancers.
+
+pub(crate) mod live;
+pub(crate) mod ready;

@@ -1,0 +1,49 @@
+use actix_web::http::header::{HeaderMap, HeaderValue};
+
+use super::*;
+
+fn said(values: &[&'static [u8]]) -> Forwarded {
+    let mut headers = HeaderMap::new();
+    for value in values {
+        headers.append(FORWARDED_PROTO, HeaderValue::from_bytes(value).unwrap());
+    }
+    forwarded(&headers)
+}
+
+/// S-16: what cannot be read counts as plain HTTP.
+#[test]
+fn s_16_only_https_on_every_hop_counts_as_https() {
+    assert_eq!(said(&[]), Forwarded::Silent);
+    for https in ["https", "HTTPS", " https ", "https, https"] {
+        assert_eq!(said(&[https.as_bytes()]), Forwarded::Https, "{https}");
+    }
+    assert_eq!(said(&[b"https", b"https"]), Forwarded::Https);
+    for plain in [
+        "http",
+        "",
+        "https,http",
+        "http,https",
+        "https,",
+        "httpss",
+        "wss",
+        "https;q=1",
+    ] {
+        assert_eq!(said(&[plain.as_bytes()]), Forwarded::NotHttps, "{plain}");
+    }
+    assert_eq!(said(&[b"https", b"http"]), Forwarded::NotHttps);
+    assert_eq!(said(&[b"https\xff"]), Forwarded::NotHttps);
+}
+
+#[test]
+fn a_mapped_address_is_the_address_it_maps() {
+    let settings = WebSettings {
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+        ..WebSettings::default()
+    };
+    assert!(is_trusted("10.1.2.3".parse().unwrap(), &settings));
+    assert!(is_trusted("::ffff:10.1.2.3".parse().unwrap(), &settings));
+    assert!(!is_trusted("11.1.2.3".parse().unwrap(), &settings));
+    assert!(!is_trusted("::1".parse().unwrap(), &settings));
+    assert!(is_loopback("::ffff:127.0.0.1".parse().unwrap()));
+    assert!(!is_loopback("0.0.0.0".parse().unwrap()));
+}

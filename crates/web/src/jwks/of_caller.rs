@@ -1,0 +1,27 @@
+//! `GET /v1/auth/jwks/default`
+
+use actix_web::web::Json;
+
+use super::KeySet;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[];
+
+/// Key set of the calling App
+///
+/// The public keys that verify session JWTs of the App and environment of the key. The key may also be sent as
+/// `?api_key=`, for JWT libraries that can only fetch a URL; prefer `GET /v1/auth/jwks/{app_id}`, which needs none.
+#[utoipa::path(
+    get,
+    path = "/v1/auth/jwks/default",
+    operation_id = "getDefaultKeySet",
+    tag = "Key sets",
+    responses((status = 200, description = "The key set", body = KeySet))
+)]
+pub(crate) async fn handle(call: Call) -> Result<Json<KeySet>, Problem> {
+    let keys = call
+        .run(|service, caller| async move { service.key_set(&caller).await })
+        .await?;
+    Ok(Json(KeySet { keys }))
+}

@@ -1,0 +1,77 @@
+//! The HTTP edge of the API: it parses, calls one use case, and presents. It decides nothing.
+//!
+//! A request passes the [`edge`] (request id, the HTTPS rule, the body of refusals, the log line), the [`gate`] of its
+//! endpoint (key, rate limit, a net for panics) and reaches its handler, one file each. [`routes`] is the table of all
+//! endpoints; the router and the OpenAPI description are both made from it. [`problem`] is the table of all errors.
+//!
+//! Errors that actix itself answers while it reads a request's head (broken framing, a head that is too long or too slow)
+//! have a status and no body: nothing of ours has seen such a request.
+//!
+//! What this crate never sees: storage, adapters, SQL, a private key.
+
+mod body;
+mod call;
+mod edge;
+mod endpoint;
+mod gate;
+mod health;
+mod https;
+mod json;
+mod jwks;
+mod openapi;
+mod otps;
+mod path;
+mod problem;
+mod query;
+mod reference;
+mod request_id;
+mod routes;
+mod sessions;
+mod settings;
+mod shapes;
+mod state;
+mod test_env;
+mod users;
+mod wallets;
+
+use std::sync::Arc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::ServiceRequest;
+use actix_web::middleware::{Next, from_fn};
+use actix_web::web::{self, Data, ServiceConfig};
+use vestry_app::Service;
+
+use problem::Problem;
+use state::State;
+
+pub use settings::{Draining, WebSettings};
+
+/// Everything that an actix `App` of this service needs; give it to `App::configure`.
+///
+/// Whether a listener speaks TLS, and its address, are read from the listener itself, so one factory serves all of them.
+pub fn configure(
+    service: Arc<Service>,
+    settings: WebSettings,
+) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+    let state = Data::new(State::new(service, settings));
+    move |config| {
+        let at_the_edge = state.clone();
+        let edge = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
+            edge::edge(at_the_edge.clone(), request, next)
+        });
+        let mut everything = web::scope("").app_data(state.clone());
+        for endpoints in routes::by_path() {
+            if let Some(resource) = endpoint::resource(&state, &endpoints) {
+                everything = everything.service(resource);
+            }
+        }
+        let nowhere = web::to(|| async { Err::<String, _>(Problem::no_route()) });
+        config.service(everything.default_service(nowhere).wrap(edge));
+    }
+}
+
+/// The description of the API, OpenAPI 3.1, as pretty JSON that ends with a line end.
+pub fn openapi() -> String {
+    openapi::text().to_owned()
+}

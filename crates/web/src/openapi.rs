@@ -1,0 +1,286 @@
+//! The API description: OpenAPI 3.1, made from the endpoints and the types they read and write.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{Operation, PathItem, Paths};
+use utoipa::openapi::request_body::RequestBody;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, Header, InfoBuilder, LicenseBuilder, OpenApi,
+    OpenApiBuilder, Ref, RefOr, Required, Response, ResponseBuilder,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::endpoint::{Endpoint, Schemas};
+use crate::gate::Access;
+use crate::problem::{Code, ErrorBody, ErrorDetail};
+use crate::routes;
+
+const SECRET_KEY: &str = "secret_key";
+const QUERY_KEY: &str = "query_key";
+const ERROR: &str = "Error";
+
+const INTRODUCTION: &str = "\
+Sign-in, user records and managed wallets for an App.
+
+**Keys.** Every call but the key sets and the probes carries `Authorization: Bearer sk_test_…` or `sk_live_…`. The key \
+chooses the App and one of its two environments, which share nothing: no user, no session, no wallet, no key.
+
+**Errors.** Every error has the same body; branch on `error.code`. 5xx and 429 answers that are worth repeating \
+carry `Retry-After`, in seconds.
+
+**Limits.** Requests are counted per App and environment. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
+`X-RateLimit-Reset` (Unix seconds) are on every answer of a keyed call; they are absent where there is no limit.
+
+**Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, `null` is the same as absent, a \
+name that appears twice is refused, and so is text with a NUL character.";
+
+/// The description as pretty JSON with a line end.
+pub(crate) fn text() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let mut text = document().to_pretty_json().unwrap_or_default();
+        text.push('\n');
+        text
+    });
+    &TEXT
+}
+
+/// The description as a value.
+pub(crate) fn value() -> Value {
+    serde_json::from_str(text()).unwrap_or_default()
+}
+
+fn document() -> OpenApi {
+    let endpoints = routes::endpoints();
+    let mut schemas: Schemas = vec![
+        (ErrorBody::name().into_owned(), ErrorBody::schema()),
+        (ErrorDetail::name().into_owned(), ErrorDetail::schema()),
+        (<Code as ToSchema>::name().into_owned(), Code::schema()),
+    ];
+    let mut paths = Paths::new();
+    for endpoint in &endpoints {
+        (endpoint.schemas)(&mut schemas);
+        let item = PathItem::new(endpoint.method.clone(), operation(endpoint));
+        match paths.paths.get_mut(&endpoint.path) {
+            Some(known) => known.merge_operations(item),
+            None => {
+                paths.paths.insert(endpoint.path.clone(), item);
+            }
+        }
+    }
+    // By name, so that the document does not change when a module moves.
+    let schemas: BTreeMap<_, _> = schemas.into_iter().collect();
+    let components = described_headers()
+        .fold(ComponentsBuilder::new(), |components, (name, header)| {
+            components.header(name, header)
+        })
+        .schemas_from_iter(schemas)
+        .security_scheme(SECRET_KEY, secret_key())
+        .security_scheme(QUERY_KEY, query_key())
+        .build();
+    let info = InfoBuilder::new()
+        .title("Vestry")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(INTRODUCTION))
+        .license(Some(
+            LicenseBuilder::new()
+                .name(env!("CARGO_PKG_LICENSE"))
+                .build(),
+        ));
+    OpenApiBuilder::new()
+        .info(info)
+        .paths(paths)
+        .components(Some(components))
+        .build()
+}
+
+fn secret_key() -> SecurityScheme {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("sk_test_… or sk_live_…")
+        .description(Some(
+            "The App's secret key, only ever sent from its backend.",
+        ));
+    SecurityScheme::Http(scheme.build())
+}
+
+fn query_key() -> SecurityScheme {
+    let description = "The App's secret key, for clients that can only fetch a URL.";
+    SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
+        "api_key",
+        description,
+    )))
+}
+
+/// What the handler says of itself, and what every endpoint of its kind refuses with.
+fn operation(endpoint: &Endpoint) -> Operation {
+    let mut operation = (endpoint.describe)();
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        admit_no_body(body);
+    }
+    operation.security = security(endpoint.access);
+    let is_keyed = routes::is_keyed(endpoint.access);
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            response.headers.extend(headers(is_keyed, false));
+        }
+    }
+    for (status, codes) in by_status(&refusals(endpoint, operation.request_body.is_some())) {
+        let retries = matches!(status, 429 | 503);
+        let response = refusal(&codes, headers(is_keyed && status != 401, retries));
+        operation
+            .responses
+            .responses
+            .insert(status.to_string(), RefOr::T(response));
+    }
+    operation
+}
+
+/// A handler that reads an optional body can do without one; that is no reason to describe `null` as one.
+fn admit_no_body(body: &mut RequestBody) {
+    for content in body.content.values_mut() {
+        let RefOr::T(content) = content else { continue };
+        let Some(RefOr::T(Schema::OneOf(choices))) = &content.schema else {
+            continue;
+        };
+        content.schema = choices
+            .items
+            .iter()
+            .find(|choice| matches!(choice, RefOr::Ref(_)))
+            .cloned();
+        body.required = Some(Required::False);
+    }
+}
+
+fn security(access: Access) -> Option<Vec<SecurityRequirement>> {
+    let schemes: &[&str] = match access {
+        Access::Public => return Some(Vec::new()),
+        Access::SecretKey | Access::TestKey => &[SECRET_KEY],
+        Access::SecretKeyOrQuery => &[SECRET_KEY, QUERY_KEY],
+    };
+    let scopes: [&str; 0] = [];
+    Some(
+        schemes
+            .iter()
+            .map(|scheme| SecurityRequirement::new(*scheme, scopes))
+            .collect(),
+    )
+}
+
+fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
+    let mut codes = vec![
+        Code::InvalidRequest,
+        Code::HttpsRequired,
+        Code::MethodNotAllowed,
+        Code::Internal,
+        Code::Unavailable,
+    ];
+    if routes::is_keyed(endpoint.access) {
+        codes.extend([
+            Code::MissingApiKey,
+            Code::InvalidApiKey,
+            Code::KeyNotAllowed,
+            Code::RateLimited,
+        ]);
+    }
+    if has_body {
+        codes.extend([
+            Code::MissingField,
+            Code::InvalidField,
+            Code::BodyTooLarge,
+            Code::UnsupportedMediaType,
+        ]);
+    }
+    codes.extend(endpoint.errors);
+    codes
+}
+
+/// In the order of the table, each once.
+fn by_status(codes: &[Code]) -> BTreeMap<u16, Vec<Code>> {
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in codes {
+        let known = by_status.entry(code.status().as_u16()).or_default();
+        if !known.contains(code) {
+            known.push(*code);
+        }
+    }
+    by_status
+}
+
+fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>) -> Response {
+    let description: Vec<String> = codes
+        .iter()
+        .map(|code| format!("`{}`: {}", code.on_the_wire(), code.message()))
+        .collect();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ERROR)));
+    let mut response = ResponseBuilder::new()
+        .description(description.join("\n\n"))
+        .content("application/json", content.build())
+        .build();
+    response.headers.extend(headers);
+    response
+}
+
+/// Header, sort and meaning.
+const REQUEST_ID: (&str, Type, &str) = (
+    "X-Request-Id",
+    Type::String,
+    "The id of this request: the caller's own, if it was well-formed, else a new one.",
+);
+const LIMITS: [(&str, Type, &str); 3] = [
+    (
+        "X-RateLimit-Limit",
+        Type::Integer,
+        "Requests in one window.",
+    ),
+    (
+        "X-RateLimit-Remaining",
+        Type::Integer,
+        "Requests left in this window.",
+    ),
+    (
+        "X-RateLimit-Reset",
+        Type::Integer,
+        "When the window ends, in Unix seconds.",
+    ),
+];
+const RETRY_AFTER: (&str, Type, &str) = (
+    "Retry-After",
+    Type::Integer,
+    "Seconds to wait before the next try.",
+);
+
+/// The headers that answers of a kind have, by reference.
+fn headers(is_keyed: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
+    let limits = LIMITS.iter().filter(|_| is_keyed);
+    let retry_after = Some(&RETRY_AFTER).filter(|_| retries);
+    std::iter::once(&REQUEST_ID)
+        .chain(limits)
+        .chain(retry_after)
+        .map(|(name, _, _)| {
+            let place = Ref::new(format!("#/components/headers/{name}"));
+            ((*name).to_owned(), RefOr::Ref(place))
+        })
+        .collect()
+}
+
+fn described_headers() -> impl Iterator<Item = (&'static str, Header)> {
+    let all = std::iter::once(REQUEST_ID)
+        .chain(LIMITS)
+        .chain([RETRY_AFTER]);
+    all.map(|(name, kind, description)| {
+        let header = HeaderBuilder::new()
+            .schema(Some(ObjectBuilder::new().schema_type(kind)))
+            .description(Some(description));
+        (name, header.build())
+    })
+}
+
+#[cfg(test)]
+mod tests;

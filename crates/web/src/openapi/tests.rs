@@ -1,0 +1,4 @@
+#[test]
+fn print() {
+    println!("{}", super::text());
+}

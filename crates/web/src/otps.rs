@@ -1,0 +1,5 @@
+//! One-time passcodes.
+
+pub(crate) mod email_login_or_create;
+pub(crate) mod email_send;
+pub(crate) mod verify;

@@ -1,0 +1,27 @@
+//! Ids in paths.
+
+use std::future::{Ready, ready};
+use std::str::FromStr;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use vestry_domain::ids::Id;
+
+use crate::problem::Problem;
+
+/// The id in the `{<prefix>_id}` segment. What has not the form of an id names nothing: 404, as for an id that is not there.
+pub(crate) struct PathId<I>(pub(crate) I);
+
+impl<I: Id + FromStr> FromRequest for PathId<I> {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _payload: &mut Payload) -> Self::Future {
+        let segment = format!("{}_id", I::PREFIX);
+        let id = request
+            .match_info()
+            .get(&segment)
+            .and_then(|id| id.parse().ok());
+        ready(id.map(Self).ok_or_else(|| Problem::not_found(I::PREFIX)))
+    }
+}

@@ -1,0 +1,341 @@
+//! The one table of errors, and the body that every refusal has.
+
+mod from_app;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+use serde::Serialize;
+use utoipa::ToSchema;
+use vestry_domain::Invalid;
+use vestry_domain::invalid::Reason;
+use vestry_domain::timestamp::Seconds;
+
+use crate::json::Refused;
+
+/// Machine-readable reason of an error. New codes may appear with new features; their status tells how to treat them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ErrorCode)]
+pub(crate) enum Code {
+    InvalidRequest,
+    MissingField,
+    InvalidField,
+    UnknownField,
+    InvalidOtp,
+    HttpsRequired,
+    MissingApiKey,
+    InvalidApiKey,
+    InvalidSession,
+    KeyNotAllowed,
+    WalletReadOnly,
+    NotFound,
+    MethodNotAllowed,
+    Duplicate,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    TooManyAttempts,
+    Internal,
+    Unavailable,
+    Sealed,
+}
+
+impl Code {
+    /// The table: status, and the message where a refusal has none of its own.
+    const fn row(self) -> (StatusCode, &'static str) {
+        match self {
+            Self::InvalidRequest => (StatusCode::BAD_REQUEST, "the request cannot be understood"),
+            Self::MissingField => (StatusCode::BAD_REQUEST, "a required field is missing"),
+            Self::InvalidField => (
+                StatusCode::BAD_REQUEST,
+                "a field has a value that is not accepted",
+            ),
+            Self::UnknownField => (
+                StatusCode::BAD_REQUEST,
+                "a value names something that is not known",
+            ),
+            Self::InvalidOtp => (
+                StatusCode::BAD_REQUEST,
+                "the code is wrong, expired or used",
+            ),
+            Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
+            Self::MissingApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "send the App's secret key as `Authorization: Bearer sk_…`",
+            ),
+            Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
+            Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
+            Self::KeyNotAllowed => (
+                StatusCode::FORBIDDEN,
+                "the API key lacks a scope that this call needs",
+            ),
+            Self::WalletReadOnly => (
+                StatusCode::FORBIDDEN,
+                "the wallet is read-only: its key is not here",
+            ),
+            Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
+            Self::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this path does not have that method; see the Allow header",
+            ),
+            Self::Duplicate => (StatusCode::CONFLICT, "it belongs to a user already"),
+            Self::BodyTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the body is larger than 256 KiB",
+            ),
+            Self::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send the body as `Content-Type: application/json`, without a content encoding",
+            ),
+            Self::RateLimited => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many requests; wait and back off exponentially",
+            ),
+            Self::TooManyAttempts => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many attempts; wait before the next one",
+            ),
+            Self::Internal => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "something went wrong on our side",
+            ),
+            Self::Unavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "not available at the moment; try again",
+            ),
+            Self::Sealed => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the keys cannot be used at the moment; try again",
+            ),
+        }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
+        self.row().0
+    }
+
+    pub(crate) const fn message(self) -> &'static str {
+        self.row().1
+    }
+
+    /// As on the wire.
+    pub(crate) fn on_the_wire(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => String::new(),
+        }
+    }
+}
+
+/// A refusal on its way out. The body is written at the edge, where the request id is known.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) code: Code,
+    message: Cow<'static, str>,
+    param: Option<Cow<'static, str>>,
+    /// Seconds for `Retry-After`.
+    pub(crate) retry_after: Option<u64>,
+    /// Methods for `Allow`.
+    pub(crate) allow: Option<String>,
+    /// Whether the connection cannot be used any more.
+    pub(crate) closes: bool,
+    /// For the log, never for the answer.
+    pub(crate) cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Problem {
+    pub(crate) const fn new(code: Code) -> Self {
+        Self {
+            code,
+            message: Cow::Borrowed(code.message()),
+            param: None,
+            retry_after: None,
+            allow: None,
+            closes: false,
+            cause: None,
+        }
+    }
+
+    /// The request as a whole makes no sense.
+    pub(crate) fn request(message: &'static str) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::new(Code::InvalidRequest)
+        }
+    }
+
+    /// Something that a request names is not there; foreign and absent are the same.
+    pub(crate) fn not_found(resource: &'static str) -> Self {
+        Self {
+            message: format!("{resource} does not exist").into(),
+            param: Some(resource.into()),
+            ..Self::new(Code::NotFound)
+        }
+    }
+
+    /// No endpoint has this path. Also the answer of an endpoint that this key must not know of (S-17).
+    pub(crate) fn no_route() -> Self {
+        Self {
+            message: "there is no endpoint with this path".into(),
+            param: Some("route".into()),
+            ..Self::new(Code::NotFound)
+        }
+    }
+
+    pub(crate) fn duplicate(param: &'static str) -> Self {
+        Self {
+            message: format!("{param} belongs to a user already").into(),
+            param: Some(param.into()),
+            ..Self::new(Code::Duplicate)
+        }
+    }
+
+    /// The path has these methods and no other.
+    pub(crate) fn method_not_allowed(allow: String) -> Self {
+        Self {
+            allow: Some(allow),
+            ..Self::new(Code::MethodNotAllowed)
+        }
+    }
+
+    /// A failure of ours; what it was goes to the log.
+    pub(crate) fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::new(Code::Internal).because(cause)
+    }
+
+    /// A part that we depend on is away.
+    pub(crate) fn unavailable(part: &'static str) -> Self {
+        Self {
+            message: format!("{part} is not available").into(),
+            param: Some(part.into()),
+            retry_after: Some(1),
+            ..Self::new(Code::Unavailable)
+        }
+    }
+
+    /// When to try again.
+    pub(crate) fn after(self, wait: Seconds) -> Self {
+        Self {
+            retry_after: Some(wait.at_least_one()),
+            ..self
+        }
+    }
+
+    /// Why, for the log.
+    pub(crate) fn because(
+        self,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            cause: Some(cause.into()),
+            ..self
+        }
+    }
+
+    /// The connection cannot be used for another request.
+    pub(crate) fn closing(self) -> Self {
+        Self {
+            closes: true,
+            ..self
+        }
+    }
+
+    /// What stands in the answer.
+    pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> ErrorBody<'a> {
+        ErrorBody {
+            error: ErrorDetail {
+                code: self.code,
+                message: &self.message,
+                param: self.param.as_deref(),
+            },
+            status_code: self.code.status().as_u16(),
+            error_type: self.code,
+            error_message: &self.message,
+            request_id,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    /// Without a body: the edge writes it.
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.status_code())
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        let code = match invalid.reason {
+            Reason::Missing => Code::MissingField,
+            Reason::Value => Code::InvalidField,
+            Reason::Unknown => Code::UnknownField,
+        };
+        Self {
+            message: invalid.message,
+            param: Some(invalid.param),
+            ..Self::new(code)
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Syntax(message) => Self::request(message),
+            Refused::Repeated { param } => Self {
+                param: Some(param.into()),
+                ..Self::request("a field appears twice in one object")
+            },
+            Refused::Field(invalid) => invalid.into(),
+        }
+    }
+}
+
+/// The body of every error, from every layer.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Error)]
+pub(crate) struct ErrorBody<'a> {
+    error: ErrorDetail<'a>,
+    /// The HTTP status once more.
+    #[schema(minimum = 400, maximum = 599)]
+    status_code: u16,
+    /// Repeats `error.code`.
+    error_type: Code,
+    /// Repeats `error.message`.
+    #[schema(min_length = 1)]
+    error_message: &'a str,
+    /// The id of this request, as in the `X-Request-Id` header; name it when you ask for help.
+    #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9_-]+$")]
+    request_id: &'a str,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ErrorDetail<'a> {
+    code: Code,
+    /// One sentence for a person. It may change; branch on `code`.
+    #[schema(min_length = 1)]
+    message: &'a str,
+    /// Path of the field that was refused (`metadata.address`), or the resource that was not found (`wallet`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    param: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests;

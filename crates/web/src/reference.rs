@@ -1,0 +1,5 @@
+//! The description of the API, for programs and for people.
+
+pub(crate) mod document;
+pub(crate) mod page;
+pub(crate) mod style;

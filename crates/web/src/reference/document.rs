@@ -1,0 +1,27 @@
+//! `GET /openapi.json`
+
+use actix_web::HttpResponse;
+use actix_web::http::header::CACHE_CONTROL;
+
+use crate::openapi;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[];
+
+/// This description
+///
+/// OpenAPI 3.1, made from the code that answers.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    operation_id = "getOpenApi",
+    tag = "Reference",
+    responses((status = 200, description = "The description", body = Object, content_type = "application/json"))
+)]
+pub(crate) async fn handle() -> Result<HttpResponse, Problem> {
+    let answer = HttpResponse::Ok()
+        .content_type("application/json")
+        .insert_header((CACHE_CONTROL, "public, max-age=300"))
+        .body(openapi::text());
+    Ok(answer)
+}

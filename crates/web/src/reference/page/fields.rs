@@ -1,0 +1,116 @@
+//! Tables of the fields of an object.
+
+use serde_json::Value;
+
+use super::html::{Html, anchor};
+use super::text;
+
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// Bodies are shown at their call, everything else in a section of its own.
+pub(super) fn belongs_to_one_call(name: &str) -> bool {
+    name.ends_with("Request") || name.ends_with("Response")
+}
+
+/// What a reference refers to; anything else is itself.
+pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    name_of(schema)
+        .and_then(|name| document.pointer(&format!("/components/schemas/{name}")))
+        .unwrap_or(schema)
+}
+
+/// The name that a reference refers to.
+pub(super) fn name_of(schema: &Value) -> Option<&str> {
+    schema
+        .get("$ref")
+        .and_then(Value::as_str)?
+        .strip_prefix(SCHEMAS)
+}
+
+/// One row per field.
+pub(super) fn table(page: &mut Html, document: &Value, schema: &Value) {
+    let properties = resolved(document, schema)
+        .get("properties")
+        .and_then(Value::as_object);
+    let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
+        return;
+    };
+    let required = resolved(document, schema)
+        .get("required")
+        .and_then(Value::as_array);
+    page.raw("<div class=\"tail\"><table>\n<tr><th>Field</th><th>Type</th><th>Meaning</th></tr>\n");
+    for (name, field) in properties {
+        let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
+        row(page, name, field, is_required, text(field, "/description"));
+    }
+    page.raw("</table></div>\n");
+}
+
+/// A field or parameter: its name, its type, its bounds, and what it means.
+pub(super) fn row(page: &mut Html, name: &str, schema: &Value, is_required: bool, meaning: &str) {
+    page.raw("<tr><td>");
+    page.code(name);
+    if is_required {
+        page.raw(" <span class=\"required\">required</span>");
+    }
+    page.raw("</td><td>");
+    kind(page, schema);
+    page.raw("</td><td>");
+    page.prose(meaning);
+    let bounds = bounds(schema);
+    if !bounds.is_empty() {
+        page.raw("<span class=\"soft\">");
+        page.text(&bounds.join("; "));
+        page.raw("</span>");
+    }
+    page.raw("</td></tr>\n");
+}
+
+fn kind(page: &mut Html, schema: &Value) {
+    if let Some(name) = name_of(schema) {
+        return page.link(&anchor("object", name), name);
+    }
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+        for (index, choice) in choices.iter().enumerate() {
+            page.raw(if index == 0 { "" } else { " or " });
+            kind(page, choice);
+        }
+        return;
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) if name == "array" => {
+            page.raw("array of ");
+            kind(page, schema.get("items").unwrap_or(&Value::Null));
+        }
+        Some(Value::String(name)) => page.text(name),
+        Some(Value::Array(names)) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            page.text(&names.join(" or "));
+        }
+        _ => page.raw("any"),
+    }
+}
+
+fn bounds(schema: &Value) -> Vec<String> {
+    let number = |name: &str| schema.get(name).filter(|value| value.is_number());
+    let mut bounds = Vec::new();
+    match (number("minimum"), number("maximum")) {
+        (Some(least), Some(most)) => bounds.push(format!("{least} to {most}")),
+        (Some(least), None) => bounds.push(format!("at least {least}")),
+        (None, Some(most)) => bounds.push(format!("at most {most}")),
+        (None, None) => {}
+    }
+    if let Some(most) = number("maxLength") {
+        bounds.push(format!("at most {most} characters"));
+    }
+    if let Some(most) = number("maxItems") {
+        bounds.push(format!("at most {most} items"));
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        bounds.push(format!("matches {pattern}"));
+    }
+    if let Some(default) = schema.get("default") {
+        bounds.push(format!("default {default}"));
+    }
+    bounds
+}

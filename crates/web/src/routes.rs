@@ -1,0 +1,70 @@
+//! Every endpoint, once: the router and the API description are both made from this table.
+
+use actix_web::web;
+
+use crate::endpoint::Endpoint;
+use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
+use crate::{health, jwks, otps, reference, sessions, test_env, users, wallets};
+
+macro_rules! endpoints {
+    ($($access:ident $group:ident $name:ident;)*) => {
+        vec![$(Endpoint::new::<$group::$name::__path_handle>(
+            $access,
+            $group::$name::ERRORS,
+            || web::route().to($group::$name::handle),
+        ),)*]
+    };
+}
+
+/// In the order in which the router tries them: a fixed segment before an id in its place.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    endpoints! {
+        SecretKey users create;
+        SecretKey users get;
+        SecretKey otps email_login_or_create;
+        SecretKey otps email_send;
+        SecretKey otps verify;
+        SecretKey sessions verify;
+        SecretKey sessions list;
+        SecretKey sessions delete;
+        SecretKey sessions delete_all;
+        SecretKeyOrQuery jwks of_caller;
+        Public jwks of_app;
+        SecretKey wallets create;
+        SecretKey wallets list;
+        SecretKey wallets get;
+        SecretKey wallets sign_message;
+        TestKey test_env messages;
+        TestKey test_env clear_messages;
+        Public health live;
+        Public health ready;
+        Public reference document;
+        Public reference page;
+        Public reference style;
+    }
+}
+
+/// The endpoints of each path, in the order of the table.
+pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
+    let mut paths: Vec<Vec<Endpoint>> = Vec::new();
+    for endpoint in endpoints() {
+        let known = paths.iter_mut().find(|group| {
+            group
+                .first()
+                .is_some_and(|first| first.path == endpoint.path)
+        });
+        match known {
+            Some(group) => group.push(endpoint),
+            None => paths.push(vec![endpoint]),
+        }
+    }
+    paths
+}
+
+/// Whether an endpoint asks for a key at all.
+pub(crate) const fn is_keyed(access: Access) -> bool {
+    match access {
+        Public => false,
+        SecretKey | SecretKeyOrQuery | TestKey => true,
+    }
+}

@@ -1,0 +1,59 @@
+//! `GET /v1/auth/sessions/list`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+use crate::shapes::{Session, parse_id};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Filter {
+    /// Whose sessions.
+    #[param(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+}
+
+/// Where a user is signed in.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SessionListResponse)]
+pub(crate) struct Answer {
+    /// The sessions that are alive, newest first.
+    #[schema(value_type = Vec<Session>)]
+    sessions: Vec<Value>,
+}
+
+/// List a user's sessions
+///
+/// The sessions that are alive, newest first, without their tokens.
+///
+/// Needs the scope `sessions:write`.
+#[utoipa::path(
+    get,
+    path = "/v1/auth/sessions/list",
+    operation_id = "listSessions",
+    tag = "Sessions",
+    params(Filter),
+    responses((status = 200, description = "The sessions", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Query(filter): Query<Filter>,
+) -> Result<Json<Answer>, Problem> {
+    let user_id = parse_id("user_id", &filter.user_id)?;
+    let sessions = call
+        .run(move |service, caller| async move { service.list_sessions(&caller, user_id).await })
+        .await?;
+    let sessions = sessions
+        .iter()
+        .map(vestry_domain::session::Session::to_wire)
+        .collect();
+    Ok(Json(Answer { sessions }))
+}

@@ -1,0 +1,151 @@
+//! Sessions, and the three fields by which calls name and answer them.
+
+use serde_json::Value;
+use utoipa::ToSchema;
+use vestry_app::sessions::IssuedSession;
+use vestry_domain::Secret;
+
+/// A signed-in user on one device. Inside a session JWT the same object is the claim `session`.
+///
+/// Only described here: the object itself is made by the domain, once for answers and for JWTs.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+pub(crate) struct Session {
+    #[schema(pattern = "^sess_[0-9A-Za-z]{27}$")]
+    id: String,
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// When it began, in Unix seconds; never moves.
+    started_at: i64,
+    /// When it ends, in Unix seconds. May be earlier than asked for: the App's own limit holds too.
+    expires_at: i64,
+    /// When it was last verified, to the minute, in Unix seconds.
+    last_active_at: i64,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+    /// What the session rests on.
+    factors: Vec<Factor>,
+    device_fingerprint: DeviceFingerprint,
+    /// Strings that the App attached.
+    permissions: Vec<String>,
+    /// Whether it was ended before its time.
+    deleted: bool,
+    /// When, in Unix seconds; 0 when it was not.
+    deleted_at: i64,
+}
+
+/// One way in which the user proved to be that user.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+struct Factor {
+    delivery_channel: DeliveryChannel,
+    #[schema(rename = "type")]
+    kind: FactorType,
+    method: FactorMethod,
+}
+
+/// How it reached the user.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+enum DeliveryChannel {
+    Email,
+    Sms,
+}
+
+/// What kind of proof it was.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+enum FactorType {
+    Otp,
+}
+
+/// What was proved, and when.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+struct FactorMethod {
+    /// Id of the address or number.
+    #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
+    method_id: String,
+    method_type: MethodType,
+    /// Unix seconds.
+    last_verified_at: i64,
+    /// For e-mail factors.
+    #[schema(required = false, pattern = "^email_[0-9A-Za-z]{27}$")]
+    email_id: String,
+    /// For e-mail factors.
+    #[schema(required = false)]
+    email: String,
+    /// For SMS factors.
+    #[schema(required = false, pattern = "^pn_[0-9A-Za-z]{27}$")]
+    phone_number_id: String,
+    /// For SMS factors.
+    #[schema(required = false)]
+    phone_number: String,
+}
+
+/// Kind of the thing that was proved.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+enum MethodType {
+    Email,
+    PhoneNumber,
+}
+
+/// The device that the session was made on; `""` where nothing was said.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "describes an object that the domain makes")]
+struct DeviceFingerprint {
+    user_agent: String,
+    ip: String,
+}
+
+/// The session fields of an answer.
+pub(crate) struct IssuedFields {
+    pub(crate) session: Value,
+    pub(crate) session_token: String,
+    pub(crate) session_jwt: String,
+}
+
+impl From<Option<IssuedSession>> for IssuedFields {
+    /// `null`, `""` and `""` when there is no session.
+    fn from(issued: Option<IssuedSession>) -> Self {
+        match issued {
+            Some(issued) => Self {
+                session: issued.session.to_wire(),
+                session_token: issued.token.expose().clone(),
+                session_jwt: issued.jwt.expose().clone(),
+            },
+            None => Self {
+                session: Value::Null,
+                session_token: String::new(),
+                session_jwt: String::new(),
+            },
+        }
+    }
+}
+
+/// The session fields of a verify request, which every verify call has.
+pub(crate) struct Trio {
+    pub(crate) session_expires_in: Option<i64>,
+    pub(crate) session_token: Option<String>,
+    pub(crate) session_jwt: Option<String>,
+}
+
+impl From<Trio> for vestry_app::sessions::Trio {
+    fn from(trio: Trio) -> Self {
+        Self {
+            session_expires_in: trio.session_expires_in,
+            session_token: trio.session_token.map(Secret::new),
+            session_jwt: trio.session_jwt.map(Secret::new),
+        }
+    }
+}

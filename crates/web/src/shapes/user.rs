@@ -1,0 +1,146 @@
+//! Users and what is attached to them.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use vestry_app::users::FullUser;
+use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
+
+use super::Wallet;
+
+/// A user with everything attached to it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct User {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    first_name: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    middle_name: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    last_name: String,
+    #[schema(value_type = UserStatusName)]
+    status: &'static str,
+    /// The same as `status == "active"`.
+    active: bool,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+    /// Oldest first.
+    emails: Vec<Email>,
+    /// Oldest first.
+    phone_numbers: Vec<PhoneNumber>,
+    /// Links to identity providers; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    idp_providers: [(); 0],
+    /// Oldest first.
+    wallets: Vec<Wallet>,
+    /// Authenticator apps; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    totps: [(); 0],
+    /// Passkeys; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    webauthn_credentials: [(); 0],
+    /// Free-form data of the App.
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
+}
+
+/// `pending` until an identifier is verified, where that was asked for; then `active`.
+#[derive(ToSchema)]
+#[schema(as = UserStatus, rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes names that the domain gives")]
+pub(crate) enum UserStatusName {
+    Pending,
+    Active,
+}
+
+/// An e-mail address of a user.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Email {
+    #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
+    id: String,
+    /// Whether its owner has proved to read mail there.
+    verified: bool,
+    /// As it was sent.
+    #[schema(min_length = 3, max_length = 254)]
+    email: String,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+}
+
+/// A phone number of a user.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PhoneNumber {
+    #[schema(pattern = "^pn_[0-9A-Za-z]{27}$")]
+    id: String,
+    /// Whether its owner has proved to read messages there.
+    verified: bool,
+    /// E.164.
+    #[schema(pattern = "^\\+[1-9][0-9]{1,14}$")]
+    phone_number: String,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+}
+
+impl From<FullUser> for User {
+    fn from(full: FullUser) -> Self {
+        let profile = full.profile;
+        let user = profile.user;
+        Self {
+            user_id: user.id.to_string(),
+            app_id: user.world.app_id.to_string(),
+            first_name: user.first_name,
+            middle_name: user.middle_name,
+            last_name: user.last_name,
+            status: user.status.as_str(),
+            active: user.status == UserStatus::Active,
+            created_at: user.created_at.unix(),
+            updated_at: user.updated_at.unix(),
+            emails: profile.emails.iter().map(Email::from).collect(),
+            phone_numbers: profile.phones.iter().map(PhoneNumber::from).collect(),
+            idp_providers: [],
+            wallets: full.wallets.into_iter().map(Wallet::from).collect(),
+            totps: [],
+            webauthn_credentials: [],
+            metadata: user.metadata.as_object().clone(),
+        }
+    }
+}
+
+impl From<&UserEmail> for Email {
+    fn from(email: &UserEmail) -> Self {
+        Self {
+            id: email.id.to_string(),
+            verified: email.verified,
+            email: email.email.address().to_owned(),
+            created_at: email.created_at.unix(),
+            updated_at: email.updated_at.unix(),
+        }
+    }
+}
+
+impl From<&UserPhone> for PhoneNumber {
+    fn from(phone: &UserPhone) -> Self {
+        Self {
+            id: phone.id.to_string(),
+            verified: phone.verified,
+            phone_number: phone.number.as_str().to_owned(),
+            created_at: phone.created_at.unix(),
+            updated_at: phone.updated_at.unix(),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What all workers of the edge share.
+
+use std::sync::Arc;
+
+use vestry_app::Service;
+
+use crate::WebSettings;
+use crate::request_id::RequestIds;
+
+/// One per process.
+pub(crate) struct State {
+    pub(crate) service: Arc<Service>,
+    pub(crate) settings: WebSettings,
+    pub(crate) request_ids: RequestIds,
+}
+
+impl State {
+    pub(crate) fn new(service: Arc<Service>, settings: WebSettings) -> Self {
+        Self {
+            service,
+            settings,
+            request_ids: RequestIds::default(),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Users.
+
+pub(crate) mod create;
+pub(crate) mod get;

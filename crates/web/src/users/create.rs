@@ -1,0 +1,124 @@
+//! `POST /v1/auth/users/create`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use vestry_app::users::CreateUser;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{User, UserStatusName};
+
+pub(crate) const ERRORS: &[Code] = &[Code::Duplicate, Code::Sealed];
+
+/// A new user. `email`, `phone_number` or both are required.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = CreateUserRequest)]
+pub(crate) struct Request {
+    /// Address; compared after Unicode normalization and case folding, stored as sent.
+    #[schema(
+        min_length = 1,
+        max_length = 254,
+        format = "email",
+        examples("ada@example.com")
+    )]
+    email: Option<String>,
+    /// E.164.
+    #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]
+    phone_number: Option<String>,
+    /// At most 255 characters, no control characters.
+    #[schema(max_length = 255, examples("Ada"))]
+    first_name: Option<String>,
+    /// At most 255 characters, no control characters.
+    #[schema(max_length = 255)]
+    middle_name: Option<String>,
+    /// At most 255 characters, no control characters.
+    #[schema(max_length = 255, examples("Lovelace"))]
+    last_name: Option<String>,
+    /// Whether the user stays `pending` until an identifier is verified. When absent, the App's setting, which is false
+    /// unless it was changed.
+    requires_verification: Option<bool>,
+    /// Type of the wallet that is made for the user: `ethereum` (also when absent or `""`), `solana`, `bitcoin`, `DOT` or
+    /// `XLM`, or their other names `ETH`, `SOL`, `BTC`, `polkadot`, `stellar`. This release keeps `ethereum` wallets.
+    #[schema(examples("ethereum"))]
+    wallet_type: Option<String>,
+    /// Whether the answer holds the whole user.
+    #[schema(examples(true))]
+    include_user: Option<bool>,
+    /// Free-form data: at most 16 KiB, 50 keys on the top level, 8 levels.
+    #[schema(value_type = Option<Object>, examples(json!({"plan": "pro"})))]
+    metadata: Option<Map<String, Value>>,
+}
+
+/// The user that was created.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateUserResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    #[schema(value_type = UserStatusName)]
+    status: &'static str,
+    /// `""` when there is no address.
+    #[schema(pattern = "^(email_[0-9A-Za-z]{27})?$")]
+    email_id: String,
+    /// `""` when there is no number.
+    #[schema(pattern = "^(pn_[0-9A-Za-z]{27})?$")]
+    phone_number_id: String,
+    /// Present when `include_user` is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    user: Option<User>,
+}
+
+/// Create a user
+///
+/// Creates a user with its identifiers and a default wallet, all or nothing. An address or number that belongs to
+/// a user of this App and environment already is refused with 409 `duplicate`.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/users/create",
+    operation_id = "createUser",
+    tag = "Users",
+    request_body = Request,
+    responses((status = 200, description = "The user was created", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let include_user = request.include_user.unwrap_or(false);
+    let command = CreateUser {
+        email: request.email,
+        phone_number: request.phone_number,
+        first_name: request.first_name,
+        middle_name: request.middle_name,
+        last_name: request.last_name,
+        requires_verification: request.requires_verification,
+        wallet_type: request.wallet_type,
+        metadata: request.metadata,
+    };
+    let created = call
+        .run(|service, caller| async move { service.create_user(&caller, command).await })
+        .await?;
+    let profile = &created.user.profile;
+    Ok(Json(Answer {
+        user_id: profile.user.id.to_string(),
+        status: profile.user.status.as_str(),
+        email_id: profile
+            .emails
+            .first()
+            .map(|email| email.id.to_string())
+            .unwrap_or_default(),
+        phone_number_id: profile
+            .phones
+            .first()
+            .map(|phone| phone.id.to_string())
+            .unwrap_or_default(),
+        user: include_user.then(|| created.user.into()),
+    }))
+}

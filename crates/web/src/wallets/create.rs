@@ -1,0 +1,54 @@
+//! `POST /v1/wallets/create`
+
+use actix_web::web::Json;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use vestry_domain::wallet::WalletType;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{Wallet, parse_id};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
+
+/// Whose wallet, and of which chain.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = CreateWalletRequest)]
+pub(crate) struct Request {
+    /// `ethereum`, `solana`, `bitcoin`, `DOT` or `XLM`, or their other names `ETH`, `SOL`, `BTC`, `polkadot`, `stellar`.
+    /// This release keeps `ethereum` wallets.
+    #[schema(examples("ethereum"))]
+    wallet_type: String,
+    /// The user who gets it.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+}
+
+/// Create a wallet
+///
+/// Makes the user's default wallet of a type, or answers the one that is there: a user never gets a second one, however
+/// many calls race.
+///
+/// Needs the scope `wallets:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/wallets/create",
+    operation_id = "createWallet",
+    tag = "Wallets",
+    request_body = Request,
+    responses((status = 200, description = "The user's wallet of this type", body = Wallet))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Wallet>, Problem> {
+    let wallet_type: WalletType = request.wallet_type.parse()?;
+    let user_id = parse_id("user_id", &request.user_id)?;
+    let wallet = call
+        .run(move |service, caller| async move {
+            service.create_wallet(&caller, user_id, wallet_type).await
+        })
+        .await?;
+    Ok(Json(wallet.into()))
+}

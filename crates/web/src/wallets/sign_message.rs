@@ -1,0 +1,80 @@
+//! `POST /v1/wallets/{wallet_id}/sign_message`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::wallets::SignMessage;
+use vestry_domain::ids::WalletId;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+use crate::shapes::Wallet;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::WalletReadOnly, Code::Sealed];
+
+/// What to sign.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = SignMessageRequest)]
+pub(crate) struct Request {
+    /// At most 64 KiB. Without `encoding` it is text and is signed as UTF-8; text that begins with `0x` is still text.
+    #[schema(examples("test"))]
+    message: String,
+    /// How `message` names its bytes: `utf-8` (when absent), `hex` or `base64`.
+    #[schema(pattern = "^(utf-8|hex|base64)$", examples("utf-8"))]
+    encoding: Option<String>,
+}
+
+/// A signature that was verified before it left.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SignMessageResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
+    wallet_id: String,
+    wallet: Wallet,
+    /// Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Other chains: in the form that `encoding` names.
+    #[schema(min_length = 1)]
+    signature: String,
+    /// Form of the signature, for chains other than Ethereum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    encoding: Option<&'static str>,
+}
+
+/// Sign a message
+///
+/// Signs by the standard of the wallet's chain. Ethereum: EIP-191 version 0x45, the `personal_sign` of wallets, whose
+/// prefix keeps a message from ever being a transaction.
+///
+/// Needs the scope `wallets:sign`.
+#[utoipa::path(
+    post,
+    path = "/v1/wallets/{wallet_id}/sign_message",
+    operation_id = "signMessage",
+    tag = "Wallets",
+    params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
+    request_body = Request,
+    responses((status = 200, description = "The signature", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(wallet_id): PathId<WalletId>,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = SignMessage {
+        wallet_id,
+        message: request.message,
+        encoding: request.encoding,
+    };
+    let signed = call
+        .run(|service, caller| async move { service.sign_message(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        wallet_id: wallet_id.to_string(),
+        wallet: signed.wallet.into(),
+        signature: signed.signature.signature,
+        encoding: signed.signature.encoding,
+    }))
+}

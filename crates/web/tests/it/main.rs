@@ -1,0 +1,15 @@
+//! The API over HTTP: real requests to a real listener, the real service, and a real database behind it.
+//!
+//! Every answer is checked against the API description by the client that fetches it ([`rig::Client`]), so a test asserts
+//! only what is its own subject.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod rig;
+
+mod users;

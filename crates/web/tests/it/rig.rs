@@ -1,0 +1,257 @@
+//! A service on a listener of its own, with an App, its keys and a client.
+
+mod answer;
+mod client;
+mod contract;
+mod database;
+mod http;
+mod mask;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App as ActixApp, HttpServer};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use vestry_app::{Ports, Service, Settings};
+use vestry_contract::fakes::{FakeClock, FakeMailer, SeededEntropy};
+use vestry_custody::Custody;
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::app::App;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_limiter::MemoryLimiter;
+use vestry_ports::entropy::Entropy;
+use vestry_ports::limiter::RateLimiter;
+use vestry_ports::store::Store;
+use vestry_store_sql::SqlStore;
+use vestry_token_jwt::JwtSigner;
+use vestry_vault_local::LocalVault;
+use vestry_web::WebSettings;
+
+pub(crate) use answer::Answer;
+pub(crate) use client::Client;
+pub(crate) use contract::{Described, described};
+pub(crate) use database::{Lane, Place};
+pub(crate) use http::Connection;
+
+/// When every test begins.
+pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
+
+/// What a test may want to be different.
+pub(crate) struct Wishes {
+    pub(crate) web: WebSettings,
+    pub(crate) service: Settings,
+    pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) has_mailer: bool,
+    /// Address of the listener; the port is always a free one.
+    pub(crate) listen: &'static str,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            web: WebSettings::default(),
+            service: Settings {
+                issuer_host: "id.example.com".to_owned(),
+                // Far beyond any test; those of the limit set their own.
+                test_per_minute: 100_000,
+                live_per_minute: 100_000,
+            },
+            limiter: Arc::new(MemoryLimiter::new()),
+            has_mailer: true,
+            listen: "127.0.0.1:0",
+        }
+    }
+}
+
+/// The service, its listener, and what a test needs to steer them.
+pub(crate) struct Api {
+    pub(crate) service: Arc<Service>,
+    pub(crate) clock: Arc<FakeClock>,
+    pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) app: App,
+    pub(crate) place: Place,
+    address: SocketAddr,
+    handle: ServerHandle,
+    running: JoinHandle<std::io::Result<()>>,
+    test_key: String,
+    live_key: String,
+}
+
+/// Runs a test on a fresh database of the lane; nothing where the lane is missing, which was said aloud.
+pub(crate) async fn on(lane: Lane, test: impl AsyncFnOnce(&Api)) {
+    on_with(lane, Wishes::default(), test).await;
+}
+
+/// The same with a service or listener that is different.
+pub(crate) async fn on_with(lane: Lane, wishes: Wishes, test: impl AsyncFnOnce(&Api)) {
+    if let Some(place) = lane.place().await {
+        let api = Api::start(place, wishes).await;
+        test(&api).await;
+        api.stop().await;
+    }
+}
+
+impl Api {
+    async fn start(place: Place, wishes: Wishes) -> Self {
+        let clock = Arc::new(FakeClock::at(START));
+        let mailer = Arc::new(FakeMailer::default());
+        let ports = ports(&place, &clock, &mailer, &wishes).await;
+        let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
+        let app = service.create_app("Demo").await.unwrap();
+        let configure = vestry_web::configure(Arc::clone(&service), wishes.web);
+        let listener = TcpListener::bind(wishes.listen).unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))
+            .workers(1)
+            .disable_signals()
+            .listen(listener)
+            .unwrap()
+            .run();
+        let mut api = Self {
+            service,
+            clock,
+            mailer,
+            app,
+            place,
+            address,
+            handle: server.handle(),
+            running: tokio::spawn(server),
+            test_key: String::new(),
+            live_key: String::new(),
+        };
+        api.test_key = api.new_key(Environment::Test, &[]).await;
+        api.live_key = api.new_key(Environment::Live, &[]).await;
+        api
+    }
+
+    async fn stop(self) {
+        self.handle.stop(false).await;
+        self.running.await.unwrap().unwrap();
+    }
+
+    /// A fresh secret key of the App.
+    pub(crate) async fn new_key(&self, environment: Environment, scopes: &[Scope]) -> String {
+        self.key_of(&self.app, ApiKeyKind::Secret, environment, scopes).await
+    }
+
+    /// A fresh key of any App.
+    pub(crate) async fn key_of(
+        &self,
+        app: &App,
+        kind: ApiKeyKind,
+        environment: Environment,
+        scopes: &[Scope],
+    ) -> String {
+        let world = World::new(app.id, environment);
+        let made = self.service.create_api_key(world, kind, scopes.to_vec()).await;
+        made.unwrap().key.expose().clone()
+    }
+
+    /// With the test key.
+    pub(crate) fn test(&self) -> Client<'_> {
+        self.with_key(&self.test_key)
+    }
+
+    /// With the live key.
+    pub(crate) fn live(&self) -> Client<'_> {
+        self.with_key(&self.live_key)
+    }
+
+    /// Without a key.
+    pub(crate) fn anonymous(&self) -> Client<'_> {
+        Client::new(self)
+    }
+
+    pub(crate) fn with_key(&self, key: &str) -> Client<'_> {
+        Client::new(self).header("Authorization", &format!("Bearer {key}"))
+    }
+
+    /// A test client of another App.
+    pub(crate) async fn other_app(&self) -> Client<'_> {
+        let other = self.service.create_app("Other").await.unwrap();
+        let key = self.key_of(&other, ApiKeyKind::Secret, Environment::Test, &[]).await;
+        self.with_key(&key)
+    }
+
+    /// A connection for bytes that no client would send.
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::to(self.port()).await
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Lets so much time pass.
+    pub(crate) fn pass(&self, seconds: i64) {
+        self.clock.advance(Seconds(seconds));
+    }
+
+    /// Delivers everything that is due, as the worker of the process would.
+    pub(crate) async fn deliver(&self) {
+        while self.service.deliver_due("test").await.unwrap() > 0 {}
+    }
+}
+
+async fn ports(
+    place: &Place,
+    clock: &Arc<FakeClock>,
+    mailer: &Arc<FakeMailer>,
+    wishes: &Wishes,
+) -> Ports {
+    let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&place.settings).await.unwrap());
+    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
+    let root_key = place.directory.path().join("root.key");
+    LocalVault::create(&root_key, &*entropy).unwrap();
+    let vault = Arc::new(LocalVault::open(&root_key, Arc::clone(&entropy)).unwrap());
+    let custody = Custody::new(vault.clone(), Arc::clone(&store), Arc::clone(&entropy));
+    let custody = Arc::new(custody.unwrap());
+    Ports {
+        store,
+        vault,
+        custodian: custody.clone(),
+        sealer: custody.clone(),
+        tokens: Arc::new(JwtSigner::new(custody)),
+        limiter: Arc::clone(&wishes.limiter),
+        mailer: wishes.has_mailer.then(|| mailer.clone() as _),
+        clock: clock.clone(),
+        entropy,
+    }
+}
+
+/// Each named function as a test on both databases. They take an [`Api`]; with `wishes`, a function of that name makes
+/// what is different for all of them.
+macro_rules! on_both {
+    ($($name:ident)*) => { $crate::rig::on_both! { default_wishes; $($name)* } };
+    ($wishes:ident; $($name:ident)*) => {
+        mod on_sqlite {
+            #[allow(unused_imports, reason = "some modules bring wishes of their own")]
+            use {super::*, $crate::rig::default_wishes};
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    $crate::rig::on_with($crate::rig::Lane::Sqlite, $wishes(), super::$name).await;
+                }
+            )*
+        }
+        mod on_postgres {
+            #[allow(unused_imports, reason = "some modules bring wishes of their own")]
+            use {super::*, $crate::rig::default_wishes};
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    $crate::rig::on_with($crate::rig::Lane::Postgres, $wishes(), super::$name).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on_both;
+
+/// Nothing is different.
+pub(crate) fn default_wishes() -> Wishes {
+    Wishes::default()
+}

@@ -1,0 +1,71 @@
+//! What a call answered.
+
+use serde_json::{Value, json};
+
+use super::http::Raw;
+use super::mask;
+
+/// An answer that fits the API description.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) text: String,
+    /// The body, when it is JSON.
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn of(raw: Raw) -> Self {
+        let text = String::from_utf8(raw.body).unwrap();
+        let body = serde_json::from_str(&text).unwrap_or_default();
+        Self {
+            status: raw.status,
+            headers: raw.headers,
+            text,
+            body,
+        }
+    }
+
+    /// The value of a header that is there at most once.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(known, _)| known == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "two headers {name}");
+        value
+    }
+
+    /// The same answer, which must be a success.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self
+    }
+
+    /// A text of the body.
+    #[track_caller]
+    pub(crate) fn text_at(&self, pointer: &str) -> String {
+        let found = self.body.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_else(|| panic!("no text at {pointer}: {}", self.text)).to_owned()
+    }
+
+    /// The refusal must be this one, of this field or resource.
+    #[track_caller]
+    pub(crate) fn refuses(&self, status: u16, code: &str, param: Option<&str>) {
+        let found = (self.status, self.code(), self.param());
+        assert_eq!(found, (status, code, param), "{}", self.text);
+    }
+
+    pub(crate) fn code(&self) -> &str {
+        self.body.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn param(&self) -> Option<&str> {
+        self.body.pointer("/error/param").and_then(Value::as_str)
+    }
+
+    /// Status and body for a snapshot: whatever is drawn at random gives way to its form.
+    pub(crate) fn shown(&self) -> Value {
+        json!({ "status": self.status, "body": mask::masked(&self.body) })
+    }
+}

@@ -1,0 +1,79 @@
+//! A client that takes no answer the API description does not allow.
+
+use serde_json::Value;
+
+use super::http::Raw;
+use super::{Answer, Api, Connection, contract};
+
+/// Headers, and where to send them.
+#[derive(Clone)]
+pub(crate) struct Client<'a> {
+    api: &'a Api,
+    headers: Vec<(String, String)>,
+}
+
+impl<'a> Client<'a> {
+    pub(super) const fn new(api: &'a Api) -> Self {
+        Self {
+            api,
+            headers: Vec::new(),
+        }
+    }
+
+    /// The same with one header more.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, Some(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str, body: Option<Value>) -> Answer {
+        self.send("DELETE", path, body).await
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        match body {
+            Some(body) => {
+                let json = self.clone().header("Content-Type", "application/json");
+                json.send_bytes(method, path, body.to_string().as_bytes()).await
+            }
+            None => self.send_bytes(method, path, b"").await,
+        }
+    }
+
+    /// Bytes as they are, with the headers of this client and no others.
+    pub(crate) async fn send_bytes(&self, method: &str, path: &str, body: &[u8]) -> Answer {
+        let mut connection = Connection::to(self.api.port()).await;
+        connection.send(self.head(method, path, body.len()).as_bytes()).await;
+        connection.send_while_taken(body).await;
+        let answer = connection.receive().await.expect("an answer");
+        self.checked(method, path, answer)
+    }
+
+    /// The head of a request with a body of this length.
+    pub(crate) fn head(&self, method: &str, path: &str, length: usize) -> String {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: id.example.com\r\n");
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if length > 0 {
+            head.push_str(&format!("Content-Length: {length}\r\n"));
+        }
+        head.push_str("\r\n");
+        head
+    }
+
+    /// The answer to a request, once it is one that the description allows.
+    pub(crate) fn checked(&self, method: &str, path: &str, raw: Raw) -> Answer {
+        let answer = Answer::of(raw);
+        contract::check(method, path, &answer);
+        answer
+    }
+}

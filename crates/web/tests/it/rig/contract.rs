@@ -1,0 +1,170 @@
+//! The API description, as the judge of every answer.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::Answer;
+
+/// What the description says, ready to be asked.
+pub(crate) struct Described {
+    pub(crate) document: Value,
+    operations: Vec<Operation>,
+    error: Validator,
+}
+
+/// A method of a path.
+pub(crate) struct Operation {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) is_keyed: bool,
+    pub(crate) has_body: bool,
+    responses: HashMap<u16, Response>,
+}
+
+struct Response {
+    content_type: String,
+    schema: Validator,
+}
+
+/// The description of the API under test.
+pub(crate) fn described() -> &'static Described {
+    static DESCRIBED: LazyLock<Described> = LazyLock::new(|| {
+        let document = serde_json::from_str(&vestry_web::openapi()).unwrap();
+        Described::new(document)
+    });
+    &DESCRIBED
+}
+
+/// Fails unless the description allows the answer to this request.
+#[track_caller]
+pub(super) fn check(method: &str, path: &str, answer: &Answer) {
+    let shown = || format!("{method} {path}: {} {}", answer.status, answer.text);
+    assert!(answer.header("x-request-id").is_some(), "no X-Request-Id: {}", shown());
+    let path = path.split('?').next().unwrap();
+    let operations = described().of_path(path);
+    let operation = operations.iter().find(|operation| operation.method == method);
+    if method == "HEAD" {
+        assert!(answer.text.is_empty(), "a body for HEAD: {}", shown());
+        return;
+    }
+    let response = match operation {
+        Some(operation) => operation.responses.get(&answer.status),
+        None => operations.iter().find_map(|other| other.responses.get(&answer.status)),
+    };
+    let (content_type, schema) = match response {
+        Some(response) => (response.content_type.as_str(), &response.schema),
+        None if operations.is_empty() && [400, 404].contains(&answer.status) => {
+            ("application/json", &described().error)
+        }
+        None => panic!("not in the description: {}", shown()),
+    };
+    let kind = answer.header("content-type").unwrap_or_default();
+    assert_eq!(kind.split(';').next(), Some(content_type), "{}", shown());
+    let body = if content_type == "application/json" {
+        answer.body.clone()
+    } else {
+        Value::String(answer.text.clone())
+    };
+    if let Err(error) = schema.validate(&body) {
+        panic!("{} at {}: {}", error, error.instance_path(), shown());
+    }
+    if answer.status >= 400 {
+        check_refusal(answer);
+    }
+    let is_keyed = operations.iter().any(|operation| operation.is_keyed);
+    let before_the_limit = ["missing_api_key", "invalid_api_key", "https_required"];
+    let hidden = answer.code() == "not_found" && answer.param() == Some("route");
+    if is_keyed && !hidden && !before_the_limit.contains(&answer.code()) {
+        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+            let value = answer.header(name).unwrap_or_else(|| panic!("no {name}: {}", shown()));
+            assert!(value.parse::<u64>().is_ok(), "{name}: {value}");
+        }
+    }
+}
+
+/// What the error body says twice must agree.
+#[track_caller]
+fn check_refusal(answer: &Answer) {
+    let body = &answer.body;
+    assert_eq!(body["status_code"], answer.status, "{}", answer.text);
+    assert_eq!(body["error_type"], body["error"]["code"], "{}", answer.text);
+    assert_eq!(body["error_message"], body["error"]["message"], "{}", answer.text);
+    assert_eq!(body["request_id"].as_str(), answer.header("x-request-id"), "{}", answer.text);
+    let retry_after = answer.header("retry-after").map(|value| value.parse::<u64>().unwrap());
+    assert_eq!(retry_after.is_some(), [429, 503].contains(&answer.status), "{}", answer.text);
+    assert_ne!(retry_after, Some(0));
+    let challenged = answer.header("www-authenticate").is_some();
+    assert_eq!(challenged, answer.status == 401, "{}", answer.text);
+    assert_eq!(answer.header("allow").is_some(), answer.status == 405, "{}", answer.text);
+}
+
+impl Described {
+    fn new(document: Value) -> Self {
+        let mut operations = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                operations.push(Operation::new(&document, path, method, operation));
+            }
+        }
+        let error = json!({ "$ref": "#/components/schemas/Error" });
+        let error = validator(&document, &error);
+        Self {
+            document,
+            operations,
+            error,
+        }
+    }
+
+    /// Every operation.
+    pub(crate) fn all(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// The operations of a path; a fixed segment counts before a parameter in its place.
+    fn of_path(&self, path: &str) -> Vec<&Operation> {
+        let exact: Vec<&Operation> = self.operations.iter().filter(|operation| operation.path == path).collect();
+        if !exact.is_empty() {
+            return exact;
+        }
+        self.operations.iter().filter(|operation| operation.has_path(path)).collect()
+    }
+}
+
+impl Operation {
+    fn new(document: &Value, path: &str, method: &str, operation: &Value) -> Self {
+        let responses = operation["responses"].as_object().unwrap().iter();
+        let responses = responses.map(|(status, response)| {
+            let (content_type, content) = response["content"].as_object().unwrap().iter().next().unwrap();
+            let response = Response {
+                content_type: content_type.clone(),
+                schema: validator(document, &content["schema"]),
+            };
+            (status.parse().unwrap(), response)
+        });
+        Self {
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            is_keyed: !operation["security"].as_array().unwrap().is_empty(),
+            has_body: operation.get("requestBody").is_some(),
+            responses: responses.collect(),
+        }
+    }
+
+    fn has_path(&self, path: &str) -> bool {
+        let (ours, theirs) = (self.path.split('/'), path.split('/'));
+        ours.clone().count() == theirs.clone().count()
+            && ours.zip(theirs).all(|(ours, theirs)| {
+                ours == theirs || (ours.starts_with('{') && !theirs.is_empty())
+            })
+    }
+}
+
+/// A schema of the description, with everything that it refers to.
+fn validator(document: &Value, schema: &Value) -> Validator {
+    let mut schema = schema.clone();
+    schema["components"] = document["components"].clone();
+    jsonschema::draft202012::options().should_validate_formats(true).build(&schema).unwrap()
+}

@@ -1,0 +1,95 @@
+//! HTTP/1.1 on bare connections: what a test writes is what the service reads.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A connection to the service.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+/// An answer as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn to(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream,
+            read: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// As much of it as the other side takes: it may have answered and closed before it read everything.
+    pub(crate) async fn send_while_taken(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(16 * 1024) {
+            if self.stream.write_all(part).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The next answer, or nothing when the other side closed instead.
+    pub(crate) async fn receive(&mut self) -> Option<Raw> {
+        let end = loop {
+            if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if !self.more().await {
+                assert!(self.read.is_empty(), "half an answer: {:?}", String::from_utf8_lossy(&self.read));
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.read.drain(..end).collect()).unwrap();
+        let (status, headers) = parse_head(&head);
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap());
+        while self.read.len() < length {
+            assert!(self.more().await, "the body ended early");
+        }
+        let body = self.read.drain(..length).collect();
+        Some(Raw {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    /// Whether the other side has closed, waiting until it does or says something.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && !self.more().await
+    }
+
+    async fn more(&mut self) -> bool {
+        let mut part = vec![0; 16 * 1024];
+        match self.stream.read(&mut part).await {
+            Ok(0) | Err(_) => false,
+            Ok(count) => {
+                self.read.extend_from_slice(&part[..count]);
+                true
+            }
+        }
+    }
+}
+
+fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap();
+    let headers = lines.filter(|line| !line.is_empty()).map(|line| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.to_lowercase(), value.trim().to_owned())
+    });
+    (status.parse().unwrap(), headers.collect())
+}
