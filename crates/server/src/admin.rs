@@ -1,0 +1,70 @@
+//! Admin commands: each parses nothing, calls one use case and prints one answer.
+
+mod apps;
+mod keys;
+mod redirect_urls;
+mod signing_keys;
+mod vault;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use vestry_app::admin::AdminError;
+use vestry_domain::app::App;
+use vestry_limiter::MemoryLimiter;
+
+use crate::cli::{self, Command};
+use crate::compose;
+use crate::config::Settings;
+use crate::failure::Failure;
+
+pub(crate) use vault::make_root_key;
+
+/// Opens what the command works on and runs it.
+pub(crate) async fn run(
+    settings: &Settings,
+    command: Command,
+    runtime: Handle,
+) -> Result<(), Failure> {
+    let store = compose::store(&settings.database).await?;
+    if let Command::Vault(cli::Vault::Init { answer }) = command {
+        return vault::init(&settings.vault, &*store, answer).await;
+    }
+    // An admin command answers no requests: there is nothing to count, and nobody to issue a token for.
+    let limiter = Arc::new(MemoryLimiter::new());
+    let service = compose::service(settings, store, limiter, String::new(), runtime)?;
+    match command {
+        Command::App(command) => apps::run(&service, command).await,
+        Command::Key(command) => keys::run(&service, command).await,
+        Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
+        Command::SigningKey(command) => signing_keys::run(&service, command).await,
+        Command::Vault(command) => vault::run(&service, command).await,
+        Command::Dev(_)
+        | Command::Serve
+        | Command::Worker
+        | Command::Migrate(_)
+        | Command::Check(_)
+        | Command::Openapi => Err(Failure::new("this command does not work on data")),
+    }
+}
+
+/// The sentence for an error of a use case: the value that was refused, or what was underneath.
+fn failed(error: AdminError) -> Failure {
+    match error {
+        AdminError::Invalid(invalid) => Failure::usage(invalid.message.into_owned()),
+        AdminError::NotFound(_) | AdminError::Exists(_) => Failure::new(error.to_string()),
+        AdminError::Fault(fault) => Failure::new("nothing was changed").because(fault),
+    }
+}
+
+/// An App as every command shows it.
+fn app_document(app: &App) -> Value {
+    json!({
+        "id": app.id,
+        "name": app.name,
+        "settings": app.settings,
+        "created_at": app.created_at,
+        "updated_at": app.updated_at,
+    })
+}

@@ -1,0 +1,49 @@
+//! Tasks that run beside the listeners: delivering and sweeping.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use vestry_app::Service;
+
+/// The tasks of this process.
+pub(crate) struct Background {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Background {
+    /// Starts the sweeper and, when asked to, the outbox worker, on the service's runtime.
+    pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, deliver: bool) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        if deliver {
+            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
+            tasks.spawn_on(async move { service.run_outbox(stopped).await }, runtime);
+        }
+        let (service, stopped) = (Arc::clone(service), until(stopped));
+        tasks.spawn_on(async move { service.run_sweeper(stopped).await }, runtime);
+        Self { stop, tasks }
+    }
+
+    /// Lets each task finish what it holds, for so long at most. A message that is cut off here is sent again by
+    /// another worker when its lease ends.
+    pub(crate) async fn finish(self, at_most: Duration) {
+        let Self { stop, tasks } = self;
+        // Nobody listens when every task has ended already.
+        let _ended = stop.send(true);
+        if tokio::time::timeout(at_most, tasks.join_all())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a background task did not finish in time and was cut off");
+        }
+    }
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // An error means that the process is being torn down, which is a stop too.
+    let _torn_down = stopped.wait_for(|stop| *stop).await;
+}

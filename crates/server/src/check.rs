@@ -1,0 +1,152 @@
+//! `vestry check`: is everything there that `vestry serve` needs?
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+use vestry_ports::store::Store;
+
+use crate::cli::Answer;
+use crate::compose;
+use crate::config::{DatabaseSettings, LimitStore, MailSettings, Settings, VaultSettings};
+use crate::failure::{Context, Failure};
+use crate::output::table;
+use crate::tls::Certificate;
+use crate::{logging, with_runtime};
+
+/// One thing that was looked at.
+#[derive(Serialize)]
+struct Finding {
+    name: &'static str,
+    ok: bool,
+    /// What was found, or what is wrong.
+    detail: String,
+}
+
+impl Finding {
+    fn of(name: &'static str, outcome: Result<String, Failure>) -> Self {
+        match outcome {
+            Ok(detail) => Self {
+                name,
+                ok: true,
+                detail,
+            },
+            Err(failure) => Self {
+                name,
+                ok: false,
+                detail: failure.to_string(),
+            },
+        }
+    }
+}
+
+pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
+    let settings = match Settings::load_for_people(file) {
+        Ok(settings) => settings,
+        // Without settings there is nothing else to look at.
+        Err(failure) => return print(&[Finding::of("configuration", Err(failure))], answer),
+    };
+    logging::start(&settings.log);
+    with_runtime(async |_runtime| {
+        let mut findings = vec![Finding::of("configuration", configuration(&settings))];
+        findings.extend(database(&settings).await);
+        findings.push(Finding::of("vault", vault(&settings.vault).await));
+        findings.push(Finding::of("mail", mail(&settings.mail).await));
+        print(&findings, answer)
+    })
+}
+
+fn configuration(settings: &Settings) -> Result<String, Failure> {
+    let base_url = settings
+        .http
+        .base_url
+        .as_ref()
+        .ok_or_else(|| Failure::new("http.base_url is not set, and `vestry serve` needs it"))?;
+    if let Some(files) = settings.http.tls.clone() {
+        Certificate::load(files)?;
+    }
+    Ok(format!("{base_url} on {}", settings.http.listen))
+}
+
+/// Connection, tables, durability, and the shared counter of requests.
+async fn database(settings: &Settings) -> Vec<Finding> {
+    let store = match compose::store(&settings.database).await {
+        Ok(store) => store,
+        Err(failure) => return vec![Finding::of("database", Err(failure))],
+    };
+    let ready = store.ready().await;
+    let ready = ready
+        .map(|()| "connected, and every migration is applied".to_owned())
+        .context("the database is not ready; has `vestry migrate` been run?");
+    let mut findings = vec![Finding::of("database", ready)];
+    let durability = durability(store.durability_findings(), &settings.database);
+    findings.push(Finding::of("durability", durability));
+    let limits = compose::limiter(&settings.limits, &store)
+        .await
+        .map(|_limiter| {
+            match settings.limits.store {
+                LimitStore::Memory => "requests are counted in each process",
+                LimitStore::Database => "requests are counted in the database",
+                LimitStore::Redis(_) => "requests are counted in Redis",
+            }
+            .to_owned()
+        });
+    findings.push(Finding::of("limits", limits));
+    findings
+}
+
+fn durability(findings: &[String], settings: &DatabaseSettings) -> Result<String, Failure> {
+    match (findings.is_empty(), settings.allow_unsafe_durability) {
+        (true, _) => Ok("what is acknowledged is on disk".to_owned()),
+        (false, true) => Ok(format!(
+            "accepted by database.allow_unsafe_durability: {}",
+            findings.join("; ")
+        )),
+        (false, false) => Err(Failure::new(findings.join("; "))),
+    }
+}
+
+async fn vault(settings: &VaultSettings) -> Result<String, Failure> {
+    let vault = compose::vault(settings)?;
+    let status = vault.status().await.context("the vault is sealed")?;
+    Ok(format!(
+        "{}, root version {}",
+        status.kind, status.primary_version
+    ))
+}
+
+async fn mail(settings: &MailSettings) -> Result<String, Failure> {
+    match compose::mailer(settings)? {
+        None => Ok("not configured: live calls that send mail are answered with 503".to_owned()),
+        Some(mailer) => {
+            mailer
+                .probe()
+                .await
+                .context("the mail server cannot be used")?;
+            Ok("the mail server takes our login".to_owned())
+        }
+    }
+}
+
+fn print(findings: &[Finding], answer: Answer) -> Result<(), Failure> {
+    let ok = findings.iter().all(|finding| finding.ok);
+    answer
+        .format()
+        .print(&json!({ "ok": ok, "checks": findings }), || {
+            let row = |finding: &Finding| {
+                let verdict = if finding.ok { "ok" } else { "FAILED" };
+                vec![
+                    verdict.to_owned(),
+                    finding.name.to_owned(),
+                    finding.detail.clone(),
+                ]
+            };
+            let rows: Vec<_> = findings.iter().map(row).collect();
+            table(&["", "CHECK", "FOUND"], &rows, "")
+        })?;
+    if ok {
+        Ok(())
+    } else {
+        Err(Failure::answered("not everything is in order"))
+    }
+}

@@ -1,0 +1,363 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use vestry_domain::Environment;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::redirect::RedirectKind;
+
+use crate::output::Format;
+
+/// Sign-in, user records and managed wallets, as one service that you host.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vestry",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+New here? Run `vestry dev`: it needs nothing, prints a key and a call that works, and captures all mail.
+
+A first deployment:
+  vestry migrate                          make the tables
+  vestry vault init                       make the root key
+  vestry check                            is everything in place?
+  vestry app create Shop                  make an App
+  vestry key create app_… live            make a key for its backend; shown once
+  vestry serve                            start the service
+
+Settings come from vestry.toml and from VESTRY_ variables (database.url is VESTRY_DATABASE__URL); every key is
+described in deploy/vestry.example.toml. Exit code: 0 done, 1 failed, 2 wrong usage."
+)]
+pub(crate) struct Cli {
+    /// Settings file [default: vestry.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a complete service for development, with nothing else installed
+    Dev(Dev),
+    /// Start the service
+    Serve,
+    /// Deliver messages only, without an HTTP listener; any number may run beside `serve`
+    Worker,
+    /// Bring the tables of the database up to this version
+    Migrate(Answer),
+    /// Look whether settings, database, vault and mail are in order
+    Check(Answer),
+    /// Apps: the containers of users, keys and wallets
+    #[command(subcommand)]
+    App(App),
+    /// Secret API keys and public tokens of an App
+    #[command(subcommand)]
+    Key(Key),
+    /// URLs to which sign-ins may return
+    #[command(subcommand)]
+    RedirectUrl(RedirectUrl),
+    /// Keys that sign session JWTs
+    #[command(subcommand)]
+    SigningKey(SigningKey),
+    /// The root key over all wallets and secrets
+    #[command(subcommand)]
+    Vault(Vault),
+    /// Print the description of the API (OpenAPI 3.1)
+    Openapi,
+}
+
+/// How to answer.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Answer {
+    /// Print one JSON document on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+impl Answer {
+    /// The format that was asked for.
+    pub(crate) const fn format(self) -> Format {
+        if self.json {
+            Format::Json
+        } else {
+            Format::Human
+        }
+    }
+}
+
+/// `vestry dev`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The first start makes the directory, the database, a root key, an App named Demo with test and live keys, and a
+certificate for localhost. Later starts use them again. DIR/dev.json tells programs the addresses and keys.
+
+Settings come from VESTRY_ variables and from --config only, never from a vestry.toml that happens to lie here.
+
+Examples:
+  vestry dev
+  vestry dev --listen 127.0.0.1:0         a free port, without HTTPS
+  vestry dev --fresh                      forget everything and begin anew")]
+pub(crate) struct Dev {
+    /// Where database, keys and dev.json are kept
+    #[arg(long, value_name = "DIR", default_value = ".vestry")]
+    pub(crate) data_dir: PathBuf,
+    /// Address of this machine for HTTP; port 0 picks a free one [default: 127.0.0.1:8080, and HTTPS on 127.0.0.1:8443]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Delete what earlier starts have made in DIR first
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+/// `vestry app`
+#[derive(Debug, Subcommand)]
+pub(crate) enum App {
+    /// Make an App with its encryption and signing keys for test and live
+    #[command(after_help = "Example:\n  vestry app create Shop")]
+    Create {
+        /// Name that end users see in messages
+        name: String,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List all Apps, oldest first
+    List {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Show an App and its settings
+    Show {
+        /// Id of the App (app_…)
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Change settings of an App, all of them or none
+    #[command(after_help = "\
+`vestry app show` lists the settings; `name` is one of them.
+
+Examples:
+  vestry app set app_… name=\"My Shop\"
+  vestry app set app_… session_idle_minutes=60 jwt_algorithm=EdDSA
+  vestry app set app_… live_per_minute=null        back to the service's own limit")]
+    Set {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// NAME=VALUE
+        #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
+        changes: Vec<(String, String)>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry key`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Make a key; it is printed now and never again
+    #[command(after_help = "\
+Examples:
+  vestry key create app_… live
+  vestry key create app_… live --scope users:read,sessions:write
+  vestry key create app_… test --public")]
+    Create {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// test or live
+        environment: Environment,
+        /// Make a public token (pk_…), which may be seen in a browser, instead of a secret key (sk_…)
+        #[arg(long)]
+        public: bool,
+        /// What the key may do; without any, all but wallets:export
+        #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+        scope: Vec<Scope>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List the keys of an App, oldest first; the keys themselves are not stored
+    List {
+        /// Id of the App (app_…)
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Make a key with the rights of another; both work until the old one is revoked
+    #[command(after_help = "\
+Example:
+  vestry key rotate app_… key_…           put the new key into your backend, then
+  vestry key revoke app_… key_…           stop the old one")]
+    Rotate {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// Id of the key (key_…)
+        key: ApiKeyId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Stop a key from working, within a second and for good
+    Revoke {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// Id of the key (key_…)
+        key: ApiKeyId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry redirect-url`
+#[derive(Debug, Subcommand)]
+pub(crate) enum RedirectUrl {
+    /// Register a URL; only registered ones are ever redirected to
+    #[command(after_help = "\
+Examples:
+  vestry redirect-url add app_… live https://shop.example.com/signed-in --default
+  vestry redirect-url add app_… live https://shop.example.com/welcome --kind registration,invite
+  vestry redirect-url add app_… live 'https://*.example.com/signed-in'   one label in place of the star")]
+    Add {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// test or live
+        environment: Environment,
+        /// https://…, or http:// on localhost
+        url: String,
+        /// For existing users (login), new ones (registration) or invited ones (invite)
+        #[arg(
+            long,
+            value_name = "KIND",
+            value_delimiter = ',',
+            default_value = "login"
+        )]
+        kind: Vec<RedirectKind>,
+        /// Use it when a call names no URL, in place of the earlier default
+        #[arg(long)]
+        default: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List the registered URLs of an App, oldest first
+    List {
+        /// Id of the App (app_…)
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Remove a registered URL
+    Remove {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// Id of the registration (redirect_…)
+        id: RedirectUrlId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry signing-key`
+#[derive(Debug, Subcommand)]
+pub(crate) enum SigningKey {
+    /// List the signing keys of an App, oldest first
+    List {
+        /// Id of the App (app_…)
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Make the next signing key; it is published at once and signs five minutes later
+    #[command(after_help = "\
+The key in use stays published until its last token has expired, so no session notices.
+
+Example:
+  vestry signing-key rotate app_… live")]
+    Rotate {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// test or live
+        environment: Environment,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry vault`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Vault {
+    /// Make the root key file of a new installation; keep a copy of it apart from the database
+    Init {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Show the versions of the root key and how many App keys each one wraps
+    Status {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Make a new root key and wrap every App key under it, while the service runs
+    #[command(after_help = "\
+Wallets are not touched: the root key wraps App keys, and those wrap everything else. A rotation that was cut off
+is finished by the next one. Without --retire the old versions stay able to open keys, as backups need them.")]
+    RotateRoot {
+        /// Destroy the older versions once nothing stands under them; backups made before cannot be opened then
+        #[arg(long)]
+        retire: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Open every App key and every wallet key and compare each with its record
+    Verify {
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+impl Command {
+    /// The format of the answer; commands without one speak to people.
+    pub(crate) const fn format(&self) -> Format {
+        match self {
+            Self::Dev(_) | Self::Serve | Self::Worker | Self::Openapi => Format::Human,
+            Self::Migrate(answer) | Self::Check(answer) => answer.format(),
+            Self::App(
+                App::Create { answer, .. }
+                | App::List { answer }
+                | App::Show { answer, .. }
+                | App::Set { answer, .. },
+            )
+            | Self::Key(
+                Key::Create { answer, .. }
+                | Key::List { answer, .. }
+                | Key::Rotate { answer, .. }
+                | Key::Revoke { answer, .. },
+            )
+            | Self::RedirectUrl(
+                RedirectUrl::Add { answer, .. }
+                | RedirectUrl::List { answer, .. }
+                | RedirectUrl::Remove { answer, .. },
+            )
+            | Self::SigningKey(
+                SigningKey::List { answer, .. } | SigningKey::Rotate { answer, .. },
+            )
+            | Self::Vault(
+                Vault::Init { answer }
+                | Vault::Status { answer }
+                | Vault::RotateRoot { answer, .. }
+                | Vault::Verify { answer },
+            ) => answer.format(),
+        }
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Puts the service together: which adapter stands behind which port is decided here and nowhere else.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use vestry_app::{Ports, Service};
+use vestry_custody::Custody;
+use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
+use vestry_mail_smtp::SmtpMailer;
+use vestry_ports::clock::Clock;
+use vestry_ports::custody::{Custodian, Sealer};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::limiter::RateLimiter;
+use vestry_ports::mailer::Mailer;
+use vestry_ports::store::Store;
+use vestry_ports::vault::KeyVault;
+use vestry_store_sql::{Database, SqlStore};
+use vestry_token_jwt::JwtSigner;
+use vestry_vault_local::LocalVault;
+
+use crate::clock::SystemClock;
+use crate::config::{
+    DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
+};
+use crate::entropy::SystemEntropy;
+use crate::failure::{Context, Failure};
+use crate::late_vault::LateVault;
+
+/// Opens the database. Nothing is migrated, and nothing is made that is not there.
+pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
+    if let Database::Sqlite(path) = &settings.database
+        && !path.exists()
+    {
+        return Err(Failure::new(format!(
+            "there is no database {}; make it with `vestry migrate`",
+            path.display()
+        )));
+    }
+    let store = SqlStore::connect(&store_settings(settings)).await;
+    Ok(Arc::new(store.context("the database cannot be opened")?))
+}
+
+/// The settings as the store wants them.
+pub(crate) fn store_settings(settings: &DatabaseSettings) -> vestry_store_sql::Settings {
+    vestry_store_sql::Settings {
+        database: settings.database.clone(),
+        connections: settings.max_connections,
+        readers: settings.max_readers,
+        acquire_timeout: settings.acquire_timeout,
+        connect_timeout: settings.connect_timeout,
+        synchronous: settings.synchronous,
+        keep_statements: settings.prepared_statements,
+    }
+}
+
+/// The key provider. A local one may be opened later, when its file is there.
+pub(crate) fn vault(settings: &VaultSettings) -> Result<Arc<dyn KeyVault>, Failure> {
+    let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::new());
+    match settings {
+        VaultSettings::Local(path) => Ok(Arc::new(LateVault::new(path.clone(), entropy))),
+        VaultSettings::Env(key) => {
+            let vault = LocalVault::from_value(key, entropy);
+            Ok(Arc::new(
+                vault.context("VESTRY_VAULT__ENV__KEY is not a root key")?,
+            ))
+        }
+    }
+}
+
+/// The transport of live mail, if one is set.
+pub(crate) fn mailer(settings: &MailSettings) -> Result<Option<Arc<dyn Mailer>>, Failure> {
+    match settings {
+        MailSettings::Capture => Ok(None),
+        MailSettings::Smtp { url, from, ca_file } => {
+            let mut smtp = vestry_mail_smtp::Settings::new(url.clone(), from.clone());
+            smtp.ca_file.clone_from(ca_file);
+            let mailer = SmtpMailer::new(&smtp).context("mail cannot be sent")?;
+            Ok(Some(Arc::new(mailer)))
+        }
+    }
+}
+
+/// The limiter of requests.
+pub(crate) async fn limiter(
+    settings: &LimitSettings,
+    store: &SqlStore,
+) -> Result<Arc<dyn RateLimiter>, Failure> {
+    match &settings.store {
+        LimitStore::Memory => Ok(Arc::new(MemoryLimiter::new())),
+        LimitStore::Database => Ok(Arc::new(store.rate_limiter())),
+        LimitStore::Redis(url) => {
+            let limiter = RedisLimiter::connect(&RedisSettings::new(url.clone())).await;
+            Ok(Arc::new(limiter.context("limits.store cannot be used")?))
+        }
+    }
+}
+
+/// Everything together. `issuer_host` is the host of the public URL.
+pub(crate) fn service(
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    limiter: Arc<dyn RateLimiter>,
+    issuer_host: String,
+    runtime: Handle,
+) -> Result<Arc<Service>, Failure> {
+    let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let vault = vault(&settings.vault)?;
+    let custody = Custody::new(Arc::clone(&vault), Arc::clone(&store), Arc::clone(&entropy));
+    let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
+    let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
+    let custodian: Arc<dyn Custodian> = custody;
+    let ports = Ports {
+        store,
+        vault,
+        custodian,
+        tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
+        sealer,
+        limiter,
+        mailer: mailer(&settings.mail)?,
+        clock,
+        entropy,
+    };
+    let limits = vestry_app::Settings {
+        issuer_host,
+        test_per_minute: settings.limits.test_per_minute,
+        live_per_minute: settings.limits.live_per_minute,
+    };
+    Ok(Arc::new(Service::new(ports, limits, runtime)))
+}

@@ -1,0 +1,396 @@
+//! Settings: read once, from `vestry.toml` and from `VESTRY_` variables, and checked before anything opens.
+//!
+//! [`keys::KEYS`] lists every key there is. A key that is not in it is an error that names it, in the file as in the
+//! environment: a typing error must not become a silent default.
+
+mod keys;
+mod source;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tracing::level_filters::LevelFilter;
+use url::Url;
+use vestry_domain::Secret;
+use vestry_store_sql::{Database, DatabaseUrlError, Synchronous};
+
+use crate::failure::Failure;
+use crate::tls::CertificateFiles;
+use source::Entries;
+
+/// The file that is read when `--config` names none and it is there.
+const DEFAULT_FILE: &str = "vestry.toml";
+
+/// Everything an operator can set.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) database: DatabaseSettings,
+    pub(crate) http: HttpSettings,
+    pub(crate) vault: VaultSettings,
+    pub(crate) mail: MailSettings,
+    pub(crate) limits: LimitSettings,
+    pub(crate) outbox: OutboxSettings,
+    pub(crate) log: LogSettings,
+}
+
+/// `database.*`
+#[derive(Debug)]
+pub(crate) struct DatabaseSettings {
+    /// Where it is.
+    pub(crate) database: Database,
+    /// Postgres only.
+    pub(crate) max_connections: usize,
+    /// SQLite only.
+    pub(crate) max_readers: usize,
+    /// How long a request waits for a connection before it is answered with 503.
+    pub(crate) acquire_timeout: Duration,
+    /// How long opening a connection may take.
+    pub(crate) connect_timeout: Duration,
+    /// SQLite only.
+    pub(crate) synchronous: Synchronous,
+    /// Postgres only; off behind a pooler that does not know prepared statements.
+    pub(crate) prepared_statements: bool,
+    pub(crate) migrate_on_start: bool,
+    /// Whether `serve` starts on a database that can lose what it acknowledged.
+    pub(crate) allow_unsafe_durability: bool,
+}
+
+/// `http.*`
+#[derive(Debug)]
+pub(crate) struct HttpSettings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) base_url: Option<BaseUrl>,
+    pub(crate) tls: Option<CertificateFiles>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    /// From the first byte of a request to the last byte of its body.
+    pub(crate) request_timeout: Duration,
+    pub(crate) workers: usize,
+    /// Between the stop signal and the moment from which no connection is accepted any more.
+    pub(crate) drain_delay: Duration,
+    /// How long requests that run may take to end after that.
+    pub(crate) shutdown_timeout: Duration,
+}
+
+/// `vault.*`
+#[derive(Debug)]
+pub(crate) enum VaultSettings {
+    /// Root keys in a file.
+    Local(PathBuf),
+    /// Root keys in `VESTRY_VAULT__ENV__KEY`.
+    Env(Secret<String>),
+}
+
+/// `mail.*`, for live worlds; test worlds always capture.
+#[derive(Debug)]
+pub(crate) enum MailSettings {
+    /// Live mail cannot be sent.
+    Capture,
+    /// Live mail goes to a relay.
+    Smtp {
+        /// `smtp://` or `smtps://`; holds a password.
+        url: Secret<String>,
+        from: String,
+        /// Further certificate authorities, PEM.
+        ca_file: Option<PathBuf>,
+    },
+}
+
+/// `limits.*`
+#[derive(Debug)]
+pub(crate) struct LimitSettings {
+    pub(crate) store: LimitStore,
+    pub(crate) test_per_minute: u32,
+    pub(crate) live_per_minute: u32,
+}
+
+/// Where requests are counted.
+#[derive(Debug)]
+pub(crate) enum LimitStore {
+    /// In this process.
+    Memory,
+    /// In the database, shared by all that use it.
+    Database,
+    /// In Redis or Valkey; the URL may hold a password.
+    Redis(Secret<String>),
+}
+
+/// `outbox.*`
+#[derive(Debug)]
+pub(crate) struct OutboxSettings {
+    /// Whether `serve` delivers; `vestry worker` always does.
+    pub(crate) worker: bool,
+}
+
+/// `log.*`
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogSettings {
+    pub(crate) format: LogFormat,
+    pub(crate) level: LevelFilter,
+}
+
+/// What a log line looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Pretty,
+}
+
+/// The public URL: scheme and authority only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BaseUrl(Url);
+
+impl BaseUrl {
+    /// Host and port as in the URL; a port that is the scheme's own is left out.
+    pub(crate) fn authority(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        match self.0.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    pub(crate) fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Whether only this machine can reach it.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self.0.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+}
+
+/// Without the slash at the end, so that a path can be put behind it.
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = "must be the public URL without a path, such as https://id.example.com";
+        let url = Url::parse(text).map_err(|_unparsable| wanted.to_owned())?;
+        let bare = url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if matches!(url.scheme(), "http" | "https") && url.has_host() && bare {
+            Ok(Self(url))
+        } else {
+            Err(wanted.to_owned())
+        }
+    }
+}
+
+/// The named file, or the one that is read when none is named and it is there.
+fn named_or_present(named: Option<&Path>) -> Option<&Path> {
+    let present = Path::new(DEFAULT_FILE);
+    named.or_else(|| present.exists().then_some(present))
+}
+
+impl Settings {
+    /// Reads the file (the named one, or `vestry.toml` if it is there) and the environment.
+    ///
+    /// # Errors
+    /// The file cannot be read, a key is unknown, or a value is not what its key takes.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Failure> {
+        Self::from_entries(&Entries::read(named_or_present(file))?)
+    }
+
+    /// The same for a command whose log a person reads, between its other lines.
+    ///
+    /// # Errors
+    /// As for [`Settings::load`].
+    pub(crate) fn load_for_people(file: Option<&Path>) -> Result<Self, Failure> {
+        let mut entries = Entries::read(named_or_present(file))?;
+        entries.set_default("log.format", "pretty");
+        Self::from_entries(&entries)
+    }
+
+    /// The same for `vestry dev`: never the `vestry.toml` that happens to lie here, which may be that of a real
+    /// deployment, and with other defaults (`name`, `value`).
+    ///
+    /// # Errors
+    /// As for [`Settings::load`].
+    pub(crate) fn load_for_dev(
+        file: Option<&Path>,
+        defaults: &[(&'static str, String)],
+    ) -> Result<Self, Failure> {
+        let mut entries = Entries::read(file)?;
+        for (name, value) in defaults {
+            entries.set_default(name, value);
+        }
+        Self::from_entries(&entries)
+    }
+
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        Ok(Self {
+            database: DatabaseSettings::from_entries(entries)?,
+            http: HttpSettings::from_entries(entries)?,
+            vault: VaultSettings::from_entries(entries)?,
+            mail: MailSettings::from_entries(entries)?,
+            limits: LimitSettings::from_entries(entries)?,
+            outbox: OutboxSettings {
+                worker: entries.switch("outbox.worker")?,
+            },
+            log: LogSettings {
+                format: entries.one_of(
+                    "log.format",
+                    &[("json", LogFormat::Json), ("pretty", LogFormat::Pretty)],
+                )?,
+                level: entries.one_of(
+                    "log.level",
+                    &[
+                        ("error", LevelFilter::ERROR),
+                        ("warn", LevelFilter::WARN),
+                        ("info", LevelFilter::INFO),
+                        ("debug", LevelFilter::DEBUG),
+                        ("trace", LevelFilter::TRACE),
+                    ],
+                )?,
+            },
+        })
+    }
+}
+
+impl DatabaseSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let database = entries.required_text("database.url")?.parse();
+        Ok(Self {
+            database: database.map_err(|why: DatabaseUrlError| {
+                // Says what is wrong and never what was written.
+                entries.refuse("database.url", &why.to_string())
+            })?,
+            max_connections: entries.number("database.max_connections", 1..=10_000)?,
+            max_readers: entries.number("database.max_readers", 1..=1_000)?,
+            acquire_timeout: entries.seconds("database.acquire_timeout", 1..=60)?,
+            connect_timeout: entries.seconds("database.connect_timeout", 1..=60)?,
+            synchronous: entries.one_of(
+                "database.synchronous",
+                &[("full", Synchronous::Full), ("normal", Synchronous::Normal)],
+            )?,
+            prepared_statements: entries.switch("database.prepared_statements")?,
+            migrate_on_start: entries.switch("database.migrate_on_start")?,
+            allow_unsafe_durability: entries.switch("database.allow_unsafe_durability")?,
+        })
+    }
+}
+
+impl HttpSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let tls = match (
+            entries.text("http.tls.cert")?,
+            entries.text("http.tls.key")?,
+        ) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some(CertificateFiles {
+                certificate: certificate.into(),
+                key: key.into(),
+            }),
+            (Some(_), None) => {
+                return Err(entries.refuse("http.tls.cert", "needs http.tls.key beside it"));
+            }
+            (None, Some(_)) => {
+                return Err(entries.refuse("http.tls.key", "needs http.tls.cert beside it"));
+            }
+        };
+        Ok(Self {
+            listen: entries.parsed(
+                "http.listen",
+                "must be an address and port, such as 127.0.0.1:8080 or [::]:443",
+            )?,
+            base_url: match entries.text("http.base_url")? {
+                None => None,
+                Some(text) => Some(
+                    text.parse()
+                        .map_err(|why: String| entries.refuse("http.base_url", &why))?,
+                ),
+            },
+            tls,
+            trusted_proxies: entries.list(
+                "http.trusted_proxies",
+                "must be networks such as 10.0.0.0/8",
+            )?,
+            request_timeout: entries.seconds("http.request_timeout", 1..=300)?,
+            workers: entries.number("http.workers", 0..=1024)?,
+            drain_delay: entries.seconds("http.drain_delay", 0..=300)?,
+            shutdown_timeout: entries.seconds("http.shutdown_timeout", 1..=300)?,
+        })
+    }
+}
+
+impl VaultSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        #[derive(Clone, Copy)]
+        enum Kind {
+            Local,
+            Env,
+        }
+        let kinds = [("local", Kind::Local), ("env", Kind::Env)];
+        match entries.one_of("vault.kind", &kinds)? {
+            Kind::Local => Ok(Self::Local(
+                entries.required_text("vault.local.path")?.into(),
+            )),
+            Kind::Env => Ok(Self::Env(Secret::new(
+                entries.required_text("vault.env.key")?,
+            ))),
+        }
+    }
+}
+
+impl MailSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        #[derive(Clone, Copy)]
+        enum Kind {
+            Capture,
+            Smtp,
+        }
+        let kinds = [("capture", Kind::Capture), ("smtp", Kind::Smtp)];
+        match entries.one_of("mail.kind", &kinds)? {
+            Kind::Capture => Ok(Self::Capture),
+            Kind::Smtp => Ok(Self::Smtp {
+                url: Secret::new(entries.required_text("mail.smtp.url")?),
+                from: entries.required_text("mail.smtp.from")?,
+                ca_file: entries.text("mail.smtp.ca_file")?.map(PathBuf::from),
+            }),
+        }
+    }
+}
+
+impl LimitSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let store = entries.required_text("limits.store")?;
+        let store = match store.as_str() {
+            "memory" => LimitStore::Memory,
+            "database" => LimitStore::Database,
+            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
+                LimitStore::Redis(Secret::new(store))
+            }
+            _ => {
+                return Err(entries.refuse("limits.store", "must be memory, database or redis://…"));
+            }
+        };
+        Ok(Self {
+            store,
+            test_per_minute: entries.number("limits.test_per_minute", 0..=u32::MAX)?,
+            live_per_minute: entries.number("limits.live_per_minute", 0..=u32::MAX)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

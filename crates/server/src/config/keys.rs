@@ -1,0 +1,110 @@
+//! Every key there is: its name, what it takes, and what it is when nobody sets it.
+
+/// One setting.
+pub(super) struct Key {
+    /// Dotted name, as in the file; `a.b_c` is `VESTRY_A__B_C` in the environment.
+    pub(super) name: &'static str,
+    /// What it takes.
+    pub(super) kind: Kind,
+    /// Its value when it is not set, written as in the environment; `None` when it is absent then.
+    pub(super) default: Option<&'static str>,
+    /// Whether it is taken from the environment only, because it does not belong into a file of settings.
+    pub(super) environment_only: bool,
+}
+
+/// What a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A TOML string.
+    Text,
+    /// A TOML integer.
+    Number,
+    /// A TOML boolean.
+    Switch,
+    /// A TOML array of strings; in the environment separated by commas.
+    List,
+}
+
+const fn key(name: &'static str, kind: Kind, default: Option<&'static str>) -> Key {
+    Key {
+        name,
+        kind,
+        default,
+        environment_only: false,
+    }
+}
+
+/// What the keys mean is told in `deploy/vestry.example.toml`; a test holds the two together.
+pub(super) const KEYS: &[Key] = &[
+    key("database.url", Kind::Text, Some("sqlite:.vestry/vestry.db")),
+    key("database.max_connections", Kind::Number, Some("10")),
+    key("database.max_readers", Kind::Number, Some("4")),
+    key("database.acquire_timeout", Kind::Number, Some("5")),
+    key("database.connect_timeout", Kind::Number, Some("5")),
+    key("database.synchronous", Kind::Text, Some("full")),
+    key("database.prepared_statements", Kind::Switch, Some("true")),
+    key("database.migrate_on_start", Kind::Switch, Some("false")),
+    key(
+        "database.allow_unsafe_durability",
+        Kind::Switch,
+        Some("false"),
+    ),
+    key("http.listen", Kind::Text, Some("127.0.0.1:8080")),
+    key("http.base_url", Kind::Text, None),
+    key("http.tls.cert", Kind::Text, None),
+    key("http.tls.key", Kind::Text, None),
+    key("http.trusted_proxies", Kind::List, Some("")),
+    key("http.request_timeout", Kind::Number, Some("30")),
+    key("http.workers", Kind::Number, Some("0")),
+    key("http.drain_delay", Kind::Number, Some("5")),
+    key("http.shutdown_timeout", Kind::Number, Some("20")),
+    key("vault.kind", Kind::Text, Some("local")),
+    key("vault.local.path", Kind::Text, Some(".vestry/root.key")),
+    Key {
+        environment_only: true,
+        ..key("vault.env.key", Kind::Text, None)
+    },
+    key("mail.kind", Kind::Text, Some("capture")),
+    key("mail.smtp.url", Kind::Text, None),
+    key("mail.smtp.from", Kind::Text, None),
+    key("mail.smtp.ca_file", Kind::Text, None),
+    key("limits.store", Kind::Text, Some("memory")),
+    key("limits.test_per_minute", Kind::Number, Some("100")),
+    key("limits.live_per_minute", Kind::Number, Some("1000")),
+    key("outbox.worker", Kind::Switch, Some("true")),
+    key("log.format", Kind::Text, Some("json")),
+    key("log.level", Kind::Text, Some("info")),
+];
+
+/// The key of this name.
+pub(super) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The known name that is most like this one, if any is like it: for "did you mean".
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    KEYS.iter()
+        .map(|key| (distance(key.name, name), key.name))
+        .filter(|(distance, known)| *distance <= 3.max(known.len() / 4))
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// How many characters have to be put in, taken out or replaced to get from one to the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, character) in one.chars().enumerate() {
+        let mut diagonal = above;
+        let mut left = above + 1;
+        let mut next = vec![left];
+        for (against, up) in other.iter().zip(row.iter().skip(1)) {
+            let replaced = diagonal + usize::from(character != *against);
+            left = replaced.min(left + 1).min(up + 1);
+            next.push(left);
+            diagonal = *up;
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,305 @@
+//! Where settings come from: the file, then the environment over it, then the defaults.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use toml::{Table, Value};
+
+use super::keys::{self, Key, Kind};
+use crate::failure::{Context, Failure};
+
+const PREFIX: &str = "VESTRY_";
+/// Variables of the test suite. A person who runs it keeps them exported; they set nothing here.
+const TEST_PREFIX: &str = "VESTRY_TEST_";
+
+/// Where a value was found; every refusal says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    File(PathBuf),
+    Variable(String),
+    Default,
+}
+
+/// Behind the name of a key.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, " in {}", path.display()),
+            Self::Variable(name) => write!(f, " in {name}"),
+            Self::Default => Ok(()),
+        }
+    }
+}
+
+struct Entry {
+    /// Written as in the environment.
+    text: String,
+    origin: Origin,
+}
+
+/// All settings by name, still as text.
+pub(super) struct Entries(BTreeMap<&'static str, Entry>);
+
+impl Entries {
+    /// Reads the file, if one is given, and the environment of the process.
+    pub(super) fn read(file: Option<&Path>) -> Result<Self, Failure> {
+        #[expect(clippy::disallowed_methods, reason = "this is where settings are read")]
+        let variables = std::env::vars_os();
+        match file {
+            None => Self::from_parts(None, variables),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .context(format!("the settings {} cannot be read", path.display()))?;
+                Self::from_parts(Some((path, &text)), variables)
+            }
+        }
+    }
+
+    pub(super) fn from_parts(
+        file: Option<(&Path, &str)>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, Failure> {
+        let mut entries = Self(BTreeMap::new());
+        if let Some((path, text)) = file {
+            entries.take_file(path, text)?;
+        }
+        for (name, value) in variables {
+            let Some(name) = name.to_str() else { continue };
+            if name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX) {
+                entries.take_variable(name, &value)?;
+            }
+        }
+        for key in keys::KEYS {
+            if let Some(default) = key.default {
+                entries.set_default(key.name, default);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Sets a value that nobody set; one that was a default before is replaced.
+    pub(super) fn set_default(&mut self, name: &'static str, text: &str) {
+        let entry = self.0.get(name);
+        if entry.is_none_or(|entry| entry.origin == Origin::Default) {
+            let entry = Entry {
+                text: text.to_owned(),
+                origin: Origin::Default,
+            };
+            self.0.insert(name, entry);
+        }
+    }
+
+    fn take_file(&mut self, path: &Path, text: &str) -> Result<(), Failure> {
+        // The parser's own message quotes the line, which may hold a password; its place is enough.
+        let table: Table = toml::from_str(text).map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            Failure::new(format!(
+                "{} is not TOML: line {line}: {}",
+                path.display(),
+                error.message()
+            ))
+        })?;
+        self.take_table(path, "", table)
+    }
+
+    fn take_table(&mut self, path: &Path, above: &str, table: Table) -> Result<(), Failure> {
+        for (name, value) in table {
+            let name = format!("{above}{name}");
+            let origin = Origin::File(path.to_owned());
+            match (keys::find(&name), value) {
+                (None, Value::Table(below)) if is_section(&name) => {
+                    self.take_table(path, &format!("{name}."), below)?;
+                }
+                (None, _) => return Err(unknown(&name, &origin)),
+                (Some(key), _) if key.environment_only => {
+                    return Err(Failure::new(format!(
+                        "{name}{origin}: this one is taken from the environment only, as {}",
+                        variable_of(key)
+                    )));
+                }
+                (Some(key), value) => {
+                    let text = text_of(key, value).ok_or_else(|| {
+                        Failure::new(format!("{name}{origin}: must be {}", shape(key.kind)))
+                    })?;
+                    self.0.insert(key.name, Entry { text, origin });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_variable(&mut self, variable: &str, value: &OsString) -> Result<(), Failure> {
+        let origin = Origin::Variable(variable.to_owned());
+        let name = variable
+            .strip_prefix(PREFIX)
+            .unwrap_or_default()
+            .to_lowercase()
+            .replace("__", ".");
+        let key = keys::find(&name).ok_or_else(|| unknown(&name, &origin))?;
+        let text = value
+            .to_str()
+            .ok_or_else(|| Failure::new(format!("{name}{origin}: is not UTF-8")))?
+            .to_owned();
+        // An empty variable is how a shell or a compose file unsets one.
+        if !text.is_empty() {
+            self.0.insert(key.name, Entry { text, origin });
+        }
+        Ok(())
+    }
+
+    /// A refusal of a value, naming its key and where it was found, without the value.
+    pub(super) fn refuse(&self, name: &str, why: &str) -> Failure {
+        let origin = self
+            .0
+            .get(name)
+            .map_or(&Origin::Default, |entry| &entry.origin);
+        Failure::new(format!("{name}{origin}: {why}"))
+    }
+
+    fn get(&self, name: &'static str) -> Option<&str> {
+        self.0.get(name).map(|entry| entry.text.as_str())
+    }
+
+    /// A text, if it is set.
+    pub(super) fn text(&self, name: &'static str) -> Result<Option<String>, Failure> {
+        match self.get(name) {
+            Some("") => Err(self.refuse(name, "must not be empty")),
+            other => Ok(other.map(str::to_owned)),
+        }
+    }
+
+    /// A text that must be set.
+    pub(super) fn required_text(&self, name: &'static str) -> Result<String, Failure> {
+        let variable = keys::find(name).map(variable_of).unwrap_or_default();
+        self.text(name)?.ok_or_else(|| {
+            Failure::new(format!(
+                "{name} is not set; write it into vestry.toml or set {variable}"
+            ))
+        })
+    }
+
+    /// `true` or `false`.
+    pub(super) fn switch(&self, name: &'static str) -> Result<bool, Failure> {
+        self.parsed(name, "must be true or false")
+    }
+
+    /// A whole number between two bounds.
+    pub(super) fn number<N>(
+        &self,
+        name: &'static str,
+        bounds: RangeInclusive<N>,
+    ) -> Result<N, Failure>
+    where
+        N: FromStr + PartialOrd + fmt::Display,
+    {
+        let why = format!(
+            "must be a whole number from {} to {}",
+            bounds.start(),
+            bounds.end()
+        );
+        let number = self.parsed(name, &why)?;
+        if bounds.contains(&number) {
+            Ok(number)
+        } else {
+            Err(self.refuse(name, &why))
+        }
+    }
+
+    /// A length of time in whole seconds.
+    pub(super) fn seconds(
+        &self,
+        name: &'static str,
+        bounds: RangeInclusive<u64>,
+    ) -> Result<Duration, Failure> {
+        self.number(name, bounds).map(Duration::from_secs)
+    }
+
+    /// A value of some type; `why` says what would be right.
+    pub(super) fn parsed<T: FromStr>(&self, name: &'static str, why: &str) -> Result<T, Failure> {
+        self.get(name)
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| self.refuse(name, why))
+    }
+
+    /// One of a few words.
+    pub(super) fn one_of<T: Copy>(
+        &self,
+        name: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<T, Failure> {
+        let text = self.get(name).unwrap_or_default();
+        let chosen = choices.iter().find(|(word, _)| *word == text);
+        chosen.map(|(_, choice)| *choice).ok_or_else(|| {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            self.refuse(name, &format!("must be one of: {}", words.join(", ")))
+        })
+    }
+
+    /// Several values.
+    pub(super) fn list<T: FromStr>(
+        &self,
+        name: &'static str,
+        why: &str,
+    ) -> Result<Vec<T>, Failure> {
+        let text = self.get(name).unwrap_or_default();
+        text.split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(|item| item.parse().ok())
+            .collect::<Option<Vec<T>>>()
+            .ok_or_else(|| self.refuse(name, why))
+    }
+}
+
+/// The variable that sets a key.
+fn variable_of(key: &Key) -> String {
+    format!("{PREFIX}{}", key.name.to_uppercase().replace('.', "__"))
+}
+
+fn is_section(name: &str) -> bool {
+    let start = format!("{name}.");
+    keys::KEYS.iter().any(|key| key.name.starts_with(&start))
+}
+
+fn unknown(name: &str, origin: &Origin) -> Failure {
+    let hint = keys::nearest(name).map_or_else(String::new, |known| {
+        match origin {
+            Origin::Variable(_) => keys::find(known).map(variable_of),
+            Origin::File(_) | Origin::Default => Some(known.to_owned()),
+        }
+        .map_or_else(String::new, |known| format!("; did you mean {known}?"))
+    });
+    Failure::new(format!("unknown setting {name}{origin}{hint}"))
+}
+
+const fn shape(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "a text in quotes",
+        Kind::Number => "a whole number without quotes",
+        Kind::Switch => "true or false without quotes",
+        Kind::List => "a list of texts, such as [\"a\", \"b\"]",
+    }
+}
+
+/// The value as it would be written in the environment, if it is of the right kind.
+fn text_of(key: &Key, value: Value) -> Option<String> {
+    match (key.kind, value) {
+        (Kind::Text, Value::String(text)) => Some(text),
+        (Kind::Number, Value::Integer(number)) => Some(number.to_string()),
+        (Kind::Switch, Value::Boolean(switch)) => Some(switch.to_string()),
+        (Kind::List, Value::Array(items)) => {
+            let texts = items
+                .iter()
+                .map(Value::as_str)
+                .collect::<Option<Vec<_>>>()?;
+            Some(texts.join(","))
+        }
+        (Kind::Text | Kind::Number | Kind::Switch | Kind::List, _) => None,
+    }
+}

@@ -1,0 +1,260 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::source::Entries;
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../../deploy/vestry.example.toml");
+
+fn load(file: &str, variables: &[(&str, &str)]) -> Result<Settings, Failure> {
+    let variables = variables
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let entries = Entries::from_parts(Some((Path::new("vestry.toml"), file)), variables)?;
+    Settings::from_entries(&entries)
+}
+
+fn refusal(file: &str, variables: &[(&str, &str)]) -> String {
+    load(file, variables)
+        .expect_err("it must be refused")
+        .to_string()
+}
+
+/// operations.md section 4: `deploy/vestry.example.toml` documents every key, and holds no key that does not exist.
+#[test]
+fn the_example_is_valid_and_names_every_key() {
+    load(EXAMPLE, &[]).expect("the example can be used as it is");
+    let mut named = BTreeSet::new();
+    collect("", &toml::from_str(EXAMPLE).unwrap(), &mut named);
+    for key in keys::KEYS {
+        if key.environment_only {
+            assert!(EXAMPLE.contains(key.name), "{} is not explained", key.name);
+        } else {
+            assert!(named.remove(key.name), "{} is not in the example", key.name);
+        }
+    }
+    assert_eq!(
+        named,
+        BTreeSet::new(),
+        "in the example and not in the table"
+    );
+}
+
+/// Every key of the example stands below a comment that says what it is.
+#[test]
+fn the_example_explains_every_key() {
+    let mut explained = false;
+    for line in EXAMPLE.lines() {
+        match line {
+            comment if comment.starts_with('#') => explained = true,
+            "" => explained = false,
+            // A section, or a key right after an explained one, shares its comment.
+            _ => assert!(
+                explained || line.starts_with('['),
+                "no comment above: {line}"
+            ),
+        }
+        if line.starts_with('[') {
+            explained = explained && line.contains('.');
+        }
+    }
+}
+
+fn collect(above: &str, table: &toml::Table, into: &mut BTreeSet<String>) {
+    for (name, value) in table {
+        let name = format!("{above}{name}");
+        match value {
+            toml::Value::Table(below) => collect(&format!("{name}."), below, into),
+            _ => {
+                into.insert(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_file_the_defaults_hold() {
+    let settings = load("", &[]).unwrap();
+    assert_eq!(
+        settings.database.database,
+        Database::Sqlite("./.vestry/vestry.db".into())
+    );
+    assert_eq!(settings.limits.test_per_minute, 100);
+    assert_eq!(settings.limits.live_per_minute, 1000);
+    assert!(matches!(settings.limits.store, LimitStore::Memory));
+    assert!(matches!(settings.mail, MailSettings::Capture));
+    assert!(matches!(settings.vault, VaultSettings::Local(_)));
+    assert_eq!(settings.http.drain_delay, Duration::from_secs(5));
+    assert_eq!(settings.http.shutdown_timeout, Duration::from_secs(20));
+    assert!(settings.http.base_url.is_none());
+    assert_eq!(settings.log.format, LogFormat::Json);
+}
+
+#[test]
+fn a_variable_is_stronger_than_the_file() {
+    let file = "[limits]\ntest_per_minute = 7\nlive_per_minute = 8";
+    let settings = load(file, &[("VESTRY_LIMITS__TEST_PER_MINUTE", "0")]).unwrap();
+    assert_eq!(settings.limits.test_per_minute, 0);
+    assert_eq!(settings.limits.live_per_minute, 8);
+    let empty = load(file, &[("VESTRY_LIMITS__TEST_PER_MINUTE", "")]).unwrap();
+    assert_eq!(empty.limits.test_per_minute, 7);
+}
+
+#[test]
+fn lists_are_read_from_both() {
+    let networks = |settings: Settings| settings.http.trusted_proxies.len();
+    assert_eq!(
+        networks(load("http.trusted_proxies = [\"10.0.0.0/8\", \"::1/128\"]", &[]).unwrap()),
+        2
+    );
+    let variable = [(
+        "VESTRY_HTTP__TRUSTED_PROXIES",
+        "10.0.0.0/8, 192.168.0.0/16,::1/128",
+    )];
+    assert_eq!(networks(load("", &variable).unwrap()), 3);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_what_was_meant() {
+    assert_eq!(
+        refusal("[http]\nlistn = \"x\"", &[]),
+        "unknown setting http.listn in vestry.toml; did you mean http.listen?"
+    );
+    assert_eq!(
+        refusal("", &[("VESTRY_DATABASE__URI", "x")]),
+        "unknown setting database.uri in VESTRY_DATABASE__URI; did you mean VESTRY_DATABASE__URL?"
+    );
+    assert_eq!(
+        refusal("[telephone]\nnumber = 1", &[]),
+        "unknown setting telephone in vestry.toml"
+    );
+    assert_eq!(
+        refusal("http = 3", &[]),
+        "unknown setting http in vestry.toml"
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_by_name() {
+    for (file, message) in [
+        (
+            "limits.test_per_minute = \"many\"",
+            "limits.test_per_minute in vestry.toml: must be a whole number without quotes",
+        ),
+        (
+            "limits.test_per_minute = -1",
+            "limits.test_per_minute in vestry.toml: must be a whole number from 0 to 4294967295",
+        ),
+        (
+            "http.drain_delay = 1.5",
+            "http.drain_delay in vestry.toml: must be a whole number without quotes",
+        ),
+        (
+            "http.listen = \"localhost\"",
+            "http.listen in vestry.toml: must be an address and port, such as 127.0.0.1:8080 or [::]:443",
+        ),
+        (
+            "http.base_url = \"id.example.com\"",
+            "http.base_url in vestry.toml: must be the public URL without a path, such as https://id.example.com",
+        ),
+        (
+            "http.base_url = \"https://id.example.com/auth\"",
+            "http.base_url in vestry.toml: must be the public URL without a path, such as https://id.example.com",
+        ),
+        (
+            "http.tls.cert = \"x.pem\"",
+            "http.tls.cert in vestry.toml: needs http.tls.key beside it",
+        ),
+        (
+            "http.trusted_proxies = [\"everybody\"]",
+            "http.trusted_proxies in vestry.toml: must be networks such as 10.0.0.0/8",
+        ),
+        (
+            "vault.kind = \"hsm\"",
+            "vault.kind in vestry.toml: must be one of: local, env",
+        ),
+        (
+            "mail.kind = \"smtp\"",
+            "mail.smtp.url is not set; write it into vestry.toml or set VESTRY_MAIL__SMTP__URL",
+        ),
+        (
+            "database.url = \"mysql://x\"",
+            "database.url in vestry.toml: must be sqlite:PATH or postgres://…",
+        ),
+        (
+            "limits.store = \"memcached\"",
+            "limits.store in vestry.toml: must be memory, database or redis://…",
+        ),
+        (
+            "log.level = \"loud\"",
+            "log.level in vestry.toml: must be one of: error, warn, info, debug, trace",
+        ),
+        (
+            "vault.env.key = \"x\"",
+            "vault.env.key in vestry.toml: this one is taken from the environment only, as VESTRY_VAULT__ENV__KEY",
+        ),
+    ] {
+        assert_eq!(refusal(file, &[]), message);
+    }
+}
+
+/// OTP-9 in spirit: an error about the settings never repeats a value, because three of them hold passwords.
+#[test]
+fn a_refusal_does_not_repeat_the_value() {
+    let secret = "hunter2hunter2";
+    for file in [
+        format!("database.url = \"mysql://u:{secret}@h/d\""),
+        format!("limits.store = \"memcached://:{secret}@h\""),
+        format!("database.url = \"postgres://u:{secret}@h/d"),
+    ] {
+        let message = refusal(&file, &[]);
+        assert!(!message.contains(secret), "{message}");
+    }
+    let settings = load(
+        &format!("database.url = \"postgres://u:{secret}@h/d\""),
+        &[],
+    )
+    .unwrap();
+    assert!(!format!("{settings:?}").contains(secret));
+}
+
+#[test]
+fn variables_of_others_and_of_the_tests_are_left_alone() {
+    let variables = [
+        ("VESTRYX", "1"),
+        ("HOME", "/"),
+        ("VESTRY_TEST_POSTGRES_URL", "postgres://x"),
+    ];
+    load("", &variables).unwrap();
+}
+
+#[test]
+fn dev_has_other_defaults_but_what_is_set_stays() {
+    let variables = [(OsString::from("VESTRY_LOG__FORMAT"), OsString::from("json"))];
+    let mut entries = Entries::from_parts(None, variables).unwrap();
+    entries.set_default("log.format", "pretty");
+    entries.set_default("database.url", "sqlite:elsewhere.db");
+    let settings = Settings::from_entries(&entries).unwrap();
+    assert_eq!(settings.log.format, LogFormat::Json);
+    assert_eq!(
+        settings.database.database,
+        Database::Sqlite("./elsewhere.db".into())
+    );
+}
+
+#[test]
+fn the_issuer_is_host_and_port_of_the_base_url() {
+    let authority = |text: &str| text.parse::<BaseUrl>().unwrap().authority();
+    assert_eq!(authority("https://id.example.com"), "id.example.com");
+    assert_eq!(authority("https://id.example.com:443/"), "id.example.com");
+    assert_eq!(authority("http://127.0.0.1:8080"), "127.0.0.1:8080");
+    assert_eq!(authority("https://[::1]:9"), "[::1]:9");
+    assert_eq!(
+        "https://id.example.com/"
+            .parse::<BaseUrl>()
+            .unwrap()
+            .to_string(),
+        "https://id.example.com"
+    );
+}

@@ -1,0 +1,193 @@
+//! `vestry dev`: a complete service on one machine, out of nothing.
+
+mod banner;
+mod certificate;
+mod data_dir;
+mod demo;
+mod prober;
+mod record;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vestry_app::Service;
+use vestry_domain::random::alphanumeric;
+use vestry_ports::entropy::Bytes;
+use vestry_ports::store::Store;
+use vestry_store_sql::Database;
+
+use crate::cli::Dev;
+use crate::config::{Settings, VaultSettings};
+use crate::entropy::SystemEntropy;
+use crate::failure::{Context, Failure};
+use crate::http::{Edge, Listener, Times};
+use crate::serve::web_settings;
+use crate::tls::Certificate;
+use crate::{admin, compose, end, logging, migrate, output, runtime};
+use data_dir::DataDir;
+use demo::Demo;
+use record::{Operator, Record};
+
+const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const HTTPS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8443);
+/// Requests that run when Ctrl-C comes may take so long to end; nobody balances load in front of this.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Result<(), Failure> {
+    let address = arguments.listen.unwrap_or(HTTP);
+    if !address.ip().is_loopback() {
+        return Err(Failure::usage(format!(
+            "{address} is not an address of this machine alone: the service refuses plain HTTP there; use `vestry serve` with http.tls"
+        )));
+    }
+    let listener = Listener::bind(address, "choose another address with --listen")?;
+    let data = DataDir::take(&arguments.data_dir)?;
+    let settings = settings(file, &data, &listener)?;
+    logging::start(&settings.log);
+    if arguments.fresh {
+        empty(&data, &settings)?;
+    }
+    let tls = match arguments.listen {
+        Some(_) => None,
+        None => Some(https(&data)?),
+    };
+    let runtime = runtime()?;
+    let (service, demo) = runtime.block_on(async {
+        let issuer_host = settings.http.base_url.as_ref().map(|url| url.authority());
+        let service = open(
+            &settings,
+            issuer_host.unwrap_or_default(),
+            runtime.handle().clone(),
+        );
+        let service = service.await?;
+        let earlier = Record::read(&data.record());
+        let demo = demo::prepare(&service, earlier.as_ref()).await?;
+        Ok::<_, Failure>((service, demo))
+    })?;
+    let record = record(&settings, &listener, tls.as_ref(), demo);
+    let address = listener.address;
+    let edge = Edge {
+        service,
+        web: web_settings(&settings.http),
+        plain: Some(listener),
+        tls,
+        times: Times {
+            drain: Duration::ZERO,
+            shutdown: SHUTDOWN,
+            ..Times::of(&settings.http)
+        },
+        workers: settings.http.workers,
+        deliver: true,
+    };
+    let served = edge.serve(runtime.handle(), async || {
+        prober::until_answered(address).await?;
+        record.write(&data.record())?;
+        let suffix = alphanumeric(&mut Bytes(&SystemEntropy::new()), 6);
+        let suffix = suffix.expose().to_lowercase();
+        let directory = data.path().display().to_string();
+        output::print_line(&banner::text(
+            &record,
+            &directory,
+            &suffix,
+            started.elapsed(),
+        ))
+    });
+    end(runtime);
+    served
+}
+
+/// The settings of the environment and of `--config`, with everything else inside the data directory.
+fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<Settings, Failure> {
+    Settings::load_for_dev(
+        file,
+        &[
+            (
+                "database.url",
+                format!("sqlite:{}", data.database().display()),
+            ),
+            ("vault.local.path", data.root_key().display().to_string()),
+            ("http.base_url", format!("http://{}", listener.address)),
+            ("log.format", "pretty".to_owned()),
+        ],
+    )
+}
+
+/// Deletes what earlier starts left, which can only be done to what lies in the data directory.
+fn empty(data: &DataDir, settings: &Settings) -> Result<(), Failure> {
+    let inside = match &settings.database.database {
+        Database::Sqlite(path) => path.parent().and_then(|path| path.canonicalize().ok()),
+        Database::Postgres(_) => None,
+    };
+    if inside.is_none() || inside != data.path().canonicalize().ok() {
+        return Err(Failure::usage(
+            "--fresh deletes the database in the data directory, but database.url names another one",
+        ));
+    }
+    data.empty()
+}
+
+fn https(data: &DataDir) -> Result<(Listener, Arc<Certificate>), Failure> {
+    let listener = Listener::bind(HTTPS, &format!("do without HTTPS: --listen {HTTP}"))?;
+    Ok((listener, certificate::load_or_make(data)?))
+}
+
+async fn open(
+    settings: &Settings,
+    issuer_host: String,
+    runtime: tokio::runtime::Handle,
+) -> Result<Arc<Service>, Failure> {
+    migrate::apply(&settings.database).await?;
+    let store = compose::store(&settings.database).await?;
+    make_root_key_once(&settings.vault, &*store).await?;
+    let limiter = compose::limiter(&settings.limits, &store).await?;
+    compose::service(settings, store, limiter, issuer_host, runtime)
+}
+
+/// Makes the root key on the first start only. Later on a missing one is an error: a new one would not open anything.
+async fn make_root_key_once(vault: &VaultSettings, store: &dyn Store) -> Result<(), Failure> {
+    let VaultSettings::Local(path) = vault else {
+        return Ok(());
+    };
+    if path.exists() {
+        return Ok(());
+    }
+    let mut read = store.read().await.context("the database cannot be read")?;
+    let app_keys = read
+        .app_keys()
+        .all()
+        .await
+        .context("the database cannot be read")?;
+    if app_keys.is_empty() {
+        return admin::make_root_key(path);
+    }
+    Err(Failure::new(format!(
+        "the root key {} is missing, and the database has keys under it; put it back, or begin anew with --fresh",
+        path.display()
+    )))
+}
+
+fn record(
+    settings: &Settings,
+    listener: &Listener,
+    tls: Option<&(Listener, Arc<Certificate>)>,
+    demo: Demo,
+) -> Record {
+    let base_url = settings.http.base_url.as_ref().map_or_else(
+        || format!("http://{}", listener.address),
+        ToString::to_string,
+    );
+    Record {
+        base_url,
+        https_url: tls.map_or_else(String::new, |(listener, _)| {
+            format!("https://{}", listener.address)
+        }),
+        console_url: String::new(),
+        app_id: demo.app_id,
+        test: demo.test,
+        live: demo.live,
+        operator: Operator::default(),
+        pid: std::process::id(),
+    }
+}

@@ -1,0 +1,119 @@
+//! The binary `vestry`: composition root and admin commands.
+//!
+//! The only crate that knows them all: it reads the settings, opens the adapters, puts them together into a service
+//! and runs it behind the edge, or runs one admin command on it.
+
+mod admin;
+mod background;
+mod check;
+mod cli;
+mod clock;
+mod compose;
+mod config;
+mod dev;
+mod entropy;
+mod failure;
+mod hardening;
+mod http;
+mod late_vault;
+mod logging;
+mod migrate;
+mod output;
+mod private_file;
+mod serve;
+mod signals;
+mod tls;
+mod worker;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+
+use cli::{Cli, Command};
+use config::Settings;
+use failure::{Context, Failure};
+use output::Format;
+
+fn main() -> ExitCode {
+    let started = Instant::now();
+    logging::quiet_panics();
+    let refused = hardening::apply();
+    tls::install_provider();
+    let cli = Cli::parse();
+    let format = cli.command.format();
+    match run(cli, started, &refused) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tell(&failure, format);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// On stderr for people, and as the one document on stdout for a program that asked for JSON.
+fn tell(failure: &Failure, format: Format) {
+    eprintln!("vestry: {failure}");
+    if format == Format::Json && !failure.is_answered() {
+        let document = json!({ "error": { "message": failure.to_string() } });
+        // Nobody is left to be told when stdout is gone.
+        let _unheard = format.print(&document, String::new);
+    }
+}
+
+fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
+    let file = cli.config.as_deref();
+    match cli.command {
+        Command::Openapi => output::print_line(vestry_web::openapi().trim_end()),
+        Command::Dev(arguments) => dev::run(&arguments, file, started),
+        Command::Serve => {
+            let settings = Settings::load(file)?;
+            logging::start(&settings.log);
+            for reason in refused {
+                tracing::warn!(reason, "the process is less protected than it should be");
+            }
+            serve::run(&settings)
+        }
+        Command::Worker => {
+            let settings = Settings::load(file)?;
+            logging::start(&settings.log);
+            worker::run(&settings)
+        }
+        Command::Check(answer) => check::run(file, answer),
+        command => {
+            let settings = Settings::load_for_people(file)?;
+            logging::start(&settings.log);
+            with_runtime(async move |handle| match command {
+                Command::Migrate(answer) => migrate::run(&settings.database, answer).await,
+                command => admin::run(&settings, command, handle).await,
+            })
+        }
+    }
+}
+
+/// The runtime of the service: several threads, because the SQLite driver must not block the only one.
+fn runtime() -> Result<Runtime, Failure> {
+    Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("vestry-service")
+        .build()
+        .context("the runtime could not be started")
+}
+
+/// Runs one command to its end.
+fn with_runtime<C>(command: C) -> Result<(), Failure>
+where
+    C: AsyncFnOnce(tokio::runtime::Handle) -> Result<(), Failure>,
+{
+    let runtime = runtime()?;
+    let done = runtime.block_on(command(runtime.handle().clone()));
+    end(runtime);
+    done
+}
+
+/// What still runs has nobody left to answer to; statements that were begun get a moment to end.
+fn end(runtime: Runtime) {
+    runtime.shutdown_timeout(Duration::from_secs(2));
+}

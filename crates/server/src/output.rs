@@ -1,0 +1,100 @@
+//! What an admin command prints: a table or sentence for people, or exactly one JSON document.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use vestry_domain::Timestamp;
+
+use crate::failure::{Context, Failure};
+
+/// How the person who typed the command wants to read the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Tables and sentences.
+    Human,
+    /// One JSON document.
+    Json,
+}
+
+impl Format {
+    /// Prints the one answer of a command on stdout.
+    pub(crate) fn print(
+        self,
+        document: &impl Serialize,
+        human: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        let text = match self {
+            Self::Human => human(),
+            Self::Json => serde_json::to_string_pretty(document)
+                .context("the answer cannot be written as JSON")?,
+        };
+        print_line(text.trim_end_matches('\n'))
+    }
+}
+
+/// One piece of text and a line end on stdout. A reader that went away (`| head`) ends the command.
+pub(crate) fn print_line(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}")
+        .and_then(|()| stdout.flush())
+        .context("stdout cannot be written")
+}
+
+/// Columns as wide as their widest cell, two blanks apart. `none` is said instead of an empty table.
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>], none: &str) -> String {
+    if rows.is_empty() {
+        return none.to_owned();
+    }
+    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+    let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(rows).collect();
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &Vec<String>| {
+        let padded = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// `2026-11-21 03:07:33 UTC`.
+pub(crate) fn date(at: Timestamp) -> String {
+    const DAY: i64 = 86_400;
+    let (days, second) = (at.unix().div_euclid(DAY), at.unix().rem_euclid(DAY));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Year, month and day of so many days after 1970-01-01, in the Gregorian calendar.
+///
+/// Counted in years that begin on the first of March, so that the leap day is the last one of its year.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    const DAYS_OF_ERA: i64 = 146_097;
+    /// From 0000-03-01 to 1970-01-01.
+    const EPOCH: i64 = 719_468;
+    let shifted = days + EPOCH;
+    let era = shifted.div_euclid(DAYS_OF_ERA);
+    let day_of_era = shifted.rem_euclid(DAYS_OF_ERA);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Five months have 153 days, over and over, from March on.
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! `vestry serve`.
+
+use std::sync::Arc;
+
+use vestry_store_sql::SqlStore;
+use vestry_web::{Draining, WebSettings};
+
+use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings};
+use crate::failure::{Context, Failure};
+use crate::http::{Edge, Listener, Times};
+use crate::tls::Certificate;
+use crate::{compose, end, migrate, runtime};
+
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    let http = &settings.http;
+    let base_url = base_url(http)?;
+    let certificate = http.tls.clone().map(Certificate::load).transpose()?;
+    let listener = Listener::bind(http.listen, "change http.listen")?;
+    let address = listener.address;
+    warn_of_plain_http(http, &base_url);
+    let runtime = runtime()?;
+    let service = runtime.block_on(async {
+        if settings.database.migrate_on_start {
+            let applied = migrate::apply(&settings.database).await?;
+            tracing::info!(applied = applied.len(), "the database is migrated");
+        }
+        let store = compose::store(&settings.database).await?;
+        refuse_unsafe(&store, &settings.database)?;
+        let limiter = compose::limiter(&settings.limits, &store).await?;
+        let issuer_host = base_url.authority();
+        compose::service(
+            settings,
+            store,
+            limiter,
+            issuer_host,
+            runtime.handle().clone(),
+        )
+    })?;
+    let (plain, tls) = match certificate {
+        None => (Some(listener), None),
+        Some(certificate) => (None, Some((listener, certificate))),
+    };
+    let edge = Edge {
+        service: Arc::clone(&service),
+        web: web_settings(http),
+        plain,
+        tls,
+        times: Times::of(http),
+        workers: http.workers,
+        deliver: settings.outbox.worker,
+    };
+    let handle = runtime.handle().clone();
+    let served = edge.serve(&handle, async || {
+        // On the service's runtime: the database driver must not wait on the thread that accepts connections.
+        let (ready, sealed) = service
+            .run(|service| async move { (service.ready().await, !service.vault_is_open().await) })
+            .await
+            .context("the service did not start")?;
+        if let Err(fault) = ready {
+            let reason = Failure::new("see /readyz").because(fault).to_string();
+            tracing::error!(reason, "the service cannot do its work yet; has `vestry migrate` been run?");
+        }
+        if sealed {
+            tracing::error!("the vault is sealed: wallet calls are answered with 503 until its root key can be read");
+        }
+        if matches!(settings.mail, MailSettings::Capture) {
+            tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");
+        }
+        tracing::info!(%address, %base_url, pid = std::process::id(), "ready");
+        Ok(())
+    });
+    end(runtime);
+    served
+}
+
+fn base_url(http: &HttpSettings) -> Result<BaseUrl, Failure> {
+    http.base_url.clone().ok_or_else(|| {
+        Failure::new("http.base_url is not set; write the public URL of this service into vestry.toml or set VESTRY_HTTP__BASE_URL")
+    })
+}
+
+/// Settings of the edge.
+pub(crate) fn web_settings(http: &HttpSettings) -> WebSettings {
+    WebSettings {
+        trusted_proxies: http.trusted_proxies.clone(),
+        read_deadline: http.request_timeout,
+        draining: Draining::default(),
+    }
+}
+
+fn warn_of_plain_http(http: &HttpSettings, base_url: &BaseUrl) {
+    if !base_url.is_https() && !base_url.is_loopback() {
+        tracing::warn!(
+            "http.base_url is not https: links and tokens will name an address that refuses plain HTTP"
+        );
+    }
+    if http.tls.is_none() && !http.listen.ip().is_loopback() && http.trusted_proxies.is_empty() {
+        tracing::warn!(
+            "http.listen is not a loopback address, and neither http.tls nor http.trusted_proxies is set: every call will be refused with https_required"
+        );
+    }
+}
+
+/// An answer of 200 promises that what it says is on disk (K8).
+fn refuse_unsafe(store: &SqlStore, settings: &DatabaseSettings) -> Result<(), Failure> {
+    let findings = store.durability_findings();
+    for finding in findings {
+        tracing::error!(finding, "the database may lose what it has acknowledged");
+    }
+    if findings.is_empty() || settings.allow_unsafe_durability {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the database may lose what it has acknowledged ({}); correct it, or set database.allow_unsafe_durability to accept that",
+        findings.join("; ")
+    )))
+}

@@ -1,0 +1,29 @@
+//! `vestry worker`: delivers messages and nothing else.
+
+use std::sync::Arc;
+
+use vestry_limiter::MemoryLimiter;
+
+use crate::background::Background;
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::signals::StopSignals;
+use crate::{compose, with_runtime};
+
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    with_runtime(async |runtime| {
+        let mut stop = StopSignals::listen()?;
+        let store = compose::store(&settings.database).await?;
+        // A worker answers no requests, so there is nothing to count and nobody to issue a token for.
+        let limiter = Arc::new(MemoryLimiter::new());
+        let service = compose::service(settings, store, limiter, String::new(), runtime.clone())?;
+        let background = Background::start(&service, &runtime, true);
+        tracing::info!(pid = std::process::id(), "worker ready");
+        let signal = stop.next().await;
+        tracing::info!(signal, "stopping");
+        tokio::spawn(stop.next_one_ends_the_process());
+        background.finish(settings.http.shutdown_timeout).await;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}

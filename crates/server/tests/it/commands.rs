@@ -1,0 +1,342 @@
+//! Admin commands: exit codes, JSON, and that a running service follows them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::client::Api;
+use crate::support::process::PATIENCE;
+use crate::support::site::{Site, text};
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    let site = Site::sqlite();
+    for arguments in [
+        &["frobnicate"][..],
+        &["app", "create"],
+        &["key", "create", "user_1", "test"],
+        &[
+            "key",
+            "create",
+            "app_000000000000000000000000000",
+            "staging",
+        ],
+        &[
+            "app",
+            "set",
+            "app_000000000000000000000000000",
+            "no-equals-sign",
+        ],
+        &["dev", "--listen", "nowhere"],
+        &["serve", "--json"],
+    ] {
+        let said = site.run(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
+        assert_eq!(said.stdout, "");
+        assert!(!said.stderr.is_empty());
+    }
+}
+
+#[test]
+fn help_teaches_and_ends_with_0() {
+    let site = Site::sqlite();
+    let said = site.run(&["--help"]).done();
+    for word in [
+        "vestry dev",
+        "vestry migrate",
+        "redirect-url",
+        "signing-key",
+        "vault",
+    ] {
+        assert!(said.stdout.contains(word), "{word}");
+    }
+    let said = site.run(&["key", "create", "--help"]).done();
+    assert!(said.stdout.contains("vestry key create app_… live"));
+}
+
+/// operations.md section 4: "Unknown keys are an error that names the key."
+#[test]
+fn an_unknown_setting_is_named() {
+    let mut site = Site::sqlite();
+    fs::write(site.file("vestry.toml"), "[http]\nlisten_on = \"x\"\n").unwrap();
+    let said = site.run(&["app", "list"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("http.listen_on"), "{said:?}");
+    fs::write(site.file("vestry.toml"), "").unwrap();
+    site.set("mail.smpt.url", "x");
+    let said = site.run(&["serve"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("VESTRY_MAIL__SMPT__URL"), "{said:?}");
+    assert!(
+        said.stderr.contains("did you mean VESTRY_MAIL__SMTP__URL"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_failure_is_one_document_too() {
+    let site = Site::sqlite();
+    let said = site.run(&["app", "list", "--json"]);
+    assert_eq!(said.code, 1);
+    let message = text(&said.json()["error"], "message");
+    assert!(message.contains("vestry migrate"), "{message}");
+    assert!(said.stderr.contains(&message));
+    assert!(
+        !site.file(".vestry").exists(),
+        "a command that fails makes nothing"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_admin_command_answers_with_one_document() {
+    let site = Site::sqlite();
+    assert_eq!(
+        site.admin(&["migrate"])["applied"]
+            .as_array()
+            .unwrap()
+            .is_empty(),
+        false
+    );
+    assert_eq!(site.admin(&["migrate"]), json!({ "applied": [] }));
+    site.admin(&["vault", "init"]);
+    let app = text(&site.admin(&["app", "create", "My Shop"]), "id");
+    assert_eq!(site.admin(&["app", "list"])["apps"][0]["id"], app.as_str());
+    assert_eq!(site.admin(&["app", "show", &app])["name"], "My Shop");
+    let set = site.admin(&["app", "set", &app, "name=Shop", "session_idle_minutes=60"]);
+    assert_eq!(set["name"], "Shop");
+    assert_eq!(set["settings"]["session_idle_minutes"], 60);
+
+    let made = site.admin(&[
+        "key",
+        "create",
+        &app,
+        "live",
+        "--scope",
+        "users:read,wallets:sign",
+    ]);
+    assert_eq!(made["scopes"], json!(["users:read", "wallets:sign"]));
+    let key = text(&made, "key");
+    assert!(key.starts_with("sk_live_") && key.len() == 56);
+    let listed = site.admin(&["key", "list", &app]);
+    assert_eq!(listed["keys"][0]["last_four"], &key[key.len() - 4..]);
+    assert!(!listed.to_string().contains(&key), "a key is shown once");
+    let id = text(&made, "id");
+    let rotated = site.admin(&["key", "rotate", &app, &id]);
+    assert_eq!(rotated["scopes"], made["scopes"]);
+    assert_eq!(site.admin(&["key", "revoke", &app, &id])["revoked"], true);
+    assert_eq!(site.run(&["key", "revoke", &app, &id]).code, 1, "only once");
+    let token = site.admin(&["key", "create", &app, "test", "--public"]);
+    assert!(text(&token, "key").starts_with("pk_test_"));
+
+    let url = "https://shop.example.com/in";
+    let added = site.admin(&[
+        "redirect-url",
+        "add",
+        &app,
+        "live",
+        url,
+        "--kind",
+        "login,invite",
+        "--default",
+    ]);
+    assert_eq!(added["redirect_urls"].as_array().unwrap().len(), 2);
+    let id = text(&added["redirect_urls"][0], "id");
+    assert_eq!(
+        site.run(&["redirect-url", "add", &app, "live", url]).code,
+        1,
+        "it exists"
+    );
+    assert_eq!(
+        site.run(&[
+            "redirect-url",
+            "add",
+            &app,
+            "live",
+            "http://shop.example.com/"
+        ])
+        .code,
+        2
+    );
+    assert_eq!(
+        site.admin(&["redirect-url", "remove", &app, &id])["removed"],
+        true
+    );
+    let left = site.admin(&["redirect-url", "list", &app]);
+    assert_eq!(left["redirect_urls"].as_array().unwrap().len(), 1);
+
+    let keys = site.admin(&["signing-key", "list", &app]);
+    assert_eq!(keys["signing_keys"].as_array().unwrap().len(), 2);
+    assert!(!keys.to_string().contains("private"));
+    let next = site.admin(&["signing-key", "rotate", &app, "live"]);
+    let (made, from) = (
+        next["created_at"].as_i64().unwrap(),
+        next["active_from"].as_i64().unwrap(),
+    );
+    assert_eq!(
+        from - made,
+        300,
+        "S-13: published five minutes before it signs"
+    );
+
+    let status = site.admin(&["vault", "status"]);
+    assert_eq!(status["versions"], json!([{ "version": 1, "app_keys": 4 }]));
+    assert_eq!(site.admin(&["vault", "verify"])["ok"], true);
+    assert_eq!(
+        site.run(&["vault", "init"]).code,
+        1,
+        "a second root key would open nothing"
+    );
+    assert_eq!(site.admin(&["check"])["ok"], true);
+}
+
+/// What a person reads: the key alone on a line, and tables.
+#[test]
+fn without_json_people_can_read_it() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let said = site.run(&["key", "create", &keys.app, "test"]).done();
+    let first = said.stdout.lines().next().unwrap();
+    assert!(
+        first.starts_with("sk_test_") && first.len() == 56,
+        "{said:?}"
+    );
+    assert!(!said.stderr.contains(first), "secrets are on stdout only");
+    let said = site.run(&["key", "list", &keys.app]).done();
+    let head: Vec<&str> = said
+        .stdout
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(head, ["ID", "KEY", "CREATED", "STATE", "SCOPES"]);
+    assert_eq!(said.stdout.lines().count(), 4);
+}
+
+/// S-15: several keys at once, and a revoked one stops within two seconds on a running service.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_service_follows_the_keys() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let old = server.api(&keys.live);
+    old.get("/v1/wallets/list").await.ok();
+    let id = site.admin(&["key", "list", &keys.app])["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|key| key["environment"] == "live")
+        .map(|key| text(key, "id"))
+        .unwrap();
+    let new = text(&site.admin(&["key", "rotate", &keys.app, &id]), "key");
+    let new = old.with_key(&new);
+    new.get("/v1/wallets/list").await.ok();
+    old.get("/v1/wallets/list").await.ok();
+
+    site.admin(&["key", "revoke", &keys.app, &id]);
+    let revoked = std::time::Instant::now();
+    until_refused(&old).await;
+    let took = revoked.elapsed();
+    assert!(took.as_secs_f64() <= 2.0, "{took:?}");
+    new.get("/v1/wallets/list").await.ok();
+    server.process.stop().await;
+}
+
+async fn until_refused(api: &Api) {
+    tokio::time::timeout(PATIENCE, async {
+        loop {
+            let answer = api.get("/v1/wallets/list").await;
+            if answer.status == 401 {
+                assert_eq!(answer.error(401), "invalid_api_key");
+                return;
+            }
+            answer.ok();
+        }
+    })
+    .await
+    .unwrap();
+}
+
+/// `serve` does not migrate by itself: it says what is missing and is not ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_its_tables_is_not_ready_until_they_are_there() {
+    let Some(site) = Site::postgres().await else {
+        return;
+    };
+    let server = site.serve().await;
+    let api = server.api("");
+    assert_eq!(api.get("/livez").await.status, 200);
+    assert_eq!(api.get("/readyz").await.status, 503);
+    site.admin(&["migrate"]);
+    tokio::time::timeout(PATIENCE, async {
+        while api.get("/readyz").await.status != 200 {}
+    })
+    .await
+    .unwrap();
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_can_migrate_when_it_is_told_to() {
+    let Some(mut site) = Site::postgres().await else {
+        return;
+    };
+    site.set("database.migrate_on_start", "true");
+    let server = site.serve().await;
+    assert_eq!(server.api("").get("/readyz").await.status, 200);
+    server.process.stop().await;
+}
+
+/// K8: "refuse live mode otherwise".
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_refuses_a_database_that_forgets() {
+    let mut site = Site::sqlite();
+    site.set_up();
+    site.set("database.synchronous", "normal");
+    site.set("database.allow_unsafe_durability", "false");
+    let said = site.run(&["serve"]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.stderr.contains("database.allow_unsafe_durability"),
+        "{said:?}"
+    );
+    let checked = site.run(&["check", "--json"]);
+    assert_eq!(checked.code, 1);
+    let failed: Vec<Value> = checked.json()["checks"].as_array().unwrap().clone();
+    let failed: Vec<_> = failed.iter().filter(|check| check["ok"] == false).collect();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0]["name"], "durability");
+}
+
+#[test]
+fn serve_needs_its_public_url() {
+    let mut site = Site::sqlite();
+    site.unset("http.base_url");
+    let said = site.run(&["serve"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("VESTRY_HTTP__BASE_URL"), "{said:?}");
+}
+
+#[test]
+fn check_says_what_is_wrong() {
+    let mut site = Site::sqlite();
+    site.set("mail.kind", "smtp");
+    site.set("mail.smtp.url", "smtp://127.0.0.1:1?tls=none");
+    site.set("mail.smtp.from", "Shop <no-reply@example.com>");
+    let said = site.run(&["check", "--json"]);
+    assert_eq!(said.code, 1);
+    let document = said.json();
+    assert_eq!(document["ok"], false);
+    let verdict = |name: &str| {
+        let checks = document["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == name);
+        check.unwrap_or_else(|| panic!("no {name} in {document}"))["ok"].clone()
+    };
+    assert_eq!(verdict("configuration"), true);
+    assert_eq!(verdict("database"), false);
+    assert_eq!(verdict("vault"), false);
+    assert_eq!(verdict("mail"), false);
+    let said = site.run(&["check"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stdout.contains("FAILED"));
+}

@@ -1,0 +1,299 @@
+//! `vestry dev` (operations.md section 2).
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::client::{Api, http};
+use crate::support::process::Stream;
+use crate::support::site::{Server, Site, text};
+
+fn record(site: &Site) -> Value {
+    serde_json::from_str(&fs::read_to_string(site.file(".vestry/dev.json")).unwrap()).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A site as a newcomer has it: nothing is set.
+fn nothing_set() -> Site {
+    let mut site = Site::sqlite();
+    for name in [
+        "database.url",
+        "database.allow_unsafe_durability",
+        "http.listen",
+        "http.base_url",
+        "http.drain_delay",
+        "log.format",
+        "limits.test_per_minute",
+        "limits.live_per_minute",
+    ] {
+        site.unset(name);
+    }
+    site
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_makes_everything_out_of_nothing() {
+    let site = nothing_set();
+    let server = site.dev(&[]).await;
+    let record = record(&site);
+    assert_eq!(record["base_url"], server.base_url.as_str());
+    assert_eq!(record["https_url"], "");
+    assert_eq!(record["console_url"], "");
+    assert_eq!(record["operator"]["email"], "");
+    assert_eq!(record["operator"]["password"], "");
+    assert_eq!(record["pid"], server.process.id());
+    assert!(text(&record, "app_id").starts_with("app_"));
+    for environment in ["test", "live"] {
+        let keys = &record[environment];
+        assert!(text(keys, "secret_key").starts_with(&format!("sk_{environment}_")));
+        assert!(text(keys, "public_token").starts_with(&format!("pk_{environment}_")));
+    }
+    let mut names: Vec<_> = record.as_object().unwrap().keys().cloned().collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "app_id",
+            "base_url",
+            "console_url",
+            "https_url",
+            "live",
+            "operator",
+            "pid",
+            "test"
+        ]
+    );
+    assert_eq!(mode(&site.file(".vestry")), 0o700);
+    for name in ["dev.json", "root.key", "vestry.db"] {
+        assert_eq!(mode(&site.file(".vestry").join(name)), 0o600, "{name}");
+    }
+    // The admin commands find the same database and root key without being told.
+    let urls = site.admin(&["redirect-url", "list", &text(&record, "app_id")]);
+    let urls = urls["redirect_urls"].as_array().unwrap().clone();
+    assert_eq!(urls.len(), 6);
+    for url in urls {
+        assert_eq!(url["url"], "http://localhost:3000/callback");
+        assert_eq!(url["default"], true);
+    }
+    assert_eq!(site.admin(&["vault", "status"])["primary_version"], 1);
+    server.process.stop().await;
+}
+
+/// "Ready line within 2 s of the process start": the best of three first starts, because the machine runs other tests too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ready_line_is_the_last_and_comes_within_two_seconds() {
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        let site = nothing_set();
+        let server = site.dev(&[]).await;
+        let shown = server.process.output_of(Stream::Stdout);
+        let last = shown.lines().last().unwrap();
+        let seconds = last
+            .split(" after ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
+        took.push(seconds.unwrap().parse::<f64>().unwrap());
+        server.process.stop().await;
+    }
+    println!("seconds from start to ready: {took:?}");
+    assert!(took.iter().any(|seconds| *seconds <= 2.0), "{took:?}");
+}
+
+/// The words of a line as a shell takes them, for the quoting that the banner uses.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (place, part) in line.split('\'').enumerate() {
+        if place % 2 == 1 {
+            words.last_mut().unwrap().push_str(part);
+            continue;
+        }
+        for (place, piece) in part.split(' ').enumerate() {
+            if place > 0 {
+                words.push(String::new());
+            }
+            words.last_mut().unwrap().push_str(piece);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+async fn paste(server: &Server) -> Value {
+    let shown = server.process.output_of(Stream::Stdout);
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("curl "))
+        .unwrap();
+    let words = words(line);
+    let mut words = words.iter().map(String::as_str);
+    assert_eq!((words.next(), words.next()), (Some("curl"), Some("-s")));
+    let mut request = http(&[]).post(words.next().unwrap());
+    while let Some(option) = words.next() {
+        let value = words.next().unwrap();
+        request = match option {
+            "-H" => {
+                let (name, value) = value.split_once(": ").unwrap();
+                request.header(name, value)
+            }
+            "-d" => request.body(value.to_owned()),
+            other => panic!("the banner uses {other}"),
+        };
+    }
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_call_of_the_banner_works_at_every_start() {
+    let site = nothing_set();
+    for _ in 0..2 {
+        let server = site.dev(&[]).await;
+        let created = paste(&server).await;
+        let wallet = &created["user"]["wallets"][0];
+        assert_eq!(wallet["wallet_type"], "ethereum");
+        assert!(text(wallet, "public_address").starts_with("0x"));
+        server.process.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_start_keeps_keys_and_users() {
+    let site = nothing_set();
+    let server = site.dev(&[]).await;
+    let before = record(&site);
+    let user = paste(&server).await;
+    server.process.stop().await;
+
+    let server = site.dev(&[]).await;
+    let after = record(&site);
+    for name in ["app_id", "test", "live"] {
+        assert_eq!(before[name], after[name], "{name}");
+    }
+    assert_ne!(before["pid"], after["pid"]);
+    let api = server.api(&text(&after["test"], "secret_key"));
+    api.get(&format!("/v1/auth/users/{}", text(&user, "user_id")))
+        .await
+        .ok();
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_dev_json_the_app_gets_new_keys_and_the_old_ones_stop() {
+    let site = nothing_set();
+    site.dev(&[]).await.process.stop().await;
+    let before = record(&site);
+    fs::write(site.file(".vestry/dev.json"), "{").unwrap();
+
+    let server = site.dev(&[]).await;
+    let after = record(&site);
+    assert_eq!(before["app_id"], after["app_id"]);
+    for environment in ["test", "live"] {
+        let key = |record: &Value| text(&record[environment], "secret_key");
+        assert_ne!(key(&before), key(&after));
+        let old = server.api(&key(&before)).get("/v1/wallets/list").await;
+        assert_eq!(old.error(401), "invalid_api_key");
+        server.api(&key(&after)).get("/v1/wallets/list").await.ok();
+    }
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_forgets_everything_of_ours_and_nothing_else() {
+    let site = nothing_set();
+    site.dev(&[]).await.process.stop().await;
+    let before = record(&site);
+    let own = site.file(".vestry/notes.txt");
+    fs::write(&own, "mine").unwrap();
+
+    let server = site.dev(&["--fresh"]).await;
+    let after = record(&site);
+    assert_ne!(before["app_id"], after["app_id"]);
+    let old = server
+        .api(&text(&before["test"], "secret_key"))
+        .get("/v1/wallets/list")
+        .await;
+    assert_eq!(old.error(401), "invalid_api_key");
+    assert_eq!(fs::read_to_string(own).unwrap(), "mine");
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_start_in_the_same_directory_is_refused() {
+    let site = nothing_set();
+    let server = site.dev(&[]).await;
+    let second = site.run(&["dev", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.code, 1);
+    assert!(
+        second.stderr.contains("another `vestry dev` is running"),
+        "{second:?}"
+    );
+    // The first one is not disturbed.
+    paste(&server).await;
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken_is_named_and_nothing_is_made() {
+    let site = nothing_set();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = site.run(&["dev", "--listen", &address]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains(&address), "{said:?}");
+    assert!(!site.file(".vestry").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_other_machines_is_refused() {
+    let site = nothing_set();
+    let said = site.run(&["dev", "--listen", "0.0.0.0:0"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(!site.file(".vestry").exists());
+}
+
+/// F5: "never a new key silently made".
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_root_key_is_not_replaced() {
+    let site = nothing_set();
+    site.dev(&[]).await.process.stop().await;
+    fs::remove_file(site.file(".vestry/root.key")).unwrap();
+    let said = site.run(&["dev", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("--fresh"), "{said:?}");
+    assert!(!site.file(".vestry/root.key").exists());
+}
+
+/// A `vestry.toml` that lies about is that of a real deployment more often than not.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_lie_about_are_left_alone_unless_named() {
+    let site = nothing_set();
+    fs::write(site.file("vestry.toml"), "[limits]\ntest_per_minute = 3\n").unwrap();
+    for (more, limit) in [(&[][..], "100"), (&["--config", "vestry.toml"][..], "3")] {
+        let server = site.dev(more).await;
+        let api = server.api(&text(&record(&site)["test"], "secret_key"));
+        let answer = api.get("/v1/wallets/list").await;
+        assert_eq!(answer.headers["x-ratelimit-limit"], limit);
+        server.process.stop().await;
+    }
+}
+
+/// `/openapi.json`, `/docs`, `/livez` and `/readyz` need no key.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_describes_itself() {
+    let site = nothing_set();
+    let server = site.dev(&[]).await;
+    let api = Api::new(&server.base_url, "");
+    for path in ["/livez", "/readyz", "/docs"] {
+        assert_eq!(api.get(path).await.status, 200, "{path}");
+    }
+    let said = site.run(&["openapi"]).done();
+    assert_eq!(api.get("/openapi.json").await.ok(), said.json());
+    server.process.stop().await;
+}

@@ -1,0 +1,48 @@
+//! The real binary: its commands, its start and its end, whole journeys, races between processes, and power cuts.
+//!
+//! Each test has a directory of its own and, for Postgres, a database of its own; ports are picked by the kernel.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a panic fails the test"
+)]
+
+mod support;
+
+mod commands;
+mod crash;
+mod dev;
+mod https;
+mod journeys;
+mod protection;
+mod races;
+mod shutdown;
+mod vault;
+
+/// Makes two tests out of one: on SQLite and on Postgres.
+macro_rules! on_both_databases {
+    ($($(#[$doc:meta])* $name:ident => $body:path;)*) => {
+        mod sqlite {
+            $(
+                $(#[$doc])*
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    $body(crate::support::site::Site::sqlite()).await;
+                }
+            )*
+        }
+        mod postgres {
+            $(
+                $(#[$doc])*
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    if let Some(site) = crate::support::site::Site::postgres().await {
+                        $body(site).await;
+                    }
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on_both_databases;

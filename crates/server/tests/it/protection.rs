@@ -1,0 +1,111 @@
+//! What the process keeps to itself (faults.md S4, S5), and a vault that is sealed (F5).
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+
+use serde_json::json;
+
+use crate::support::journey::new_owner;
+use crate::support::process::Process;
+use crate::support::site::{Site, binary};
+
+/// A user id that is not root's and owns nothing.
+const SOMEBODY: u32 = 65_534;
+
+/// S4: no core file. The kernel hands the files of a process that is not dumpable to root, so that no other process of
+/// the same user can attach to it or read its memory or environment.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_core_and_no_other_process_may_look_inside() {
+    let site = Site::sqlite();
+    site.set_up();
+    let mut command = site.command(&["serve"]);
+    let me = fs::metadata("/proc/self").unwrap().uid();
+    if me == 0 {
+        // Root owns everything anyway; the service must run as somebody else for the difference to show.
+        let copy = site.file("vestry");
+        fs::copy(binary(), &copy).unwrap();
+        for path in [site.path().to_owned(), copy.clone(), site.file(".vestry")] {
+            chown(&path, Some(SOMEBODY), None).unwrap();
+        }
+        for entry in fs::read_dir(site.file(".vestry")).unwrap() {
+            chown(entry.unwrap().path(), Some(SOMEBODY), None).unwrap();
+        }
+        command = site.command_of(&copy, &["serve"]);
+        command.uid(SOMEBODY);
+    }
+    let mut process = Process::start(&mut command);
+    process.logged("ready").await;
+    let facts = format!("/proc/{}", process.id());
+    let status = fs::read_to_string(format!("{facts}/status")).unwrap();
+    let uid = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Uid:"))
+        .unwrap();
+    assert_ne!(
+        uid.split_whitespace().next(),
+        Some("0"),
+        "it does not run as root here"
+    );
+    assert_eq!(fs::metadata(format!("{facts}/mem")).unwrap().uid(), 0);
+    let limits = fs::read_to_string(format!("{facts}/limits")).unwrap();
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"))
+        .unwrap();
+    assert_eq!(
+        core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(),
+        ["0", "0"]
+    );
+    process.stop().await;
+}
+
+/// S5: no secret on the command line of a running service.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_holds_no_secret() {
+    let site = Site::sqlite();
+    let server = site.dev(&[]).await;
+    let line = fs::read(format!("/proc/{}/cmdline", server.process.id())).unwrap();
+    let words: Vec<_> = line.split(|byte| *byte == 0).skip(1).collect();
+    let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
+    assert_eq!(words, ["dev", "--listen", "127.0.0.1:0", ""]);
+    server.process.stop().await;
+}
+
+/// F5: without its root key the service signs people in and refuses wallet calls; with the key back, it works again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let (key, elsewhere) = (site.file(".vestry/root.key"), site.file("root.key"));
+    fs::rename(&key, &elsewhere).unwrap();
+    let server = site.serve().await;
+    assert!(server.process.output().contains("the vault is sealed"));
+    let api = server.api(&keys.live);
+    assert_eq!(api.get("/readyz").await.status, 200);
+    api.get("/v1/wallets/list").await.ok();
+    let body = json!({ "email": "ada@example.com" });
+    let refused = api.post("/v1/auth/users/create", &body).await;
+    assert_eq!(refused.error(503), "sealed");
+    assert!(refused.headers.contains_key("retry-after"));
+    assert!(!key.exists(), "no new key was made");
+
+    fs::rename(&elsewhere, &key).unwrap();
+    new_owner(&api, "ada@example.com").await;
+    server.process.stop().await;
+}
+
+/// A root key that others may read is refused, and so is one that is damaged.
+#[test]
+fn a_root_key_in_disorder_is_named() {
+    let site = Site::sqlite();
+    site.set_up();
+    let key = site.file(".vestry/root.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let said = site.run(&["vault", "status"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("chmod 600"), "{said:?}");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&key, "{}").unwrap();
+    assert_eq!(site.run(&["vault", "status"]).code, 1);
+}

@@ -1,0 +1,305 @@
+//! faults.md section C2: races, against two server processes on one Postgres and against one on SQLite.
+//!
+//! The numbers are those of the PR tier.
+
+use std::collections::HashSet;
+use std::future::Future;
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::client::{Answer, Api};
+use crate::support::database::Database;
+use crate::support::journey::{captured_code, new_owner, send_code};
+use crate::support::site::{Keys, Server, Site, text};
+
+on_both_databases! {
+    /// R1
+    one_wallet_of_a_hundred_creates => super::one_wallet_of_a_hundred_creates;
+    /// R2
+    one_user_of_a_hundred_sign_ins => super::one_user_of_a_hundred_sign_ins;
+    /// R3, OTP-3
+    one_success_of_a_hundred_right_codes => super::one_success_of_a_hundred_right_codes;
+    /// R4, OTP-4
+    five_tries_of_a_hundred_wrong_codes => super::five_tries_of_a_hundred_wrong_codes;
+    /// R16
+    exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
+}
+
+const ROUNDS: usize = 50;
+const PARALLEL: usize = 100;
+
+/// The processes that race: two where the database can be shared.
+struct Field {
+    servers: Vec<Server>,
+    keys: Keys,
+}
+
+impl Field {
+    async fn start(site: &Site) -> Self {
+        let keys = site.set_up();
+        let count = match site.database {
+            Database::Sqlite(_) => 1,
+            Database::Postgres(_) => 2,
+        };
+        let mut servers = Vec::new();
+        for _ in 0..count {
+            servers.push(site.serve().await);
+        }
+        Self { servers, keys }
+    }
+
+    /// Clients of all processes with one key.
+    fn clients(&self, key: &str) -> Vec<Api> {
+        let first = self.servers[0].api(key);
+        self.servers
+            .iter()
+            .map(|server| first.at(&server.base_url))
+            .collect()
+    }
+
+    async fn stop(self, row: &str, rounds: usize, parallel: usize) {
+        println!(
+            "{row}: {rounds} rounds of {parallel} parallel calls, {} processes",
+            self.servers.len()
+        );
+        for server in self.servers {
+            server.process.stop().await;
+        }
+    }
+}
+
+/// Lets `count` calls run at once, spread over the clients.
+async fn all_at_once<F, C>(clients: &[Api], count: usize, call: C) -> Vec<Answer>
+where
+    C: Fn(usize, Api) -> F,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let calls = clients.iter().cycle().take(count).enumerate();
+    let calls: Vec<_> = calls
+        .map(|(number, api)| tokio::spawn(call(number, api.clone())))
+        .collect();
+    let mut answers = Vec::new();
+    for call in calls {
+        answers.push(call.await.unwrap());
+    }
+    answers
+}
+
+async fn one_wallet_of_a_hundred_creates(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut wallets = 0;
+    for round in 0..ROUNDS {
+        // A user of a sign-in has no wallet yet.
+        let email = format!("user{round}@example.com");
+        let body = json!({ "email": email });
+        let created = clients[0]
+            .post("/v1/auth/otps/email/login_or_create", &body)
+            .await
+            .ok();
+        let body = json!({ "user_id": text(&created, "user_id"), "wallet_type": "ethereum" });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post("/v1/wallets/create", &body).await }
+        })
+        .await;
+        let made: HashSet<(String, String)> = answers
+            .into_iter()
+            .map(|answer| answer.ok())
+            .map(|wallet| (text(&wallet, "id"), text(&wallet, "public_address")))
+            .collect();
+        assert_eq!(made.len(), 1, "round {round}");
+        wallets += 1;
+    }
+    // "exactly 1 key generated and kept"
+    let kept = site
+        .database
+        .pairs("SELECT id AS one, wallet_id AS two FROM wallet_keys")
+        .await;
+    assert_eq!(kept.len(), wallets);
+    field.stop("R1", ROUNDS, PARALLEL).await;
+}
+
+async fn one_user_of_a_hundred_sign_ins(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    // Sends to one identifier are limited, so all but a few calls of a round are answered with 429.
+    for round in 0..ROUNDS {
+        let spellings = [
+            format!("user{round}@example.com"),
+            format!("User{round}@Example.com"),
+            format!("USER{round}@EXAMPLE.COM"),
+            format!(" user{round}@example.com "),
+        ];
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let body = json!({ "email": spellings[number % spellings.len()] });
+            async move { api.post("/v1/auth/otps/email/login_or_create", &body).await }
+        })
+        .await;
+        let (taken, limited): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        for answer in &limited {
+            assert_eq!(answer.error(429), "too_many_attempts");
+        }
+        let users: HashSet<String> = taken
+            .iter()
+            .map(|answer| text(&answer.body, "user_id"))
+            .collect();
+        assert_eq!(users.len(), 1, "round {round}");
+        let created = taken
+            .iter()
+            .filter(|answer| answer.body["user_created"] == true);
+        assert_eq!(created.count(), 1, "round {round}");
+        assert_eq!(taken.len(), 5, "the limit of sends is exact");
+    }
+    field.stop("R2", ROUNDS, PARALLEL).await;
+}
+
+fn verification(method_id: &str, otp: &str) -> Value {
+    json!({ "method_id": method_id, "otp": otp, "session_expires_in": 60 })
+}
+
+async fn one_success_of_a_hundred_right_codes(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let email = format!("user{round}@example.com");
+        let method_id = send_code(&clients[0], &email).await;
+        let body = verification(&method_id, &captured_code(&clients[0], &email).await);
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post("/v1/auth/otps/verify", &body).await }
+        })
+        .await;
+        let (right, wrong): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        assert_eq!(right.len(), 1, "round {round}");
+        for answer in &wrong {
+            assert_eq!(answer.error(400), "invalid_otp");
+        }
+        let user_id = text(&right[0].body, "user_id");
+        let sessions = clients[0]
+            .get(&format!("/v1/auth/sessions/list?user_id={user_id}"))
+            .await
+            .ok();
+        assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    }
+    field.stop("R3", ROUNDS, PARALLEL).await;
+}
+
+async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut successes = 0;
+    for round in 0..ROUNDS {
+        let email = format!("user{round}@example.com");
+        let method_id = send_code(&clients[0], &email).await;
+        let right = captured_code(&clients[0], &email).await;
+        let right: u32 = right.parse().unwrap();
+        // The right code comes somewhere among the wrong ones, and each wrong one is another.
+        let place = round * 7 % PARALLEL;
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let wrong = u32::try_from(number).unwrap() + 1;
+            let otp = if number == place {
+                right
+            } else {
+                (right + wrong) % 1_000_000
+            };
+            let body = verification(&method_id, &format!("{otp:06}"));
+            async move { api.post("/v1/auth/otps/verify", &body).await }
+        })
+        .await;
+        let succeeded = answers.iter().filter(|answer| answer.status == 200).count();
+        for answer in answers.iter().filter(|answer| answer.status != 200) {
+            assert_eq!(answer.error(400), "invalid_otp");
+        }
+        assert!(succeeded <= 1, "round {round}");
+        assert!(
+            succeeded == 0 || answers[place].status == 200,
+            "round {round}"
+        );
+        successes += succeeded;
+        let tries = format!(
+            "SELECT method_id AS one, CAST(tries AS TEXT) AS two FROM codes WHERE method_id = '{method_id}'"
+        );
+        let tries = site.database.pairs(&tries).await;
+        let counted: u32 = tries[0].1.parse().unwrap();
+        assert!(counted <= 5, "round {round}: {counted} comparisons");
+        // Dead or used: even the right code says nothing any more.
+        let again = clients[0].post(
+            "/v1/auth/otps/verify",
+            &verification(&method_id, &format!("{right:06}")),
+        );
+        assert_eq!(again.await.error(400), "invalid_otp");
+    }
+    println!("R4: the right code was among the first five {successes} times");
+    field.stop("R4", ROUNDS, PARALLEL).await;
+}
+
+async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
+    const ROUNDS: usize = 5;
+    const REQUESTS: usize = 300;
+    site.set("limits.store", "database");
+    site.set("limits.test_per_minute", "100");
+    let field = Field::start(&site).await;
+    for round in 0..ROUNDS {
+        // A window of its own.
+        let keys = site.new_app();
+        let clients = field.clients(&keys.test);
+        let answers = all_at_once(&clients, REQUESTS, |_, api| async move {
+            api.get("/v1/wallets/list").await
+        })
+        .await;
+        let number = |answer: &Answer, name: &str| -> i64 {
+            answer.headers[name].to_str().unwrap().parse().unwrap()
+        };
+        let mut remaining = HashSet::new();
+        let mut resets = HashSet::new();
+        for answer in &answers {
+            assert_eq!(number(answer, "x-ratelimit-limit"), 100);
+            resets.insert(number(answer, "x-ratelimit-reset"));
+            let left = number(answer, "x-ratelimit-remaining");
+            if answer.status == 200 {
+                assert!(
+                    remaining.insert(left),
+                    "two calls were told the same number"
+                );
+            } else {
+                assert_eq!(answer.error(429), "rate_limited");
+                assert_eq!(left, 0);
+                assert!(answer.headers.contains_key("retry-after"));
+            }
+        }
+        assert_eq!(
+            remaining,
+            (0..100).collect(),
+            "round {round}: exactly 100 were admitted"
+        );
+        assert_eq!(
+            resets.len(),
+            1,
+            "all processes name the same end of the window"
+        );
+    }
+    field.stop("R16", ROUNDS, REQUESTS).await;
+}
+
+/// A wallet that exists is what every later create answers with, on either process.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_of_one_process_is_that_of_the_other() {
+    let Some(site) = Site::postgres().await else {
+        return;
+    };
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.live);
+    let owner = new_owner(&clients[0], "ada@example.com").await;
+    let body = json!({ "user_id": owner.user_id, "wallet_type": "ethereum" });
+    for api in &clients {
+        let wallet = api.post("/v1/wallets/create", &body).await.ok();
+        assert_eq!(wallet["id"], owner.wallet_id.as_str());
+    }
+    for server in field.servers {
+        server.process.stop().await;
+    }
+}

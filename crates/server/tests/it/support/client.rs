@@ -1,0 +1,128 @@
+//! A client of the API, the way an App's backend is one.
+
+use std::sync::Once;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::process::PATIENCE;
+
+/// The API with one key.
+#[derive(Clone)]
+pub(crate) struct Api {
+    http: Client,
+    base_url: String,
+    key: String,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    /// The body of an answer that must be good.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.body);
+        self.body
+    }
+
+    /// The code of an answer that must be bad.
+    #[track_caller]
+    pub(crate) fn error(&self, status: u16) -> &str {
+        assert_eq!(self.status, status, "{}", self.body);
+        self.body["error"]["code"]
+            .as_str()
+            .expect("an error has a code")
+    }
+}
+
+/// A client without any address; `roots` are PEM certificates to trust and nothing else is.
+pub(crate) fn http(roots: &[&str]) -> Client {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        rustls::crypto::aws_lc_rs::default_provider()
+            .install_default()
+            .unwrap();
+    });
+    let roots = roots
+        .iter()
+        .map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
+    Client::builder()
+        .timeout(PATIENCE)
+        .tls_certs_only(roots)
+        .build()
+        .unwrap()
+}
+
+impl Api {
+    pub(crate) fn new(base_url: &str, key: &str) -> Self {
+        Self::over(http(&[]), base_url, key)
+    }
+
+    pub(crate) fn over(http: Client, base_url: &str, key: &str) -> Self {
+        Self {
+            http,
+            base_url: base_url.to_owned(),
+            key: key.to_owned(),
+        }
+    }
+
+    /// The same service with another key.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self::over(self.http.clone(), &self.base_url, key)
+    }
+
+    /// The same key at another address.
+    pub(crate) fn at(&self, base_url: &str) -> Self {
+        Self::over(self.http.clone(), base_url, &self.key)
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.base_url))
+            .bearer_auth(&self.key)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        read(self.request(Method::GET, path)).await.unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.try_post(path, body).await.unwrap()
+    }
+
+    /// A POST whose answer may never come.
+    pub(crate) async fn try_post(&self, path: &str, body: &Value) -> reqwest::Result<Answer> {
+        read(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn try_get(&self, path: &str) -> reqwest::Result<Answer> {
+        read(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str, body: &Value) -> Answer {
+        self.try_delete(path, body).await.unwrap()
+    }
+
+    pub(crate) async fn try_delete(&self, path: &str, body: &Value) -> reqwest::Result<Answer> {
+        read(self.request(Method::DELETE, path).json(body)).await
+    }
+}
+
+async fn read(request: RequestBuilder) -> reqwest::Result<Answer> {
+    let response = request.send().await?;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await?;
+    let body = serde_json::from_str(&text).unwrap_or(json!(text));
+    Ok(Answer {
+        status,
+        headers,
+        body,
+    })
+}

@@ -1,0 +1,91 @@
+//! Steps that many tests take.
+
+use serde_json::{Value, json};
+use vestry_chains::Chains;
+use vestry_domain::Secret;
+use vestry_domain::wallet::WalletType;
+
+use super::client::Api;
+use super::database::Database;
+use super::site::text;
+
+/// A user and its Ethereum wallet.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    pub(crate) user_id: String,
+    pub(crate) wallet_id: String,
+    pub(crate) address: String,
+}
+
+/// Creates a user with the default wallet.
+pub(crate) async fn new_owner(api: &Api, email: &str) -> Owner {
+    let body = json!({ "email": email, "include_user": true });
+    let created = api.post("/v1/auth/users/create", &body).await.ok();
+    let wallet = &created["user"]["wallets"][0];
+    Owner {
+        user_id: text(&created, "user_id"),
+        wallet_id: text(wallet, "id"),
+        address: text(wallet, "public_address"),
+    }
+}
+
+/// The code in the newest captured mail to this address; waits for it.
+pub(crate) async fn captured_code(api: &Api, email: &str) -> String {
+    let path = format!("/v1/test/messages?to={email}&wait=20");
+    let found = api.get(&path).await.ok();
+    text(&found["messages"][0], "code")
+}
+
+/// Signs a user in by a mailed code; answers with what `otps/verify` said.
+pub(crate) async fn sign_in(api: &Api, email: &str) -> Value {
+    let method_id = send_code(api, email).await;
+    let code = captured_code(api, email).await;
+    let body = json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
+    api.post("/v1/auth/otps/verify", &body).await.ok()
+}
+
+/// Has a code sent, creating the user if need be; answers with the id of the address.
+pub(crate) async fn send_code(api: &Api, email: &str) -> String {
+    let body = json!({ "email": email, "expires_in": 10 });
+    let sent = api.post("/v1/auth/otps/email/login_or_create", &body).await;
+    text(&sent.ok(), "email_id")
+}
+
+/// Checks a signature of the message by a wallet: with the public key out of the database, which must yield the
+/// wallet's address.
+pub(crate) async fn assert_signed(
+    database: &Database,
+    owner: &Owner,
+    message: &str,
+    signature: &str,
+) {
+    let query = format!(
+        "SELECT wallet_id AS one, {} AS two FROM wallet_keys WHERE wallet_id = '{}'",
+        database.hex("public_key"),
+        owner.wallet_id
+    );
+    let keys = database.pairs(&query).await;
+    let [(_, public_key)] = keys.as_slice() else {
+        panic!("{} has {} keys", owner.wallet_id, keys.len());
+    };
+    assert_signed_by(public_key, owner, message, signature);
+}
+
+/// The same with a public key that is at hand, in hex.
+#[track_caller]
+pub(crate) fn assert_signed_by(public_key: &str, owner: &Owner, message: &str, signature: &str) {
+    let chains = Chains::new(&Secret::new([7; 32]));
+    let chain = chains.get(WalletType::Ethereum).unwrap();
+    let public_key = unhex(public_key);
+    assert_eq!(chain.address(&public_key).unwrap(), owner.address);
+    let signature = unhex(signature.strip_prefix("0x").unwrap());
+    chain
+        .verify_message(&public_key, message.as_bytes(), &signature)
+        .unwrap();
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<char> = text.chars().collect();
+    let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}

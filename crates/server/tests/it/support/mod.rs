@@ -1,0 +1,7 @@
+//! Runs the real binary in directories and databases of its own.
+
+pub(crate) mod client;
+pub(crate) mod database;
+pub(crate) mod journey;
+pub(crate) mod process;
+pub(crate) mod site;

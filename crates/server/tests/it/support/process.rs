@@ -1,0 +1,143 @@
+//! A running `vestry`, watched line by line.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Much longer than anything here takes; a test that runs into it has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// A process that ends with this value.
+pub(crate) struct Process {
+    child: Child,
+    lines: UnboundedReceiver<(Stream, String)>,
+    seen: Arc<Mutex<Vec<(Stream, String)>>>,
+}
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (send, lines) = unbounded_channel();
+        let seen = Arc::default();
+        watch(Stream::Stdout, child.stdout.take().unwrap(), &send, &seen);
+        watch(Stream::Stderr, child.stderr.take().unwrap(), &send, &seen);
+        Self { child, lines, seen }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line for which `find` has an answer. `None` when the process ended before it came.
+    pub(crate) async fn find<T>(
+        &mut self,
+        mut find: impl FnMut(Stream, &str) -> Option<T>,
+    ) -> Option<T> {
+        tokio::time::timeout(PATIENCE, async {
+            loop {
+                let (stream, line) = self.lines.recv().await?;
+                if let Some(found) = find(stream, &line) {
+                    return Some(found);
+                }
+            }
+        })
+        .await
+        .expect("the line came in time")
+    }
+
+    /// The fields of the next JSON log line with this message.
+    pub(crate) async fn logged(&mut self, message: &str) -> Value {
+        let found = self
+            .find(|stream, line| {
+                let line = (stream == Stream::Stderr).then_some(line)?;
+                let event: Value = serde_json::from_str(line).ok()?;
+                (event["message"] == message).then_some(event)
+            })
+            .await;
+        found.unwrap_or_else(|| panic!("it never logged {message:?}; it said:\n{}", self.output()))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        // Both pipes close when the process ends.
+        let end = self.find(|_, _| None::<()>).await;
+        assert!(end.is_none());
+        self.child.wait().unwrap()
+    }
+
+    /// `kill -9`, as a power cut would end it.
+    pub(crate) async fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.ended().await;
+    }
+
+    /// Asks it to stop, and expects that it does so in order.
+    pub(crate) async fn stop(mut self) {
+        self.signal(Signal::TERM);
+        let status = self.ended().await;
+        assert_eq!(status.code(), Some(0), "it said:\n{}", self.output());
+    }
+
+    /// Everything it said up to now.
+    pub(crate) fn output(&self) -> String {
+        let seen = self.seen.lock().unwrap();
+        let lines = seen.iter().map(|(_, line)| format!("{line}\n"));
+        lines.collect()
+    }
+
+    /// Everything it said up to now on one stream.
+    pub(crate) fn output_of(&self, wanted: Stream) -> String {
+        let seen = self.seen.lock().unwrap();
+        let lines = seen.iter().filter(|(stream, _)| *stream == wanted);
+        lines.map(|(_, line)| format!("{line}\n")).collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- process {} said:\n{}", self.child.id(), self.output());
+        }
+    }
+}
+
+fn watch(
+    stream: Stream,
+    pipe: impl Read + Send + 'static,
+    send: &UnboundedSender<(Stream, String)>,
+    seen: &Arc<Mutex<Vec<(Stream, String)>>>,
+) {
+    let (send, seen) = (send.clone(), Arc::clone(seen));
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            seen.lock().unwrap().push((stream, line.clone()));
+            // Nobody may be waiting for lines any more.
+            let _unread = send.send((stream, line));
+        }
+    });
+}

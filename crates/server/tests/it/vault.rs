@@ -1,0 +1,188 @@
+//! The root key: rotation under load, and data that somebody changed behind the service's back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use crate::on_both_databases;
+use crate::support::client::Api;
+use crate::support::journey::{Owner, assert_signed, new_owner};
+use crate::support::process::PATIENCE;
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// R17: rotation while signatures run; none fails, and every key opens afterwards.
+    a_rotation_disturbs_no_signature => super::a_rotation_disturbs_no_signature;
+    /// T1: ciphertexts of two wallets swapped.
+    swapped_ciphertexts_are_refused => super::swapped_ciphertexts_are_refused;
+    /// T5, T6: one field of a wallet changed.
+    a_changed_field_is_refused => super::a_changed_field_is_refused;
+}
+
+/// Signs until it is told to stop; counts, and answers with the first thing that went wrong.
+async fn keep_signing(api: Api, owner: Owner, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
+    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
+    while !stop.load(Ordering::Relaxed) {
+        let signed = api.post(&path, &json!({ "message": "test" })).await.ok();
+        assert_eq!(signed["wallet"]["public_address"], owner.address.as_str());
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn until_at_least(done: &AtomicUsize, count: usize) {
+    let reached = async {
+        while done.load(Ordering::Relaxed) < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+}
+
+async fn a_rotation_disturbs_no_signature(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let owner = new_owner(&api, "ada@example.com").await;
+    let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    let signers: Vec<_> = (0..4)
+        .map(|_| {
+            tokio::spawn(keep_signing(
+                api.clone(),
+                owner.clone(),
+                Arc::clone(&stop),
+                Arc::clone(&done),
+            ))
+        })
+        .collect();
+    until_at_least(&done, 20).await;
+    for version in 2..=4 {
+        let rotated = block_in_place(|| site.admin(&["vault", "rotate-root"]));
+        assert_eq!(rotated["version"], version);
+        assert_eq!(rotated["rewrapped"], 4);
+        // A wallet made after the rotation stands under the new version.
+        new_owner(&api, &format!("user{version}@example.com")).await;
+    }
+    until_at_least(&done, 100).await;
+    stop.store(true, Ordering::Relaxed);
+    for signer in signers {
+        signer.await.unwrap();
+    }
+    let verified = site.admin(&["vault", "verify"]);
+    assert_eq!(verified["ok"], true);
+    assert_eq!(verified["wallets"], 4);
+    assert_eq!(verified["app_keys"], 4);
+
+    // The old versions can go: a process that has opened nothing yet still signs.
+    assert_eq!(
+        site.admin(&["vault", "rotate-root", "--retire"])["retired"],
+        true
+    );
+    let status = site.admin(&["vault", "status"]);
+    assert_eq!(status["versions"], json!([{ "version": 5, "app_keys": 4 }]));
+    server.process.stop().await;
+    let server = site.serve().await;
+    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
+    let signed = server
+        .api(&keys.live)
+        .post(&path, &json!({ "message": "after" }))
+        .await
+        .ok();
+    assert_signed(&site.database, &owner, "after", &text(&signed, "signature")).await;
+    server.process.stop().await;
+}
+
+async fn assert_refused(api: &Api, owner: &Owner) {
+    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
+    assert_eq!(api.get(&wallet).await.error(500), "internal");
+    let signed = api.post(
+        &format!("{wallet}/sign_message"),
+        &json!({ "message": "test" }),
+    );
+    assert_eq!(signed.await.error(500), "internal");
+}
+
+async fn assert_works(api: &Api, owner: &Owner) {
+    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
+    api.get(&wallet).await.ok();
+    let signed = api.post(
+        &format!("{wallet}/sign_message"),
+        &json!({ "message": "test" }),
+    );
+    signed.await.ok();
+}
+
+/// Puts one column of another wallet's key into this wallet's.
+async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
+    let statement = format!(
+        "UPDATE wallet_keys SET {column} = (SELECT {column} FROM wallet_keys WHERE wallet_id = '{}') WHERE wallet_id = '{}'",
+        from.wallet_id, to.wallet_id
+    );
+    site.database.execute(&statement).await;
+}
+
+async fn swapped_ciphertexts_are_refused(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let untouched = new_owner(&api, "untouched@example.com").await;
+    for (place, columns) in [
+        &["ciphertext"][..],
+        &["wrapped_data_key"],
+        &["wrapped_data_key", "ciphertext"],
+        &["public_key", "wrapped_data_key", "ciphertext"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let one = new_owner(&api, &format!("one{place}@example.com")).await;
+        let other = new_owner(&api, &format!("other{place}@example.com")).await;
+        let third = new_owner(&api, &format!("third{place}@example.com")).await;
+        for column in columns {
+            transplant(&site, column, &one, &third).await;
+            transplant(&site, column, &other, &one).await;
+            transplant(&site, column, &third, &other).await;
+        }
+        assert_refused(&api, &one).await;
+        assert_refused(&api, &other).await;
+    }
+    // The others are not touched by it, and the verifier finds exactly the broken ones.
+    assert_works(&api, &untouched).await;
+    let verified = site.run(&["vault", "verify", "--json"]);
+    assert_eq!(verified.code, 1);
+    let document = verified.json();
+    assert_eq!(document["ok"], false);
+    assert_eq!(document["failed_wallets"].as_array().unwrap().len(), 12);
+    assert_eq!(document["wallets"], 1);
+    server.process.stop().await;
+}
+
+async fn a_changed_field_is_refused(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let stranger = new_owner(&api, "stranger@example.com").await;
+    for (place, change) in [
+        "public_address = '0x0000000000000000000000000000000000000001'".to_owned(),
+        format!("user_id = '{}', is_default = false", stranger.user_id),
+        "is_imported = true".to_owned(),
+        "is_read_only = true".to_owned(),
+        "account_index = 7".to_owned(),
+        "wallet_type = 'solana'".to_owned(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let owner = new_owner(&api, &format!("user{place}@example.com")).await;
+        assert_works(&api, &owner).await;
+        let statement = format!(
+            "UPDATE wallets SET {change} WHERE id = '{}'",
+            owner.wallet_id
+        );
+        site.database.execute(&statement).await;
+        assert_refused(&api, &owner).await;
+    }
+    assert_works(&api, &stranger).await;
+    server.process.stop().await;
+}

@@ -1,0 +1,56 @@
+//! What `cargo xtask bench` compares with: the least that an operation can cost on this machine, in this run.
+//!
+//! - `sign`: signs messages on two threads, with the curve library of the service and nothing around it.
+//! - `select`: reads a row by primary key through a pool like the service's, from 64 tasks on two threads.
+//! - `http`: serves an empty handler and the same SELECT, with as many workers as the service has.
+//!
+//! Not part of the product, and free of its rules about time and errors: a failure ends the program.
+
+mod http;
+mod select;
+mod sign;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Any failure; it is printed and ends the program.
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("baseline: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name);
+        at.and_then(|at| arguments.get(at + 1))
+            .ok_or_else(|| Failure::from(format!("{name} is missing")))
+    };
+    let length =
+        || -> Result<Duration, Failure> { Ok(Duration::from_secs(value("--seconds")?.parse()?)) };
+    match arguments.first().map(String::as_str) {
+        Some("sign") => sign::run(length()?),
+        Some("select") => runtime()?.block_on(select::run(value("--database")?, length()?)),
+        Some("http") => http::run(value("--database")?),
+        _ => Err("say sign, select or http".into()),
+    }
+}
+
+/// Two threads, as the service has on two cores.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(CORES)
+        .enable_all()
+        .build()?)
+}
+
+/// Cores that the figures are for.
+const CORES: usize = 2;

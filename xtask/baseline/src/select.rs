@@ -1,0 +1,145 @@
+//! One SELECT by primary key over a pool.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use deadpool::managed::{self, Metrics, RecycleResult};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
+
+use crate::Failure;
+
+/// Connections, as many as the service opens by default.
+const CONNECTIONS: usize = 16;
+/// Tasks that ask at once, as many as the load has connections.
+const TASKS: usize = 64;
+
+diesel::table! {
+    users (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        first_name -> Text,
+        metadata -> Text,
+        created_at -> BigInt,
+    }
+}
+
+/// The primary key of some user.
+type Key = (String, String, String);
+
+/// A pool on one of the two stores, and the row that is read.
+#[derive(Clone)]
+pub(crate) enum Source {
+    Postgres(managed::Pool<Postgres>, Key),
+    Sqlite(managed::Pool<Sqlite>, Key),
+}
+
+pub(crate) struct Postgres(String);
+pub(crate) struct Sqlite(String);
+
+impl managed::Manager for Postgres {
+    type Type = AsyncPgConnection;
+    type Error = Failure;
+
+    async fn create(&self) -> Result<Self::Type, Failure> {
+        Ok(AsyncPgConnection::establish(&self.0).await?)
+    }
+
+    async fn recycle(&self, _: &mut Self::Type, _: &Metrics) -> RecycleResult<Failure> {
+        Ok(())
+    }
+}
+
+impl managed::Manager for Sqlite {
+    type Type = SyncConnectionWrapper<SqliteConnection>;
+    type Error = Failure;
+
+    async fn create(&self) -> Result<Self::Type, Failure> {
+        let mut connection = Self::Type::establish(&self.0).await?;
+        let pragmas = |raw: &mut SqliteConnection| {
+            raw.batch_execute("PRAGMA busy_timeout = 5000; PRAGMA query_only = ON")
+        };
+        connection.spawn_blocking(pragmas).await?;
+        Ok(connection)
+    }
+
+    async fn recycle(&self, _: &mut Self::Type, _: &Metrics) -> RecycleResult<Failure> {
+        Ok(())
+    }
+}
+
+/// Any user's key and then that user, in a macro because the two connection types share no name.
+macro_rules! any_key {
+    ($pool:expr) => {{
+        let mut connection = $pool.get().await.map_err(|error| error.to_string())?;
+        users::table
+            .select((users::app_id, users::environment, users::id))
+            .first::<Key>(&mut *connection)
+            .await?
+    }};
+}
+
+macro_rules! read {
+    ($pool:expr, $key:expr) => {{
+        let mut connection = $pool.get().await.map_err(|error| error.to_string())?;
+        users::table
+            .find(($key.0.as_str(), $key.1.as_str(), $key.2.as_str()))
+            .select((users::first_name, users::metadata, users::created_at))
+            .first::<(String, String, i64)>(&mut *connection)
+            .await?
+    }};
+}
+
+impl Source {
+    pub(crate) async fn open(url: &str) -> Result<Self, Failure> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            let pool = managed::Pool::<Sqlite>::builder(Sqlite(path.to_owned()))
+                .max_size(CONNECTIONS)
+                .build()?;
+            let key = any_key!(pool);
+            return Ok(Self::Sqlite(pool, key));
+        }
+        let pool = managed::Pool::<Postgres>::builder(Postgres(url.to_owned()))
+            .max_size(CONNECTIONS)
+            .build()?;
+        let key = any_key!(pool);
+        Ok(Self::Postgres(pool, key))
+    }
+
+    pub(crate) async fn read(&self) -> Result<(String, String, i64), Failure> {
+        Ok(match self {
+            Self::Postgres(pool, key) => read!(pool, key),
+            Self::Sqlite(pool, key) => read!(pool, key),
+        })
+    }
+}
+
+/// Prints rows a second.
+pub(crate) async fn run(url: &str, length: Duration) -> Result<(), Failure> {
+    let source = Source::open(url).await?;
+    let reads = Arc::new(AtomicU32::new(0));
+    let start = Instant::now();
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|_| {
+            let (source, reads) = (source.clone(), Arc::clone(&reads));
+            tokio::spawn(async move {
+                while start.elapsed() < length {
+                    source.read().await?;
+                    reads.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok::<_, Failure>(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    let per_second =
+        f64::from(AtomicU32::load(&reads, Ordering::Relaxed)) / start.elapsed().as_secs_f64();
+    println!("{per_second:.1}");
+    Ok(())
+}
