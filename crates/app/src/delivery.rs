@@ -17,7 +17,6 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
-use vestry_ports::store::{CapturedFilter, Repositories, StoreError};
 
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
@@ -95,7 +94,6 @@ impl Service {
         let now = self.ports.clock.machine();
         let mut tx = self.ports.store.begin().await?;
         let jobs = tx.outbox().claim(owner, now, now + LEASE, BATCH).await?;
-        // Also when there are none: a transaction that is dropped can cost its connection.
         tx.commit().await?;
         Ok(jobs)
     }
@@ -186,12 +184,11 @@ impl Service {
                     .finish(&job.world, job.id, owner, JobEnd::Delivered, now)
                     .await?;
                 if captured {
-                    let id = next_captured_id(&mut *tx, job, now).await?;
                     let message = CapturedMessage {
-                        id,
+                        id: captured_id(job, now),
                         world: job.world,
                         message: message.expose().clone(),
-                        created_at: id.timestamp(),
+                        created_at: now,
                     };
                     tx.captured().insert(&message).await?;
                 }
@@ -230,34 +227,12 @@ impl Service {
     }
 }
 
-/// An id behind those of all messages captured before, so that "newest first" and "after this one" hold within a second too:
-/// first the time, then a count, then what tells the jobs of two workers apart.
-async fn next_captured_id(
-    tx: &mut dyn Repositories,
-    job: &OutboxJob,
-    now: Timestamp,
-) -> Result<MessageId, StoreError> {
-    let newest_only = CapturedFilter {
-        limit: 1,
-        ..CapturedFilter::default()
-    };
-    let newest = tx.captured().list(&job.world, &newest_only).await?;
-    let same_second = newest
-        .first()
-        .map(|message| message.id)
-        .filter(|newest| newest.timestamp() >= now);
-    let (at, count) = same_second.map_or((now, 0), |newest| {
-        let [a, b, c, d, e, f, g, h, ..] = newest.random();
-        let count = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-        (newest.timestamp(), count.saturating_add(1))
-    });
+/// Derived from the job: two captures of one job in a second are the same message.
+fn captured_id(job: &OutboxJob, now: Timestamp) -> MessageId {
     let hash = TokenHash::of(&job.id.to_string()).0;
     let mut random = [0_u8; 16];
-    for (byte, from) in random
-        .iter_mut()
-        .zip(count.to_be_bytes().into_iter().chain(hash))
-    {
+    for (byte, from) in random.iter_mut().zip(hash) {
         *byte = from;
     }
-    Ok(MessageId::new(at, random))
+    MessageId::new(now, random)
 }

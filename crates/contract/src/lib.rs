@@ -4,7 +4,7 @@
 //! writes a builder, an async function that makes the port's object and a guard that cleans up when it is dropped,
 //! and runs all functions with one line; each shows as a test of its own:
 //!
-//! ```ignore
+//! ```text
 //! mod sqlite {
 //!     async fn build() -> (Arc<dyn Store>, TempDir) { … }
 //!     vestry_contract::store_suite!(build);

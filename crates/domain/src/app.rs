@@ -39,9 +39,10 @@ pub enum FingerprintMatch {
     IpAndUserAgent,
 }
 
-/// What an App can change with `vestry app set`. Unknown names are refused, absent ones take their default.
+/// What an App can change with `vestry app set`. Absent names take their default, and unknown
+/// ones are passed over: a newer release may have written them. `vestry app set` refuses what it does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct AppSettings {
     /// Algorithm of new signing keys.
     pub jwt_algorithm: Algorithm,

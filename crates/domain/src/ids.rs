@@ -82,12 +82,6 @@ impl Ksuid {
             .map_or(0, u32::from_be_bytes);
         Timestamp::from_unix(EPOCH.saturating_add(i64::from(seconds)))
     }
-
-    fn random(&self) -> [u8; 16] {
-        Self::decode(self.as_str())
-            .and_then(|bytes| bytes.last_chunk::<16>().copied())
-            .unwrap_or_default()
-    }
 }
 
 /// What every id can do; for code that is the same for all kinds.
@@ -110,11 +104,6 @@ macro_rules! ids {
                 /// The moment the id was made; equals the object's `created_at`.
                 pub fn timestamp(&self) -> Timestamp {
                     self.0.timestamp()
-                }
-
-                /// The sixteen bytes behind the time; they decide the order of ids of the same second.
-                pub fn random(&self) -> [u8; 16] {
-                    self.0.random()
                 }
             }
 

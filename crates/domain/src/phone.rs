@@ -47,8 +47,8 @@ impl PhoneNumber {
     /// Not `+` and 1 to 15 digits.
     pub fn stored(text: String) -> Result<Self, Invalid> {
         let digits = text.strip_prefix('+').unwrap_or_default();
-        let plausible = (1..=15).contains(&digits.len())
-            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let plausible =
+            (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         if plausible {
             return Ok(Self(text));
         }

@@ -18,7 +18,8 @@ use crate::output::Format;
     version,
     arg_required_else_help = true,
     after_help = "\
-New here? Run `vestry dev`: it needs nothing, prints a key and a call that works, and captures all mail.
+New here? Run `vestry dev`: it needs nothing else, prints a key and a call that
+works, and captures all mail.
 
 A first deployment:
   vestry migrate                          make the tables
@@ -28,8 +29,9 @@ A first deployment:
   vestry key create app_… live            make a key for its backend; shown once
   vestry serve                            start the service
 
-Settings come from vestry.toml and from VESTRY_ variables (database.url is VESTRY_DATABASE__URL); every key is
-described in deploy/vestry.example.toml. Exit code: 0 done, 1 failed, 2 wrong usage."
+Settings come from vestry.toml and from VESTRY_ variables (database.url is
+VESTRY_DATABASE__URL); deploy/vestry.example.toml describes every key.
+Exit code: 0 done, 1 failed, 2 wrong usage."
 )]
 pub(crate) struct Cli {
     /// Settings file [default: vestry.toml, if it is there]
@@ -94,10 +96,12 @@ impl Answer {
 /// `vestry dev`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first start makes the directory, the database, a root key, an App named Demo with test and live keys, and a
-certificate for localhost. Later starts use them again. DIR/dev.json tells programs the addresses and keys.
+The first start makes the directory, the database, a root key, an App named Demo
+with test and live keys, and a certificate for localhost. Later starts use them
+again. DIR/dev.json tells programs the addresses and keys.
 
-Settings come from VESTRY_ variables and from --config only, never from a vestry.toml that happens to lie here.
+Settings come from VESTRY_ variables and from --config only, never from a
+vestry.toml that happens to lie here.
 
 Examples:
   vestry dev
@@ -300,8 +304,9 @@ pub(crate) enum Vault {
     },
     /// Make a new root key and wrap every App key under it, while the service runs
     #[command(after_help = "\
-Wallets are not touched: the root key wraps App keys, and those wrap everything else. A rotation that was cut off
-is finished by the next one. Without --retire the old versions stay able to open keys, as backups need them.")]
+Wallets are not touched: the root key wraps App keys, and those wrap everything
+else. A rotation that was cut off is finished by the next one. Without --retire
+the old versions stay able to open keys, as backups need them.")]
     RotateRoot {
         /// Destroy the older versions once nothing stands under them; backups made before cannot be opened then
         #[arg(long)]

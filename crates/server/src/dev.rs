@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
             ..Times::of(&settings.http)
         },
         workers: settings.http.workers,
-        deliver: true,
+        deliver: settings.outbox.worker,
     };
     let served = edge.serve(runtime.handle(), async || {
         prober::until_answered(address).await?;

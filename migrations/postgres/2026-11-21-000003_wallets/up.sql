@@ -26,8 +26,6 @@ CREATE TABLE wallets (
 CREATE UNIQUE INDEX wallets_app_id_environment_user_id_wallet_type_key
     ON wallets (app_id, environment, user_id, wallet_type) WHERE is_default;
 CREATE INDEX wallets_app_id_environment_user_id_id_idx ON wallets (app_id, environment, user_id, id);
--- The walk over all worlds.
-CREATE INDEX wallets_id_idx ON wallets (id);
 
 CREATE TABLE wallet_keys (
     app_id TEXT COLLATE "C" NOT NULL,
@@ -44,3 +42,6 @@ CREATE TABLE wallet_keys (
     CONSTRAINT wallet_keys_app_id_environment_wallet_id_fkey FOREIGN KEY (app_id, environment, wallet_id)
         REFERENCES wallets (app_id, environment, id)
 );
+
+-- The walk over all worlds. Not on wallets: pages of one world would be read through it, past the wallets of all others.
+CREATE INDEX wallet_keys_wallet_id_idx ON wallet_keys (wallet_id);

@@ -43,7 +43,7 @@ const OTHERS: &str = "
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
-    clap libc: server |: the process belongs to the server
+    clap rustix: server |: the process belongs to the server
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone

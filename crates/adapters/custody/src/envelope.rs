@@ -48,7 +48,7 @@ impl<'a> Binding<'a> {
     }
 
     fn private_key(&self) -> Vec<u8> {
-        Vec::new()
+        self.associated_data(b"vestry-private-key", &[])
     }
 
     fn associated_data(&self, layer: &[u8], key_version: &[u8]) -> Vec<u8> {

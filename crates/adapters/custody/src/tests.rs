@@ -4,6 +4,7 @@
 
 mod contract;
 mod keys;
+mod memory;
 mod secrets;
 mod vault;
 mod wallets;

@@ -70,13 +70,16 @@ impl FakeStore {
         Ok(())
     }
 
-    fn work(&self, turn: Option<Turn<()>>) -> Work {
-        Work {
+    /// Lets the others run, as every round trip to a database does: use cases that race over this store interleave.
+    async fn work(&self, turn: Option<Turn<()>>) -> Work {
+        let work = Work {
             store: self.clone(),
             state: lock(&self.0.committed).clone(),
             turn,
             is_dead: false,
-        }
+        };
+        tokio::task::yield_now().await;
+        work
     }
 }
 
@@ -92,14 +95,14 @@ impl Store for FakeStore {
         self.reach()?;
         let turn = Arc::clone(&self.0.turns).lock_owned();
         match tokio::time::timeout(LONGEST_WAIT, turn).await {
-            Ok(turn) => Ok(Box::new(self.work(Some(turn)))),
+            Ok(turn) => Ok(Box::new(self.work(Some(turn)).await)),
             Err(_elapsed) => Err(StoreError::Busy),
         }
     }
 
     async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
         self.reach()?;
-        Ok(Box::new(self.work(None)))
+        Ok(Box::new(self.work(None).await))
     }
 
     async fn ready(&self) -> StoreResult<()> {

@@ -54,11 +54,15 @@ pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
     let world = stage.world().await;
     for _ in 0..12 {
         let user = stage.user(world).await;
-        let emails: Vec<_> = (0..3).map(|_| stage.samples.email(&user)).collect();
-        let phones: Vec<_> = (0..3).map(|_| stage.samples.phone(&user)).collect();
+        let emails: Vec<_> = (0..4).map(|_| stage.samples.email(&user)).collect();
+        let phones: Vec<_> = (0..4).map(|_| stage.samples.phone(&user)).collect();
+        let mixed_emails = stage.samples.shuffled(&emails);
+        let mixed_phones = stage.samples.shuffled(&phones);
         in_tx!(stage.store, |tx| {
-            for (email, phone) in emails.iter().zip(&phones).rev() {
+            for email in &mixed_emails {
                 assert_eq!(tx.users().attach_email(&world, email).await?, Attached::Yes);
+            }
+            for phone in &mixed_phones {
                 assert_eq!(tx.users().attach_phone(&world, phone).await?, Attached::Yes);
             }
             Ok(())

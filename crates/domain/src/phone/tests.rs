@@ -39,3 +39,25 @@ fn refuses_the_rest() {
         assert!(PhoneNumber::parse(text).is_err(), "{text:?} was accepted");
     }
 }
+
+/// A stored number is believed when its form is right: numbering plans change, rows stay.
+#[test]
+fn a_stored_number_needs_only_its_form() {
+    for number in ["+14155552671", "+1", "+999999999999999"] {
+        let stored = PhoneNumber::stored(number.to_owned());
+        assert_eq!(
+            stored.map(|stored| stored.as_str().to_owned()),
+            Ok(number.to_owned())
+        );
+    }
+    for number in [
+        "",
+        "+",
+        "14155552671",
+        "+1415555267x",
+        "+1234567890123456",
+        "+1 415",
+    ] {
+        assert!(PhoneNumber::stored(number.to_owned()).is_err(), "{number}");
+    }
+}

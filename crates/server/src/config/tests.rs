@@ -258,3 +258,20 @@ fn the_issuer_is_host_and_port_of_the_base_url() {
         "https://id.example.com"
     );
 }
+
+/// docs/configuration.md has every key, with its default.
+#[test]
+fn the_documentation_names_every_key_and_its_default() {
+    const PAGE: &str = include_str!("../../../../docs/configuration.md");
+    for key in keys::KEYS {
+        let quoted = format!("`{}`", key.name);
+        let line = PAGE
+            .lines()
+            .find(|line| line.starts_with('|') && line.contains(&quoted));
+        let line = line.unwrap_or_else(|| panic!("{} is not in the table", key.name));
+        if let Some(default) = key.default.filter(|default| !default.is_empty()) {
+            let default = format!("`{default}`");
+            assert!(line.contains(&default), "{} has another default", key.name);
+        }
+    }
+}

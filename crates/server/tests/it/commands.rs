@@ -90,13 +90,8 @@ fn a_failure_is_one_document_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_admin_command_answers_with_one_document() {
     let site = Site::sqlite();
-    assert_eq!(
-        site.admin(&["migrate"])["applied"]
-            .as_array()
-            .unwrap()
-            .is_empty(),
-        false
-    );
+    let applied = site.admin(&["migrate"]);
+    assert_ne!(applied["applied"].as_array().unwrap().len(), 0);
     assert_eq!(site.admin(&["migrate"]), json!({ "applied": [] }));
     site.admin(&["vault", "init"]);
     let app = text(&site.admin(&["app", "create", "My Shop"]), "id");

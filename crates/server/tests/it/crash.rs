@@ -13,7 +13,7 @@ use vestry_contract::rng::Rng;
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
-use crate::support::journey::{Owner, assert_signed_by};
+use crate::support::journey::{Owner, assert_signed_by, sign};
 use crate::support::site::{Server, Site, text};
 
 on_both_databases! {
@@ -194,11 +194,7 @@ async fn check(api: &Api, history: &mut History, public_keys: &[(String, String)
             api.get(&wallet).await.ok()["public_address"],
             owner.address.as_str()
         );
-        let body = json!({ "message": owner.wallet_id });
-        let signed = api
-            .post(&format!("{wallet}/sign_message"), &body)
-            .await
-            .ok();
+        let signed = sign(api, owner, &owner.wallet_id).await.ok();
         let key = public_keys
             .iter()
             .find(|(wallet, _)| *wallet == owner.wallet_id);

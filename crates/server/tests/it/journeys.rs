@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::journey::{assert_signed, new_owner, sign_in};
+use crate::support::journey::{assert_signed, new_owner, sign, sign_in};
 use crate::support::site::{Site, text};
 
 on_both_databases! {
@@ -20,9 +20,8 @@ async fn a_new_user_signs_a_message(site: Site) {
     let server = site.serve().await;
     let api = server.api(&keys.live);
     let owner = new_owner(&api, "ada@example.com").await;
-    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
     for message in ["test", "", "Grüße, 世界", &"long ".repeat(1000)] {
-        let signed = api.post(&path, &json!({ "message": message })).await.ok();
+        let signed = sign(&api, &owner, message).await.ok();
         assert_eq!(signed["wallet"]["public_address"], owner.address.as_str());
         assert_signed(&site.database, &owner, message, &text(&signed, "signature")).await;
     }

@@ -15,6 +15,7 @@ mod crash;
 mod dev;
 mod https;
 mod journeys;
+mod mail;
 mod protection;
 mod races;
 mod shutdown;

@@ -227,11 +227,9 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
         let counted: u32 = tries[0].1.parse().unwrap();
         assert!(counted <= 5, "round {round}: {counted} comparisons");
         // Dead or used: even the right code says nothing any more.
-        let again = clients[0].post(
-            "/v1/auth/otps/verify",
-            &verification(&method_id, &format!("{right:06}")),
-        );
-        assert_eq!(again.await.error(400), "invalid_otp");
+        let body = verification(&method_id, &format!("{right:06}"));
+        let again = clients[0].post("/v1/auth/otps/verify", &body).await;
+        assert_eq!(again.error(400), "invalid_otp");
     }
     println!("R4: the right code was among the first five {successes} times");
     field.stop("R4", ROUNDS, PARALLEL).await;

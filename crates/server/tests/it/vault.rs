@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::journey::{Owner, assert_signed, new_owner};
+use crate::support::journey::{Owner, assert_signed, new_owner, sign};
 use crate::support::process::PATIENCE;
 use crate::support::site::{Site, text};
 
@@ -23,9 +23,8 @@ on_both_databases! {
 
 /// Signs until it is told to stop; counts, and answers with the first thing that went wrong.
 async fn keep_signing(api: Api, owner: Owner, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
-    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
     while !stop.load(Ordering::Relaxed) {
-        let signed = api.post(&path, &json!({ "message": "test" })).await.ok();
+        let signed = sign(&api, &owner, "test").await.ok();
         assert_eq!(signed["wallet"]["public_address"], owner.address.as_str());
         done.fetch_add(1, Ordering::Relaxed);
     }
@@ -83,34 +82,21 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
     assert_eq!(status["versions"], json!([{ "version": 5, "app_keys": 4 }]));
     server.process.stop().await;
     let server = site.serve().await;
-    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
-    let signed = server
-        .api(&keys.live)
-        .post(&path, &json!({ "message": "after" }))
-        .await
-        .ok();
+    let signed = sign(&server.api(&keys.live), &owner, "after").await.ok();
     assert_signed(&site.database, &owner, "after", &text(&signed, "signature")).await;
     server.process.stop().await;
 }
 
 async fn assert_refused(api: &Api, owner: &Owner) {
-    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
-    assert_eq!(api.get(&wallet).await.error(500), "internal");
-    let signed = api.post(
-        &format!("{wallet}/sign_message"),
-        &json!({ "message": "test" }),
-    );
-    assert_eq!(signed.await.error(500), "internal");
+    let shown = api.get(&format!("/v1/wallets/{}", owner.wallet_id)).await;
+    assert_eq!(shown.error(500), "internal");
+    assert_eq!(sign(api, owner, "test").await.error(500), "internal");
 }
 
 async fn assert_works(api: &Api, owner: &Owner) {
-    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
-    api.get(&wallet).await.ok();
-    let signed = api.post(
-        &format!("{wallet}/sign_message"),
-        &json!({ "message": "test" }),
-    );
-    signed.await.ok();
+    let shown = api.get(&format!("/v1/wallets/{}", owner.wallet_id)).await;
+    shown.ok();
+    sign(api, owner, "test").await.ok();
 }
 
 /// Puts one column of another wallet's key into this wallet's.

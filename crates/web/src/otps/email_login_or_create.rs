@@ -21,7 +21,7 @@ pub(crate) struct Request {
         min_length = 1,
         max_length = 254,
         format = "email",
-        examples("ada@example.com")
+        examples("ok@vestry.test")
     )]
     email: String,
     /// Minutes for which the code is good; 1 when absent.

@@ -12,4 +12,17 @@
 
 mod rig;
 
+mod health;
+mod https;
+mod isolation;
+mod journeys;
+mod keys;
+mod layers;
+mod limits;
+mod logs;
+mod otps;
+mod reference;
+mod sessions;
+mod test_env;
 mod users;
+mod wallets;

@@ -30,7 +30,7 @@ use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
 use vestry_web::WebSettings;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, assert_answer_snapshot};
 pub(crate) use client::Client;
 pub(crate) use contract::{Described, described};
 pub(crate) use database::{Lane, Place};
@@ -134,7 +134,8 @@ impl Api {
 
     /// A fresh secret key of the App.
     pub(crate) async fn new_key(&self, environment: Environment, scopes: &[Scope]) -> String {
-        self.key_of(&self.app, ApiKeyKind::Secret, environment, scopes).await
+        self.key_of(&self.app, ApiKeyKind::Secret, environment, scopes)
+            .await
     }
 
     /// A fresh key of any App.
@@ -146,7 +147,10 @@ impl Api {
         scopes: &[Scope],
     ) -> String {
         let world = World::new(app.id, environment);
-        let made = self.service.create_api_key(world, kind, scopes.to_vec()).await;
+        let made = self
+            .service
+            .create_api_key(world, kind, scopes.to_vec())
+            .await;
         made.unwrap().key.expose().clone()
     }
 
@@ -172,7 +176,9 @@ impl Api {
     /// A test client of another App.
     pub(crate) async fn other_app(&self) -> Client<'_> {
         let other = self.service.create_app("Other").await.unwrap();
-        let key = self.key_of(&other, ApiKeyKind::Secret, Environment::Test, &[]).await;
+        let key = self
+            .key_of(&other, ApiKeyKind::Secret, Environment::Test, &[])
+            .await;
         self.with_key(&key)
     }
 

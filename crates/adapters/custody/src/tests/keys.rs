@@ -1,10 +1,13 @@
 //! App keys: minting, rotation of the root key, and a key provider that is away.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use vestry_contract::race::race;
-use vestry_domain::envelope::{Place, SecretKind};
+use vestry_domain::envelope::{Place, SecretKind, WrappedKey};
 use vestry_ports::custody::Sealer;
+use vestry_ports::vault::{VaultError, VaultStatus};
 
 use super::*;
 
@@ -150,6 +153,72 @@ async fn everything_opens_after_a_rotation_of_the_root_key_and_the_old_one_is_no
         assert_eq!(
             custody.open(place, &sealed).await.unwrap().expose(),
             b"secret"
+        );
+    }
+}
+
+/// The row of the App key was read, and before it is opened the root key is rotated and its old version destroyed: again
+/// and again.
+#[tokio::test]
+async fn r17_a_rotation_that_overtakes_the_opening_of_a_key_does_no_harm() {
+    struct Overtaken {
+        house: House,
+        rotations: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl KeyVault for Overtaken {
+        async fn wrap(
+            &self,
+            context: &[u8],
+            key: &Secret<[u8; 32]>,
+        ) -> Result<WrappedKey, VaultError> {
+            self.house.vault.wrap(context, key).await
+        }
+
+        async fn unwrap(
+            &self,
+            context: &[u8],
+            wrapped: &WrappedKey,
+        ) -> Result<Secret<[u8; 32]>, VaultError> {
+            let left = |left: usize| left.checked_sub(1);
+            let due = self
+                .rotations
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, left);
+            if due.is_ok() {
+                rotate_root(&self.house).await;
+            }
+            self.house.vault.unwrap(context, wrapped).await
+        }
+
+        async fn status(&self) -> Result<VaultStatus, VaultError> {
+            self.house.vault.status().await
+        }
+
+        async fn add_root_version(&self) -> Result<u32, VaultError> {
+            self.house.vault.add_root_version().await
+        }
+
+        async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
+            self.house.vault.retire_below(version).await
+        }
+    }
+
+    for rotations in [1, 3] {
+        let mut house = House::new();
+        let world = house.world().await;
+        let wallet = house.wallet(world).await;
+        let (store, entropy) = (Arc::new(house.store.clone()), house.entropy.clone());
+        let vault = Arc::new(Overtaken {
+            house,
+            rotations: AtomicUsize::new(rotations),
+        });
+        let custody = Custody::new(vault.clone(), store, entropy).unwrap();
+        sign(&custody, &wallet).await.unwrap();
+        let status = vault.status().await.unwrap();
+        assert_eq!(
+            usize::try_from(status.primary_version).unwrap(),
+            rotations + 1
         );
     }
 }

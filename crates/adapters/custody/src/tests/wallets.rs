@@ -9,6 +9,7 @@ use vestry_domain::wallet::Wallet;
 use vestry_ports::custody::Sealer;
 
 use super::*;
+use crate::envelope::{self, Binding};
 
 /// Signing with this row and key is refused as tampering, and the alarm rings once.
 async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
@@ -166,6 +167,71 @@ async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
             }
         }
     }
+}
+
+/// The row names its key. Another key, made for this very wallet and good in itself, is not taken in its place, and
+/// neither is the right one when it says that it belongs to another wallet.
+#[tokio::test]
+async fn only_the_key_that_the_row_names_signs() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (stored, key) = house.wallet(world).await;
+    let (stranger, _) = house.wallet(world).await;
+    let elsewhere = WalletKey {
+        wallet_id: stranger.wallet.id,
+        ..key.clone()
+    };
+    refused(&house.custody, &stored, &elsewhere).await;
+
+    let chain = house.custody.chains.get(WalletType::Ethereum).unwrap();
+    let keys = house.custody.wallet_keys.version(&world, 1).await.unwrap();
+    let second = WalletKey {
+        id: house.samples.id(stored.wallet.created_at),
+        ..key.clone()
+    };
+    let binding = Binding::of(&stored.wallet, &second);
+    let private_key = chain.private_key(&[7; 32]).unwrap();
+    let layers = envelope::seal(&keys, house.entropy.as_ref(), &binding, &private_key).unwrap();
+    let second = WalletKey {
+        wrapped_data_key: layers.wrapped_data_key,
+        ciphertext: layers.ciphertext,
+        ..second
+    };
+    let binding = Binding::of(&stored.wallet, &second);
+    let opened = envelope::open(
+        &keys,
+        &binding,
+        &second.wrapped_data_key,
+        &second.ciphertext,
+    );
+    assert!(opened.is_ok());
+    refused(&house.custody, &stored, &second).await;
+    signs(&house.custody, &(stored, key)).await;
+}
+
+/// What is opened is not the key of the stored public key: everything authenticates, since it was sealed like that, and
+/// still no signature leaves.
+#[tokio::test]
+async fn a_signature_that_does_not_fit_the_stored_public_key_is_withheld() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let (stored, key) = house.wallet(world).await;
+    let chain = house.custody.chains.get(WalletType::Ethereum).unwrap();
+    let keys = house.custody.wallet_keys.version(&world, 1).await.unwrap();
+    let binding = Binding::of(&stored.wallet, &key);
+    let wrong = chain.private_key(&[7; 32]).unwrap();
+    let layers = envelope::seal(&keys, house.entropy.as_ref(), &binding, &wrong).unwrap();
+    let key = WalletKey {
+        wrapped_data_key: layers.wrapped_data_key,
+        ciphertext: layers.ciphertext,
+        ..key
+    };
+    let outcome = house
+        .custody
+        .sign_message(stored.clone(), key.clone(), b"m")
+        .await;
+    assert!(matches!(outcome, Err(CustodyError::Failed(_))));
+    assert!(is_tampered(&house.custody.verify_wallet(stored, key).await));
 }
 
 /// T1: the whole record moved to another App or environment, row and key.

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::{missing, postgres_versions, sqlite_versions};
 
 /// Architecture section 3: migrations come in pairs.

@@ -127,10 +127,11 @@ impl Wallets for Unit {
     ) -> StoreResult<Vec<(StoredWallet, WalletKey)>> {
         // Every id is greater than the empty text.
         let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let query = wallets::table
-            .inner_join(wallet_keys::table.on(its_key!()))
-            .filter(wallets::id.gt(after))
-            .order(wallets::id)
+        // Driven by the keys, which have an index for it.
+        let query = wallet_keys::table
+            .inner_join(wallets::table.on(its_key!()))
+            .filter(wallet_keys::wallet_id.gt(after))
+            .order(wallet_keys::wallet_id)
             .limit(limit)
             .select((WalletRow::as_select(), WalletKeyRow::as_select()));
         let found = query.load(self.reading()?).await;

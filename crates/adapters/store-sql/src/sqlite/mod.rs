@@ -38,6 +38,7 @@ const READY_TIMEOUT: Duration = Duration::from_millis(500);
 /// The connections to one file.
 pub(crate) struct Pools {
     path: PathBuf,
+    settings: Settings,
     /// Writers queue here, first come, first served: SQLite itself would let them poll.
     writer: Pool<Manager>,
     readers: Pool<Manager>,
@@ -64,6 +65,7 @@ impl Pools {
         let writer = pool(Role::Writer, 1)?;
         let pools = Self {
             path: path.to_owned(),
+            settings: settings.clone(),
             readers: pool(Role::Reader, settings.readers.max(1))?,
             limiter: LimiterPool {
                 turn: writer.clone(),
@@ -118,8 +120,8 @@ impl Pools {
     }
 
     async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
-        let settings = Settings::new(crate::settings::Database::Sqlite(self.path.clone()));
-        let manager = Manager::new(&self.path, Role::Copier, &settings, self.runtime.clone());
+        let runtime = self.runtime.clone();
+        let manager = Manager::new(&self.path, Role::Copier, &self.settings, runtime);
         let mut connection = deadpool::managed::Manager::create(&manager).await?;
         let name = file.to_string_lossy().into_owned();
         let copied = diesel::sql_query("VACUUM INTO ?")

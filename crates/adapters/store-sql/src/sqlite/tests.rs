@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use deadpool::managed::Manager as _;
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};

@@ -1,5 +1,6 @@
 //! What only Postgres can do to its clients.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +102,43 @@ async fn a_killed_statement_is_unavailable() {
         "{outcome:?}"
     );
     holder.commit().await.unwrap();
+}
+
+/// A transaction that is given up while its statement waits for a lock frees its place in the pool at once, and what it was
+/// about to do does not happen later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_abandoned_wait_frees_its_place() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let mut settings = place.settings.clone();
+    settings.connections = 2;
+    settings.acquire_timeout = Duration::from_secs(1);
+    let store = SqlStore::connect(&settings).await.unwrap();
+    let world = a_world();
+    let mut holder = store.begin().await.unwrap();
+    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    let mut waiter = store.begin().await.unwrap();
+    {
+        let mut waiting = pin!(waiter.guards().fail(&world, "somebody", NOW));
+        let blocked = place.execute(
+            "DO $$ BEGIN LOOP \
+                 PERFORM 1 FROM pg_stat_activity \
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'; \
+                 EXIT WHEN FOUND; \
+                 PERFORM pg_stat_clear_snapshot(); \
+             END LOOP; END $$",
+        );
+        tokio::select! {
+            counted = &mut waiting => panic!("it did not wait: {counted:?}"),
+            () = blocked => {}
+        }
+    }
+    drop(waiter);
+    let elsewhere = fail_once(&store, &world, "somebody else").await;
+    assert_eq!(elsewhere.unwrap(), 1);
+    holder.commit().await.unwrap();
+    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 2);
 }
 
 /// R14: of two transactions that wait for each other one goes on, and the other is told to run again.

@@ -137,8 +137,15 @@ async fn what_is_too_long_is_neither_made_nor_read() {
     assert!(desk.accepts(&token));
     let too_long = desk.signer.sign(key, &long(TOKEN_MAX)).await;
     assert!(matches!(too_long, Err(CustodyError::Failed(_))));
-    let padded = format!("{token}{}", "A".repeat(TOKEN_MAX));
-    assert!(!desk.accepts(&padded));
+
+    // Properly signed by the private half itself, and refused for its length alone.
+    let half = PrivateHalf::open(key.algorithm, &desk.sealer.plaintext(&key.private)).unwrap();
+    for (length, accepted) in [(TOKEN_MAX / 2, true), (TOKEN_MAX, false)] {
+        let payload = serde_json::to_vec(&long(length)).unwrap();
+        let message = format!("{}.{}", Header::of(key).encoded(), encode(payload));
+        let signature = encode(half.sign(message.as_bytes()).unwrap());
+        assert_eq!(desk.accepts(&format!("{message}.{signature}")), accepted);
+    }
 }
 
 #[tokio::test]

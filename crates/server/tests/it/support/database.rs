@@ -11,7 +11,7 @@ pub(crate) enum Database {
     /// A file in the test's directory.
     Sqlite(PathBuf),
     /// A database of its own on the test server; dropped with this value.
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 /// A database on the test server.
@@ -38,7 +38,7 @@ impl Database {
             .batch_execute(&format!("CREATE DATABASE {name}"))
             .await
             .unwrap();
-        Some(Self::Postgres(Postgres { server, name }))
+        Some(Self::Postgres(Box::new(Postgres { server, name })))
     }
 
     /// `database.url` of the service.

@@ -5,7 +5,7 @@ use vestry_chains::Chains;
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
 
-use super::client::Api;
+use super::client::{Answer, Api};
 use super::database::Database;
 use super::site::text;
 
@@ -27,6 +27,12 @@ pub(crate) async fn new_owner(api: &Api, email: &str) -> Owner {
         wallet_id: text(wallet, "id"),
         address: text(wallet, "public_address"),
     }
+}
+
+/// Has a message signed by the owner's wallet.
+pub(crate) async fn sign(api: &Api, owner: &Owner, message: &str) -> Answer {
+    let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
+    api.post(&path, &json!({ "message": message })).await
 }
 
 /// The code in the newest captured mail to this address; waits for it.

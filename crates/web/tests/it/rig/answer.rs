@@ -1,5 +1,13 @@
 //! What a call answered.
 
+/// Compares status and body of an answer with an inline snapshot, once for each database that a test runs on.
+macro_rules! assert_answer_snapshot {
+    ($answer:expr, @$snapshot:literal) => {
+        insta::allow_duplicates! { insta::assert_json_snapshot!($answer.shown(), @$snapshot) }
+    };
+}
+pub(crate) use assert_answer_snapshot;
+
 use serde_json::{Value, json};
 
 use super::http::Raw;
@@ -46,7 +54,9 @@ impl Answer {
     #[track_caller]
     pub(crate) fn text_at(&self, pointer: &str) -> String {
         let found = self.body.pointer(pointer).and_then(Value::as_str);
-        found.unwrap_or_else(|| panic!("no text at {pointer}: {}", self.text)).to_owned()
+        found
+            .unwrap_or_else(|| panic!("no text at {pointer}: {}", self.text))
+            .to_owned()
     }
 
     /// The refusal must be this one, of this field or resource.
@@ -57,7 +67,10 @@ impl Answer {
     }
 
     pub(crate) fn code(&self) -> &str {
-        self.body.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
+        self.body
+            .pointer("/error/code")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     pub(crate) fn param(&self) -> Option<&str> {

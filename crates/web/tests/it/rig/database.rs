@@ -21,6 +21,20 @@ pub(crate) struct Place {
     _server: Option<Throwaway>,
 }
 
+impl Place {
+    /// Puts something else in the place of the database file, as a broken disk would.
+    pub(crate) fn break_sqlite(&self) {
+        let Database::Sqlite(path) = &self.settings.database else {
+            panic!("the database is not a file");
+        };
+        std::fs::write(
+            path,
+            b"not a database at all, and long enough to be looked at",
+        )
+        .unwrap();
+    }
+}
+
 impl Lane {
     /// A fresh place; none where the lane is missing on purpose.
     pub(crate) async fn place(self) -> Option<Place> {
@@ -82,7 +96,9 @@ impl Throwaway {
         let name = format!("vestry_web_{}_{number}", std::process::id());
         // Left behind by a process of the same number that was killed.
         execute(server, &drop_statement(&name)).await.unwrap();
-        execute(server, &format!("CREATE DATABASE {name}")).await.unwrap();
+        execute(server, &format!("CREATE DATABASE {name}"))
+            .await
+            .unwrap();
         let url = with_database(server, &name);
         Self {
             server: server.to_owned(),
@@ -97,7 +113,9 @@ impl Drop for Throwaway {
         let (server, statement) = (self.server.clone(), drop_statement(&self.name));
         // A runtime of its own: the test's may be the one that is just ending.
         let dropping = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.unwrap().block_on(execute(&server, &statement))
         });
         if let Ok(Err(error)) = dropping.join() {

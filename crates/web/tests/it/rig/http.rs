@@ -48,7 +48,11 @@ impl Connection {
                 break at + 4;
             }
             if !self.more().await {
-                assert!(self.read.is_empty(), "half an answer: {:?}", String::from_utf8_lossy(&self.read));
+                assert!(
+                    self.read.is_empty(),
+                    "half an answer: {:?}",
+                    String::from_utf8_lossy(&self.read)
+                );
                 return None;
             }
         };
@@ -86,7 +90,10 @@ impl Connection {
 
 fn parse_head(head: &str) -> (u16, Vec<(String, String)>) {
     let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap();
+    let status = lines
+        .next()
+        .and_then(|line| line.split(' ').nth(1))
+        .unwrap();
     let headers = lines.filter(|line| !line.is_empty()).map(|line| {
         let (name, value) = line.split_once(':').unwrap();
         (name.to_lowercase(), value.trim().to_owned())

@@ -10,7 +10,9 @@ pub(super) fn masked(value: &Value) -> Value {
         Value::String(text) => Value::String(form(text).unwrap_or_else(|| text.clone())),
         Value::Array(items) => items.iter().map(masked).collect(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, field)| (name.clone(), masked(field)));
+            let fields = fields
+                .iter()
+                .map(|(name, field)| (name.clone(), masked(field)));
             Value::Object(fields.collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -37,7 +39,11 @@ fn form(text: &str) -> Option<String> {
         return Some("[session token]".to_owned());
     }
     let parts: Vec<&str> = text.split('.').collect();
-    if parts.len() == 3 && parts.iter().all(|part| part.len() > 40 && is_base64url(part)) {
+    if parts.len() == 3
+        && parts
+            .iter()
+            .all(|part| part.len() > 40 && is_base64url(part))
+    {
         return Some("[jwt]".to_owned());
     }
     (text.len() == 43 && is_base64url(text)).then(|| "[32 bytes]".to_owned())
@@ -52,5 +58,6 @@ fn is_hex(text: &str) -> bool {
 }
 
 fn is_base64url(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }

@@ -1,12 +1,6 @@
 //! TLS towards Postgres, against a server that knows only the beginning of the protocol (PostgreSQL documentation,
 //! "Message Flow").
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;

@@ -1,0 +1,270 @@
+//! API keys: made, listed, rotated, revoked, and what they open (S-15).
+
+use std::sync::Arc;
+
+use vestry_app::admin::AdminError;
+use vestry_app::{AuthenticateError, Service};
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::ids::{ApiKeyId, AppId, Id};
+use vestry_domain::invalid::Reason;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Environment, World};
+
+use crate::rig::{Rig, START};
+
+async fn is_unknown(service: &Service, presented: &str) -> bool {
+    matches!(
+        service.authenticate(presented).await,
+        Err(AuthenticateError::Unknown)
+    )
+}
+
+#[tokio::test]
+async fn a_key_opens_its_world() {
+    let rig = Rig::new().await;
+    for (environment, kind, prefix) in [
+        (Environment::Test, ApiKeyKind::Secret, "sk_test_"),
+        (Environment::Live, ApiKeyKind::Secret, "sk_live_"),
+        (Environment::Test, ApiKeyKind::Public, "pk_test_"),
+        (Environment::Live, ApiKeyKind::Public, "pk_live_"),
+    ] {
+        let world = rig.world(environment);
+        let made = rig
+            .service
+            .create_api_key(world, kind, Vec::new())
+            .await
+            .unwrap();
+        let key = made.key.expose();
+        let random = key.strip_prefix(prefix).unwrap();
+        assert_eq!(random.len(), 48);
+        assert!(random.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        if kind == ApiKeyKind::Public {
+            assert!(
+                is_unknown(&rig.service, key).await,
+                "a public token is no key"
+            );
+            continue;
+        }
+        let caller = rig.service.authenticate(key).await.unwrap();
+        assert_eq!(
+            (caller.world, caller.is_test()),
+            (world, environment == Environment::Test)
+        );
+        assert_eq!((&caller.key, &caller.app), (&made.record, &rig.app));
+    }
+}
+
+/// Whatever is not a key of ours gets one and the same answer, and what cannot be one costs no query.
+#[tokio::test]
+async fn whatever_is_not_a_key_opens_nothing() {
+    let rig = Rig::new().await;
+    let made = rig
+        .service
+        .create_api_key(rig.world(Environment::Test), ApiKeyKind::Secret, Vec::new())
+        .await
+        .unwrap();
+    let key = made.key.expose().as_str();
+    let random = &key["sk_test_".len()..];
+    rig.store.count();
+    for malformed in [
+        "",
+        "sk_test_",
+        random,
+        &key[..key.len() - 1],
+        &format!("{key}x"),
+        &format!("{key}\0"),
+        &format!(" {key}"),
+        &format!("Bearer {key}"),
+        &format!("pk_test_{random}"),
+        &format!("SK_TEST_{random}"),
+        &format!("sk_test_{}é", &random[2..]),
+    ] {
+        assert!(is_unknown(&rig.service, malformed).await, "{malformed:?}");
+    }
+    assert_eq!(rig.store.count(), (0, 0));
+    for unknown in [
+        format!("sk_live_{random}"),
+        format!("sk_test_{}", "x".repeat(48)),
+    ] {
+        assert!(is_unknown(&rig.service, &unknown).await, "{unknown}");
+    }
+    rig.service.authenticate(key).await.unwrap();
+}
+
+/// S-15: hash and last four characters, never the key.
+#[tokio::test]
+async fn s_15_only_a_hash_is_kept() {
+    let rig = Rig::new().await;
+    let scopes = vec![Scope::UsersRead, Scope::WalletsSign];
+    let made = rig
+        .service
+        .create_api_key(
+            rig.world(Environment::Test),
+            ApiKeyKind::Secret,
+            scopes.clone(),
+        )
+        .await
+        .unwrap();
+    let key = made.key.expose().clone();
+    let listed = rig.service.list_api_keys(rig.app.id).await.unwrap();
+    assert_eq!(listed.len(), 3);
+    let record = listed
+        .into_iter()
+        .find(|listed| listed.id == made.record.id)
+        .unwrap();
+    assert_eq!(record, made.record);
+    assert_eq!(record.hash, TokenHash::of(&key));
+    assert_eq!(record.last_four, key[key.len() - 4..]);
+    assert_eq!(
+        (record.scopes.clone(), record.created_at, record.revoked_at),
+        (scopes, START, None)
+    );
+    let caller = rig.service.authenticate(&key).await.unwrap();
+    for debug in [
+        format!("{record:?}"),
+        format!("{made:?}"),
+        format!("{caller:?}"),
+    ] {
+        assert!(!debug.contains(&key[8..56 - 4]), "{debug}");
+    }
+}
+
+/// R12: a revoked key stops working within a second, everywhere, and never again.
+#[tokio::test]
+async fn r12_a_revoked_key_stops_within_a_second() {
+    let rig = Rig::new().await;
+    let made = rig
+        .service
+        .create_api_key(rig.world(Environment::Live), ApiKeyKind::Secret, Vec::new())
+        .await
+        .unwrap();
+    let key = made.key.expose();
+    let other = rig.other_process();
+    rig.service.authenticate(key).await.unwrap();
+    other.authenticate(key).await.unwrap();
+    rig.service
+        .revoke_api_key(rig.app.id, made.record.id)
+        .await
+        .unwrap();
+    assert!(
+        is_unknown(&rig.other_process(), key).await,
+        "a process that had not seen it this second"
+    );
+    rig.pass(1);
+    for service in [&rig.service, &other] {
+        assert!(is_unknown(service, key).await);
+    }
+    rig.live().await;
+    let record = rig
+        .service
+        .list_api_keys(rig.app.id)
+        .await
+        .unwrap()
+        .into_iter()
+        .find(|listed| listed.id == made.record.id)
+        .unwrap();
+    assert_eq!(record.revoked_at, Some(START));
+    let again = rig.service.revoke_api_key(rig.app.id, made.record.id).await;
+    assert!(matches!(again, Err(AdminError::NotFound(_))), "{again:?}");
+}
+
+/// Rotation: both keys work until the old one is revoked.
+#[tokio::test]
+async fn rotation_overlaps() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    let old = rig
+        .service
+        .create_api_key(world, ApiKeyKind::Secret, vec![Scope::UsersRead])
+        .await
+        .unwrap();
+    let new = rig
+        .service
+        .rotate_api_key(rig.app.id, old.record.id)
+        .await
+        .unwrap();
+    assert_ne!(old.key.expose(), new.key.expose());
+    assert_ne!(old.record.id, new.record.id);
+    assert_eq!(
+        (new.record.world, new.record.kind, &new.record.scopes),
+        (world, ApiKeyKind::Secret, &old.record.scopes)
+    );
+    for key in [&old, &new] {
+        assert_eq!(
+            rig.service
+                .authenticate(key.key.expose())
+                .await
+                .unwrap()
+                .world,
+            world
+        );
+    }
+    rig.service
+        .revoke_api_key(rig.app.id, old.record.id)
+        .await
+        .unwrap();
+    rig.pass(1);
+    assert!(is_unknown(&rig.service, old.key.expose()).await);
+    rig.service.authenticate(new.key.expose()).await.unwrap();
+    let dead = rig.service.rotate_api_key(rig.app.id, old.record.id).await;
+    assert!(matches!(dead, Err(AdminError::NotFound(_))), "{dead:?}");
+}
+
+#[tokio::test]
+async fn an_app_manages_its_own_keys() {
+    let rig = Rig::new().await;
+    let stranger = rig.stranger().await;
+    let theirs = stranger.key.id;
+    let nobody = AppId::new(START, [7; 16]);
+    let no_key = ApiKeyId::new(START, [7; 16]);
+    for (app, key) in [(rig.app.id, theirs), (rig.app.id, no_key), (nobody, theirs)] {
+        assert!(matches!(
+            rig.service.revoke_api_key(app, key).await,
+            Err(AdminError::NotFound(_))
+        ));
+        assert!(matches!(
+            rig.service.rotate_api_key(app, key).await,
+            Err(AdminError::NotFound(_))
+        ));
+    }
+    assert!(matches!(
+        rig.service.list_api_keys(nobody).await,
+        Err(AdminError::NotFound("app"))
+    ));
+    let world = World::new(nobody, Environment::Test);
+    let refused = rig
+        .service
+        .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+        .await;
+    assert!(matches!(refused, Err(AdminError::NotFound("app"))));
+    let scoped = rig
+        .service
+        .create_api_key(
+            rig.world(Environment::Test),
+            ApiKeyKind::Public,
+            vec![Scope::UsersRead],
+        )
+        .await;
+    let Err(AdminError::Invalid(invalid)) = scoped else {
+        panic!("{scoped:?}");
+    };
+    assert_eq!((&*invalid.param, invalid.reason), ("scope", Reason::Value));
+    let listed = rig.service.list_api_keys(rig.app.id).await.unwrap();
+    assert_eq!(listed.len(), 2, "nothing was made on the way");
+}
+
+/// A busy key costs one query a second.
+#[tokio::test]
+async fn a_key_is_read_once_a_second() {
+    let rig = Rig::new().await;
+    let first = rig.test().await;
+    rig.pass(1);
+    rig.store.count();
+    for _ in 0..100 {
+        rig.test().await;
+    }
+    assert_eq!(rig.store.count(), (1, 0));
+    rig.pass(1);
+    assert!(!Arc::ptr_eq(&first, &rig.test().await));
+    assert_eq!(rig.store.count(), (1, 0));
+}

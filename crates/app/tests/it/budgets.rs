@@ -1,0 +1,189 @@
+//! OTP-10: how often codes are sent, the same for everybody.
+
+use vestry_app::Caller;
+use vestry_app::codes::{LoginOrCreate, SendCode, SendCodeError, SentCode};
+use vestry_domain::limits::codes::{SENDS_PER_APP, SENDS_PER_IP};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_ports::store::Store;
+
+use crate::rig::{Rig, login};
+use crate::send::send;
+
+/// What a caller sees of a send: the wait, or that it went through the limits.
+fn seen(outcome: Result<SentCode, SendCodeError>) -> Option<i64> {
+    match outcome {
+        Ok(_) | Err(SendCodeError::NotFound) => None,
+        Err(SendCodeError::TooMany { retry_after }) => Some(retry_after.0),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn ask(rig: &Rig, caller: &Caller, email: &str) -> Option<i64> {
+    seen(rig.service.send_code_by_email(caller, send(email)).await)
+}
+
+/// Attack 9: the sequence of answers does not tell a known address from an unknown one.
+#[tokio::test]
+async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.user(&test, "known@example.com").await;
+    for step in 0..20 {
+        let known = ask(&rig, &test, "Known@example.com").await;
+        let unknown = ask(&rig, &test, "unknown@example.com").await;
+        assert_eq!(known, unknown, "step {step}");
+        assert_eq!(
+            known.is_some(),
+            step >= 5,
+            "step {step}: five in ten minutes"
+        );
+        rig.pass(7);
+    }
+    assert!(!rig.is_known(&test, "unknown@example.com").await);
+}
+
+#[tokio::test]
+async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let spellings = [
+        "ada@example.com",
+        "Ada@example.com",
+        "ADA@EXAMPLE.COM",
+        "ａda@example.com",
+        "ada@example.com",
+    ];
+    for email in spellings {
+        rig.login(&test, email).await;
+        rig.pass(10);
+    }
+    let over = rig
+        .service
+        .login_or_create_by_email(&test, login("aDa@example.com"))
+        .await;
+    assert_eq!(seen(over), Some(550), "the window opened fifty seconds ago");
+    assert_eq!(
+        rig.waiting().await,
+        5,
+        "a refused send puts nothing into the outbox"
+    );
+    // Another address, another world, another window.
+    rig.login(&test, "bob@example.com").await;
+    rig.login(&live, "ada@example.com").await;
+    rig.pass(549);
+    assert_eq!(ask(&rig, &test, "ada@example.com").await, Some(1));
+    rig.pass(1);
+    assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
+}
+
+#[tokio::test]
+async fn otp_10_thirty_a_day_for_an_address() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for _ in 0..6 {
+        for _ in 0..5 {
+            assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
+        }
+        rig.pass(600);
+    }
+    assert_eq!(
+        ask(&rig, &test, "ada@example.com").await,
+        Some(86_400 - 3_600)
+    );
+    rig.pass(86_400 - 3_600);
+    assert_eq!(ask(&rig, &test, "ada@example.com").await, None);
+}
+
+/// By the device's address that the caller names; who names none is not counted there.
+#[tokio::test]
+async fn otp_10_thirty_in_ten_minutes_from_a_device() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let device = |ip: &str| Some(DeviceFingerprint::new(Some(ip.into()), None).unwrap());
+    let from = async |ip: Option<&str>, number: u32| {
+        let device_fingerprint = ip.and_then(device);
+        let email = format!("u{number}@example.com");
+        // Half of them to addresses that nobody has.
+        if number.is_multiple_of(2) {
+            let command = LoginOrCreate {
+                device_fingerprint,
+                ..login(&email)
+            };
+            seen(rig.service.login_or_create_by_email(&test, command).await)
+        } else {
+            let command = SendCode {
+                device_fingerprint,
+                ..send(&email)
+            };
+            seen(rig.service.send_code_by_email(&test, command).await)
+        }
+    };
+    for number in 0..SENDS_PER_IP.most {
+        assert_eq!(from(Some("192.0.2.1"), number).await, None);
+    }
+    assert_eq!(from(Some("192.0.2.1"), 100).await, Some(600));
+    assert!(
+        !rig.is_known(&test, "u100@example.com").await,
+        "a refused call creates nobody"
+    );
+    assert_eq!(from(Some("192.0.2.1"), 101).await, Some(600));
+    assert_eq!(from(Some("192.0.2.2"), 102).await, None);
+    assert_eq!(from(Some(""), 104).await, None);
+    assert_eq!(from(None, 106).await, None);
+    rig.pass(600);
+    assert_eq!(from(Some("192.0.2.1"), 108).await, None);
+}
+
+#[tokio::test]
+async fn otp_10_a_limit_for_the_app() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    // Most of the hour's twenty thousand sends happened already, in the sixteen counters that share them.
+    let mut tx = rig.fake.begin().await.unwrap();
+    for shard in 0..16 {
+        for _ in 1..SENDS_PER_APP.most / 16 {
+            let spent = tx
+                .budgets()
+                .spend(
+                    &test.world,
+                    "otp_send_app",
+                    &shard.to_string(),
+                    SENDS_PER_APP,
+                    rig.now(),
+                )
+                .await;
+            assert!(spent.unwrap().admitted);
+        }
+    }
+    tx.commit().await.unwrap();
+    let (mut sent, mut refused) = (0, 0);
+    for number in 0..200 {
+        match seen(
+            rig.service
+                .login_or_create_by_email(&test, login(&format!("u{number}@example.com")))
+                .await,
+        ) {
+            None => sent += 1,
+            Some(wait) => {
+                assert_eq!(wait, 3_600);
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((sent, refused), (16, 184), "one more for each counter");
+    assert_eq!(rig.waiting().await, 16);
+    rig.login(&live, "ada@example.com").await;
+    rig.pass(3_600);
+    rig.login(&test, "ada@example.com").await;
+}
+
+/// Reserved identities know no limits (operations, section 5).
+#[tokio::test]
+async fn reserved_addresses_are_not_counted() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for _ in 0..40 {
+        rig.login(&test, "ok@vestry.test").await;
+        assert_eq!(ask(&rig, &test, "wrong@vestry.test").await, None);
+    }
+}

@@ -1,0 +1,213 @@
+//! `GET|DELETE /v1/test/messages` (operations, section 5).
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use vestry_app::test_env::{FindMessages, TestEnvError};
+use vestry_domain::message::CapturedMessage;
+
+use crate::rig::{Rig, START, login};
+
+async fn find(rig: &Rig, query: FindMessages) -> Vec<CapturedMessage> {
+    rig.service
+        .captured_messages(&*rig.test().await, query)
+        .await
+        .unwrap()
+}
+
+fn to(email: &str) -> FindMessages {
+    FindMessages {
+        to: Some(email.to_owned()),
+        ..FindMessages::default()
+    }
+}
+
+fn codes(messages: &[CapturedMessage]) -> Vec<&str> {
+    messages
+        .iter()
+        .map(|captured| &*captured.message.code)
+        .collect()
+}
+
+#[tokio::test]
+async fn filters_by_recipient_and_kind() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.login(&test, "ada@example.com").await;
+    rig.login(&test, "bob@example.com").await;
+    rig.deliver().await;
+    assert_eq!(find(&rig, FindMessages::default()).await.len(), 2);
+    let ada = find(&rig, to("ada@example.com")).await;
+    assert_eq!(ada.len(), 1);
+    assert_eq!(
+        (&*ada[0].message.to, ada[0].world, ada[0].created_at),
+        ("ada@example.com", test.world, START)
+    );
+    assert!(find(&rig, to("nobody@example.com")).await.is_empty());
+    let otp = FindMessages {
+        kind: Some("otp".into()),
+        ..to("bob@example.com")
+    };
+    assert_eq!(find(&rig, otp).await.len(), 1);
+}
+
+/// Newest first and "after this one", also for messages of one second.
+#[tokio::test]
+async fn order_and_cursor_hold_within_a_second() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut sent = Vec::new();
+    for number in 0..40 {
+        // Reserved, because of the limits on sends; its digits are random and its mail is captured.
+        let email = format!("wrong+{number}@vestry.test");
+        sent.push(rig.fresh_code(&test, &email).await.1);
+        if number == 20 {
+            rig.pass(1);
+        }
+    }
+    let all = find(&rig, FindMessages::default()).await;
+    let newest_first: Vec<_> = sent.iter().rev().map(String::as_str).collect();
+    assert_eq!(codes(&all), newest_first);
+    for (number, captured) in all.iter().enumerate() {
+        assert_eq!(captured.id.timestamp(), captured.created_at);
+        let query = FindMessages {
+            after: Some(captured.id),
+            ..FindMessages::default()
+        };
+        assert_eq!(codes(&find(&rig, query).await), newest_first[..number]);
+    }
+}
+
+#[tokio::test]
+async fn clears_its_own_world() {
+    let rig = Rig::new().await;
+    let (test, stranger) = (rig.test().await, rig.stranger().await);
+    for caller in [&test, &stranger] {
+        rig.login(caller, "ada@example.com").await;
+        rig.login(caller, "bob@example.com").await;
+    }
+    rig.deliver().await;
+    assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 2);
+    assert!(find(&rig, FindMessages::default()).await.is_empty());
+    assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 0);
+    let theirs = rig
+        .service
+        .captured_messages(&stranger, FindMessages::default())
+        .await
+        .unwrap();
+    assert_eq!(theirs.len(), 2);
+    let (_, digits) = rig.fresh_code(&test, "ada@example.com").await;
+    assert_eq!(codes(&find(&rig, FindMessages::default()).await), [digits]);
+}
+
+/// S-17: for a live key the route does not exist, and live mail is never captured.
+#[tokio::test]
+async fn s_17_a_live_key_finds_no_route() {
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    rig.login(&live, "ada@example.com").await;
+    rig.deliver().await;
+    let found = rig
+        .service
+        .captured_messages(&live, FindMessages::default())
+        .await;
+    assert!(matches!(found, Err(TestEnvError::NotFound)));
+    assert!(matches!(
+        rig.service.clear_captured(&live).await,
+        Err(TestEnvError::NotFound)
+    ));
+    assert!(find(&rig, FindMessages::default()).await.is_empty());
+}
+
+#[tokio::test]
+async fn bad_queries_name_the_field() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let too_long = FindMessages {
+        wait: Some(31),
+        ..FindMessages::default()
+    };
+    let odd_kind = FindMessages {
+        kind: Some("telegram".into()),
+        ..FindMessages::default()
+    };
+    for (param, query) in [("wait", too_long), ("kind", odd_kind)] {
+        let refused = rig.service.captured_messages(&test, query).await;
+        assert!(matches!(refused, Err(TestEnvError::Invalid(invalid)) if invalid.param == param));
+    }
+}
+
+/// A long poll ends with the first message, brought by the worker that the send wakes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_ends_with_the_message() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let worker = tokio::spawn({
+        let service = Arc::clone(&rig.service);
+        async move { service.run_outbox(async { drop(stopped.await) }).await }
+    });
+    for round in 0..3 {
+        let email = format!("u{round}@example.com");
+        let query = FindMessages {
+            wait: Some(30),
+            ..to(&email)
+        };
+        let waiting = tokio::spawn({
+            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            async move { service.captured_messages(&test, query).await.unwrap() }
+        });
+        let sent = rig
+            .service
+            .login_or_create_by_email(&test, login(&email))
+            .await
+            .unwrap();
+        let found = waiting.await.unwrap();
+        assert_eq!(found.len(), 1);
+        rig.verify(&test, sent.email.id, &found[0].message.code)
+            .await
+            .unwrap();
+    }
+    stop.send(()).unwrap();
+    worker.await.unwrap();
+}
+
+/// Two processes: the bell of the one is not heard in the other, the message is found all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_ends_with_the_message_of_another_process() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.login(&test, "ada@example.com").await;
+    let first = rig.newest_to(&test, "ada@example.com").await;
+    let query = FindMessages {
+        wait: Some(30),
+        after: Some(first.id),
+        ..to("ada@example.com")
+    };
+    let waiting = tokio::spawn({
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move { service.captured_messages(&test, query).await.unwrap() }
+    });
+    let other = rig.other_process();
+    other
+        .login_or_create_by_email(&test, login("ada@example.com"))
+        .await
+        .unwrap();
+    assert_eq!(other.deliver_due("other").await.unwrap(), 1);
+    let found = waiting.await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_ne!(found[0].id, first.id);
+}
+
+/// With nobody to bring a message a wait is over when it is over.
+#[tokio::test]
+async fn a_wait_for_nothing_ends_empty() {
+    let rig = Rig::new().await;
+    for wait in [0, 1] {
+        let query = FindMessages {
+            wait: Some(wait),
+            ..FindMessages::default()
+        };
+        assert!(find(&rig, query).await.is_empty());
+    }
+}

@@ -1,0 +1,400 @@
+//! Dependencies that fail: what is tried again, what is said, and that nothing is half done.
+
+use std::sync::Arc;
+
+use vestry_app::codes::{SendCodeError, VerifyCode, VerifyCodeError};
+use vestry_app::sessions::{VerifySession, VerifySessionError};
+use vestry_app::test_env::FindMessages;
+use vestry_app::users::{CreateUser, CreateUserError};
+use vestry_app::wallets::{CreateWalletError, SignMessageError};
+use vestry_app::{AuthenticateError, Fault};
+use vestry_domain::Environment;
+use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::SessionSelector;
+use vestry_domain::wallet::WalletType;
+use vestry_ports::store::StoreError;
+
+use crate::rig::{Rig, lasting, login, proof};
+use crate::send::send;
+use crate::wallets::text;
+
+const ADA: &str = "ada@example.com";
+
+fn create(email: &str) -> CreateUser {
+    CreateUser {
+        email: Some(email.to_owned()),
+        ..CreateUser::default()
+    }
+}
+
+/// R14: each call that writes loses its race three times and then does what it does, once.
+#[tokio::test]
+async fn r14_lost_races_are_run_again() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let lose = || rig.fake.lose_commits(3);
+
+    lose();
+    rig.service
+        .create_user(&test, create("user@example.com"))
+        .await
+        .unwrap();
+    lose();
+    let sent = rig.login(&test, ADA).await;
+    assert!(sent.user_created);
+    assert_eq!(rig.waiting().await, 1);
+    lose();
+    assert!(matches!(
+        rig.service
+            .send_code_by_email(&test, send("nobody@example.com"))
+            .await,
+        Err(SendCodeError::NotFound)
+    ));
+    lose();
+    let wallet = rig
+        .service
+        .create_wallet(&test, sent.email.user_id, WalletType::Ethereum)
+        .await
+        .unwrap();
+    assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    lose();
+    let digits = rig.newest_to(&test, ADA).await.message.code;
+    lose();
+    let command = VerifyCode {
+        trio: lasting(60),
+        ..proof(sent.email.id, &digits)
+    };
+    let issued = rig
+        .service
+        .verify_code(&test, command)
+        .await
+        .unwrap()
+        .issued
+        .unwrap();
+    rig.pass(60);
+    lose();
+    rig.by_token(&test, &issued.token).await.unwrap();
+    lose();
+    let extend = VerifySession {
+        session_token: Some(issued.token.clone()),
+        session_expires_in: Some(60),
+        ..VerifySession::default()
+    };
+    rig.service.verify_session(&test, extend).await.unwrap();
+    lose();
+    rig.service
+        .delete_session(&test, SessionSelector::Token(issued.token.clone()))
+        .await
+        .unwrap();
+    let again = rig.sign_in(&test, ADA, 60).await;
+    lose();
+    assert_eq!(
+        rig.service
+            .delete_all_sessions(&test, again.session.user_id)
+            .await
+            .unwrap(),
+        1
+    );
+    lose();
+    assert_eq!(rig.service.clear_captured(&test).await.unwrap(), 2);
+}
+
+/// R14: what an operator does as well.
+#[tokio::test]
+async fn r14_admin_commands_are_run_again() {
+    let rig = Rig::new().await;
+    let lose = || rig.fake.lose_commits(3);
+    lose();
+    let app = rig.service.create_app("Other").await.unwrap();
+    lose();
+    rig.service
+        .set_app(app.id, &[("name".into(), "New".into())])
+        .await
+        .unwrap();
+    let world = vestry_domain::World::new(app.id, Environment::Test);
+    lose();
+    let key = rig
+        .service
+        .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+        .await
+        .unwrap();
+    lose();
+    rig.service
+        .revoke_api_key(app.id, key.record.id)
+        .await
+        .unwrap();
+    lose();
+    let url = rig
+        .service
+        .add_redirect_url(world, RedirectKind::Login, "https://a.example.com/", true)
+        .await
+        .unwrap();
+    lose();
+    rig.service
+        .remove_redirect_url(app.id, url.id)
+        .await
+        .unwrap();
+    lose();
+    rig.service.rotate_signing_key(world).await.unwrap();
+    lose();
+    assert_eq!(
+        rig.service
+            .vault_rotate_root(&|_, _| {})
+            .await
+            .unwrap()
+            .rewrapped,
+        8
+    );
+    assert_eq!(rig.service.list_apps().await.unwrap().len(), 2);
+    assert_eq!(rig.service.list_api_keys(app.id).await.unwrap().len(), 1);
+    assert_eq!(rig.service.list_signing_keys(world).await.unwrap().len(), 2);
+}
+
+/// A wrong try that loses its race is still counted once.
+#[tokio::test]
+async fn r14_a_wrong_try_is_counted_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    for _ in 0..4 {
+        rig.fake.lose_commits(2);
+        let outcome = rig
+            .verify(&test, sent.email.id, crate::rig::wrong(&digits))
+            .await;
+        assert!(
+            matches!(outcome, Err(VerifyCodeError::InvalidCode)),
+            "{outcome:?}"
+        );
+    }
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+}
+
+/// Nobody tries for ever.
+#[tokio::test]
+async fn r14_a_race_lost_too_often_is_a_fault() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.fake.lose_commits(10);
+    let outcome = rig.service.create_user(&test, create(ADA)).await;
+    assert!(
+        matches!(outcome, Err(CreateUserError::Fault(Fault::LostRace))),
+        "{outcome:?}"
+    );
+    assert!(!rig.is_known(&test, ADA).await);
+    rig.fake.lose_commits(9);
+    rig.service.create_user(&test, create(ADA)).await.unwrap();
+}
+
+/// What is not a lost race is not run again: a commit whose outcome is unknown might have happened.
+#[tokio::test]
+async fn busy_and_unavailable_are_answered_at_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let is_unavailable = |fault: &Fault| matches!(fault, Fault::Unavailable(_));
+    let reasons: [fn() -> StoreError; 2] = [
+        || StoreError::Busy,
+        || StoreError::Unavailable("gone".into()),
+    ];
+    for reason in reasons {
+        rig.store.count();
+        rig.store.refuse([reason()]);
+        let outcome = rig
+            .service
+            .create_user(&test, create("bob@example.com"))
+            .await;
+        assert!(
+            matches!(&outcome, Err(CreateUserError::Fault(fault)) if is_unavailable(fault)),
+            "{outcome:?}"
+        );
+        rig.store.refuse([reason()]);
+        let outcome = rig
+            .service
+            .login_or_create_by_email(&test, login("bob@example.com"))
+            .await;
+        assert!(
+            matches!(&outcome, Err(SendCodeError::Fault(fault)) if is_unavailable(fault)),
+            "{outcome:?}"
+        );
+        rig.store.refuse([reason()]);
+        let outcome = rig
+            .service
+            .create_wallet(&test, sent.email.user_id, WalletType::Ethereum)
+            .await;
+        assert!(
+            matches!(&outcome, Err(CreateWalletError::Fault(fault)) if is_unavailable(fault)),
+            "{outcome:?}"
+        );
+        rig.store.refuse([reason()]);
+        let outcome = rig.verify(&test, sent.email.id, &digits).await;
+        assert!(
+            matches!(&outcome, Err(VerifyCodeError::Fault(fault)) if is_unavailable(fault)),
+            "{outcome:?}"
+        );
+        assert_eq!(rig.store.count().1, 0, "no second transaction was begun");
+        assert!(!rig.is_known(&test, "bob@example.com").await);
+    }
+    for corrupt in [
+        StoreError::Corrupt {
+            table: "users",
+            column: "status",
+        },
+        StoreError::Other("a bug".into()),
+    ] {
+        rig.store.refuse([corrupt]);
+        let outcome = rig
+            .service
+            .create_user(&test, create("bob@example.com"))
+            .await;
+        assert!(
+            matches!(&outcome, Err(CreateUserError::Fault(Fault::Internal(_)))),
+            "{outcome:?}"
+        );
+    }
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+}
+
+/// Attack 19: with the database away nobody gets in, and when it is back everything works.
+#[tokio::test]
+async fn attack_19_an_unreachable_database_lets_nobody_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.service.ready().await.unwrap();
+    rig.fake.set_unavailable(true);
+    assert!(matches!(
+        rig.service.ready().await,
+        Err(Fault::Unavailable(_))
+    ));
+    let verified = rig.by_token(&test, &session.token).await;
+    assert!(
+        matches!(
+            verified,
+            Err(VerifySessionError::Fault(Fault::Unavailable(_)))
+        ),
+        "{verified:?}"
+    );
+    let verified = rig.by_jwt(&test, &session.jwt).await;
+    assert!(
+        matches!(
+            verified,
+            Err(VerifySessionError::Fault(Fault::Unavailable(_)))
+        ),
+        "{verified:?}"
+    );
+    rig.pass(1);
+    let key = format!("sk_test_{}", "x".repeat(48));
+    let opened = rig.service.authenticate(&key).await;
+    assert!(
+        matches!(opened, Err(AuthenticateError::Fault(Fault::Unavailable(_)))),
+        "{opened:?}"
+    );
+    assert!(
+        rig.service
+            .captured_messages(&test, FindMessages::default())
+            .await
+            .is_err()
+    );
+    rig.fake.set_unavailable(false);
+    rig.by_token(&test, &session.token).await.unwrap();
+}
+
+/// Without a root key wallet calls are sealed; who has a session goes on, and nothing is stored on the way.
+#[tokio::test]
+async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, ADA).await.wallets[0].id;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let cold = rig.other_process();
+    std::fs::remove_file(rig.root_key()).unwrap();
+    assert!(!rig.service.vault_is_open().await);
+    rig.service.ready().await.unwrap();
+    // A process that has opened its keys goes on with them.
+    rig.service
+        .sign_message(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
+    rig.by_token(&test, &session.token).await.unwrap();
+    // A process that read the root key at its start does not need the file any more, a fresh App does.
+    cold.sign_message(&test, text(wallet, "hi")).await.unwrap();
+    let made = rig.service.create_app("New").await;
+    assert!(
+        matches!(
+            &made,
+            Err(vestry_app::admin::AdminError::Fault(Fault::Sealed(_)))
+        ),
+        "{made:?}"
+    );
+    assert_eq!(rig.service.list_apps().await.unwrap().len(), 1);
+}
+
+/// F5: a root version that this machine does not have opens nothing, and is no sign of tampering.
+#[tokio::test]
+async fn f5_an_unknown_root_version_is_sealed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, ADA).await.wallets[0].id;
+    let cold = rig.process_with_another_root().await;
+    let signed = cold.sign_message(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(&signed, Err(SignMessageError::Fault(Fault::Sealed(_)))),
+        "{signed:?}"
+    );
+    let created = cold.create_user(&test, create("bob@example.com")).await;
+    assert!(
+        matches!(&created, Err(CreateUserError::Fault(Fault::Sealed(_)))),
+        "{created:?}"
+    );
+    let sent = cold
+        .login_or_create_by_email(&test, login("bob@example.com"))
+        .await;
+    assert!(
+        matches!(&sent, Err(SendCodeError::Fault(Fault::Sealed(_)))),
+        "{sent:?}"
+    );
+    assert!(!rig.is_known(&test, "bob@example.com").await);
+    assert_eq!(rig.waiting().await, 0);
+    assert_eq!(rig.wallets().await, 1);
+}
+
+/// A command runs to its end when its client goes away, and a panic stays inside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_accepted_command_runs_to_its_end() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (begun, has_begun) = tokio::sync::oneshot::channel();
+    let (go_on, gone_on) = tokio::sync::oneshot::channel::<()>();
+    let (finish, finished) = tokio::sync::oneshot::channel();
+    let client = tokio::spawn({
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move {
+            let command = move |service: Arc<vestry_app::Service>| async move {
+                begun.send(()).unwrap();
+                gone_on.await.unwrap();
+                finish
+                    .send(service.create_user(&test, create(ADA)).await.is_ok())
+                    .unwrap();
+            };
+            service.run(command).await
+        }
+    });
+    has_begun.await.unwrap();
+    client.abort();
+    assert!(client.await.unwrap_err().is_cancelled());
+    go_on.send(()).unwrap();
+    assert!(finished.await.unwrap());
+    assert!(rig.is_known(&test, ADA).await);
+
+    let panicked = rig
+        .service
+        .run(|_| async { assert!(std::hint::black_box(false), "on purpose") })
+        .await;
+    assert!(matches!(panicked, Err(Fault::Internal(_))));
+    rig.service
+        .run(|service| async move { service.ready().await })
+        .await
+        .unwrap()
+        .unwrap();
+}

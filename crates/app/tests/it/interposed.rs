@@ -1,0 +1,73 @@
+//! A store in front of the store: counts, fails and lets others in between when a test asks for it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use vestry_contract::fakes::FakeStore;
+use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
+
+type Intrusion = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A [`FakeStore`] with somebody at the door.
+#[derive(Default)]
+pub(crate) struct Interposed {
+    inner: FakeStore,
+    reads: AtomicUsize,
+    writes: AtomicUsize,
+    refusals: Mutex<VecDeque<StoreError>>,
+    intrusion: Mutex<Option<Intrusion>>,
+}
+
+impl Interposed {
+    pub(crate) fn over(inner: FakeStore) -> Self {
+        Self {
+            inner,
+            ..Self::default()
+        }
+    }
+
+    /// The next transactions do not begin, each for the reason given.
+    pub(crate) fn refuse(&self, reasons: impl IntoIterator<Item = StoreError>) {
+        self.refusals.lock().unwrap().extend(reasons);
+    }
+
+    /// Runs this, once, after everything that the next use case reads and before it begins its transaction.
+    pub(crate) fn before_next_begin(&self, intrusion: impl Future<Output = ()> + Send + 'static) {
+        *self.intrusion.lock().unwrap() = Some(Box::pin(intrusion));
+    }
+
+    /// Views and transactions since the last call.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        (
+            self.reads.swap(0, Ordering::SeqCst),
+            self.writes.swap(0, Ordering::SeqCst),
+        )
+    }
+}
+
+#[async_trait]
+impl Store for Interposed {
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let intrusion = self.intrusion.lock().unwrap().take();
+        if let Some(intrusion) = intrusion {
+            intrusion.await;
+        }
+        if let Some(reason) = self.refusals.lock().unwrap().pop_front() {
+            return Err(reason);
+        }
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.inner.begin().await
+    }
+
+    async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.inner.read().await
+    }
+
+    async fn ready(&self) -> StoreResult<()> {
+        self.inner.ready().await
+    }
+}

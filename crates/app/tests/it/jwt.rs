@@ -1,0 +1,325 @@
+//! Session JWTs: what is in them, and which of them count.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value, json};
+use vestry_app::codes::{VerifyCode, VerifyCodeError};
+use vestry_app::sessions::{IssuedSession, Trio, VerifySessionError};
+use vestry_domain::signing_key::SigningKey;
+use vestry_domain::{Environment, Secret};
+
+use crate::rig::{ISSUER_HOST, Rig, START, proof};
+
+const ADA: &str = "ada@example.com";
+
+/// A part of a token as JSON. Nothing is verified here: these tests look at what verifiers will find.
+fn part(jwt: &Secret<String>, number: usize) -> Value {
+    let encoded = jwt.expose().split('.').nth(number).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(encoded).unwrap()).unwrap()
+}
+
+pub(crate) fn header(jwt: &Secret<String>) -> Value {
+    part(jwt, 0)
+}
+
+pub(crate) fn claims(jwt: &Secret<String>) -> Value {
+    part(jwt, 1)
+}
+
+async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
+    rig.service
+        .list_signing_keys(rig.world(environment))
+        .await
+        .unwrap()
+        .remove(0)
+}
+
+/// All claims, and no others (api-completions, section 2; S-10).
+#[tokio::test]
+async fn s_10_the_claims_are_exactly_these() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let IssuedSession { session, jwt, .. } = rig.sign_in(&test, ADA, 60).await;
+    let key = signing_key(&rig, Environment::Test).await;
+    assert_eq!(
+        header(&jwt),
+        json!({ "alg": "ES256", "kid": key.id, "typ": "JWT" })
+    );
+    assert!(key.id.to_string().starts_with("jwk_"));
+    let now = START.unix();
+    let email_id = rig
+        .service
+        .get_user(&test, session.user_id)
+        .await
+        .unwrap()
+        .profile
+        .emails[0]
+        .id;
+    let wire = json!({
+        "id": session.id,
+        "user_id": session.user_id,
+        "started_at": now,
+        "expires_at": now + 3_600,
+        "last_active_at": now,
+        "created_at": now,
+        "updated_at": now,
+        "factors": [{
+            "delivery_channel": "email",
+            "type": "otp",
+            "method": {
+                "method_id": email_id,
+                "method_type": "email",
+                "email_id": email_id,
+                "email": ADA,
+                "last_verified_at": now,
+            },
+        }],
+        "device_fingerprint": { "user_agent": "", "ip": "" },
+        "permissions": [],
+        "deleted": false,
+        "deleted_at": 0,
+    });
+    let expected = json!({
+        "iss": format!("{ISSUER_HOST}/{}", rig.app.id),
+        "aud": format!("{}/test", rig.app.id),
+        "sub": session.user_id,
+        "jti": session.id,
+        "iat": now,
+        "nbf": now,
+        "exp": now + 300,
+        "session": wire,
+        "https://streambird.io/jwt/session": wire,
+    });
+    assert_eq!(claims(&jwt), expected);
+}
+
+/// S-12: five minutes or what the App says, and never past the session's own end.
+#[tokio::test]
+async fn s_12_a_jwt_is_short_lived() {
+    for (setting, lifetime) in [(None, 300), (Some("60"), 60), (Some("299"), 299)] {
+        let rig = Rig::new().await;
+        if let Some(setting) = setting {
+            rig.set(&[("jwt_lifetime_seconds", setting)]).await;
+        }
+        let test = rig.test().await;
+        let session = rig.sign_in(&test, ADA, 10).await;
+        let start = rig.now().unix();
+        assert_eq!(claims(&session.jwt)["exp"], start + lifetime);
+        rig.pass(550);
+        let verified = rig.by_token(&test, &session.token).await.unwrap();
+        let claims = claims(&verified.jwt);
+        assert_eq!(
+            (&claims["iat"], &claims["exp"]),
+            (&json!(start + 550), &json!(start + 600))
+        );
+    }
+}
+
+/// A JWT past its `exp` still names its session, as long as that is alive.
+#[tokio::test]
+async fn an_expired_jwt_names_a_living_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.pass(3_000);
+    let verified = rig.by_jwt(&test, &session.jwt).await.unwrap();
+    assert_eq!(verified.session.id, session.session.id);
+    assert_eq!(claims(&verified.jwt)["exp"], rig.now().unix() + 300);
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let command = VerifyCode {
+        trio: Trio {
+            session_jwt: Some(session.jwt.clone()),
+            ..Trio::default()
+        },
+        ..proof(sent.email.id, &digits)
+    };
+    let issued = rig
+        .service
+        .verify_code(&test, command)
+        .await
+        .unwrap()
+        .issued
+        .unwrap();
+    assert_eq!(issued.session.id, session.session.id);
+    rig.pass(600);
+    assert!(matches!(
+        rig.by_jwt(&test, &session.jwt).await,
+        Err(VerifySessionError::InvalidSession(_))
+    ));
+    assert!(matches!(
+        rig.by_jwt(&test, &issued.jwt).await,
+        Err(VerifySessionError::InvalidSession(_))
+    ));
+}
+
+async fn is_refused(rig: &Rig, jwt: String, what: &str) {
+    let test = rig.test().await;
+    let outcome = rig.by_jwt(&test, &Secret::new(jwt)).await;
+    assert!(
+        matches!(outcome, Err(VerifySessionError::InvalidSession(_))),
+        "{what}: {outcome:?}"
+    );
+}
+
+/// S-8, S-9, S-14, attack 11: what was altered, or signed by anybody else, is like no token at all.
+#[tokio::test]
+async fn attack_11_altered_and_foreign_tokens_are_refused() {
+    let rig = Rig::new().await;
+    let (test, stranger) = (rig.test().await, rig.stranger().await);
+    let jwt = rig.sign_in(&test, ADA, 60).await.jwt;
+    let parts: Vec<&str> = jwt.expose().split('.').collect();
+    let [head, body, signature] = parts[..] else {
+        panic!("three parts");
+    };
+    let encode = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let with_head = |value: Value| format!("{}.{body}.{signature}", encode(value));
+    let kid = header(&jwt)["kid"].clone();
+    let live_kid = signing_key(&rig, Environment::Live).await.id;
+    let mut longer = claims(&jwt);
+    longer["exp"] = json!(START.unix() + 100_000);
+    let other_user = rig.sign_in(&test, "bob@example.com", 60).await;
+    let other_body = other_user.jwt.expose().split('.').nth(1).unwrap();
+    let theirs = rig.sign_in(&stranger, ADA, 60).await.jwt;
+    for (what, token) in [
+        ("empty", String::new()),
+        ("dots", "..".to_owned()),
+        ("without signature", format!("{head}.{body}.")),
+        ("without its dot", format!("{head}.{body}")),
+        ("four parts", format!("{}.x", jwt.expose())),
+        ("padded", format!("{}=", jwt.expose())),
+        ("leading blank", format!(" {}", jwt.expose())),
+        (
+            "alg none",
+            format!(
+                "{}.{body}.",
+                encode(json!({ "alg": "none", "kid": kid, "typ": "JWT" }))
+            ),
+        ),
+        (
+            "alg HS256",
+            with_head(json!({ "alg": "HS256", "kid": kid, "typ": "JWT" })),
+        ),
+        (
+            "another typ",
+            with_head(json!({ "alg": "ES256", "kid": kid, "typ": "at+jwt" })),
+        ),
+        (
+            "unknown kid",
+            with_head(json!({ "alg": "ES256", "kid": "jwk_none", "typ": "JWT" })),
+        ),
+        (
+            "the kid of live",
+            with_head(json!({ "alg": "ES256", "kid": live_kid, "typ": "JWT" })),
+        ),
+        (
+            "a key of its own",
+            with_head(json!({ "alg": "ES256", "kid": kid, "typ": "JWT", "jwk": {} })),
+        ),
+        (
+            "another end",
+            format!("{head}.{}.{signature}", encode(longer)),
+        ),
+        ("another user", format!("{head}.{other_body}.{signature}")),
+        ("another App's", theirs.expose().clone()),
+        ("long", "a".repeat(1_000_000)),
+    ] {
+        is_refused(&rig, token, what).await;
+    }
+    for position in (0..jwt.expose().len()).step_by(37) {
+        let mut bytes = jwt.expose().clone().into_bytes();
+        bytes[position] = if bytes[position] == b'A' { b'B' } else { b'A' };
+        is_refused(
+            &rig,
+            String::from_utf8(bytes).unwrap(),
+            &format!("byte {position}"),
+        )
+        .await;
+    }
+    rig.by_jwt(&test, &jwt).await.unwrap();
+}
+
+/// S-10, attack 12: signed by the right key, with a claim that is missing, of another type or of another world.
+#[tokio::test]
+async fn attack_12_every_claim_is_there_and_of_its_type() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let bob = rig.sign_in(&test, "bob@example.com", 60).await;
+    let key = signing_key(&rig, Environment::Test).await;
+    let good = claims(&session.jwt).as_object().unwrap().clone();
+    let signed =
+        async |claims: &Map<String, Value>| rig.ports.tokens.sign(&key, claims).await.unwrap();
+    rig.by_jwt(&test, &Secret::new(signed(&good).await))
+        .await
+        .unwrap();
+
+    let odd = [
+        json!(null),
+        json!(""),
+        json!([]),
+        json!({}),
+        json!(true),
+        json!(-1.5),
+        json!(1e300),
+    ];
+    for claim in ["iss", "aud", "sub", "jti", "iat", "nbf", "exp"] {
+        let mut without = good.clone();
+        without.remove(claim);
+        is_refused(&rig, signed(&without).await, &format!("without {claim}")).await;
+        let mut values = odd.to_vec();
+        values.push(match &good[claim] {
+            Value::String(text) => json!([text]),
+            number => json!(number.to_string()),
+        });
+        for value in values {
+            let mut altered = good.clone();
+            altered.insert(claim.to_owned(), value.clone());
+            is_refused(&rig, signed(&altered).await, &format!("{claim} = {value}")).await;
+        }
+    }
+    for (claim, value) in [
+        ("iss", json!(format!("evil.example/{}", rig.app.id))),
+        ("iss", json!(ISSUER_HOST)),
+        ("aud", json!(format!("{}/live", rig.app.id))),
+        ("sub", json!(bob.session.user_id)),
+        ("jti", json!(bob.session.id)),
+        ("jti", json!(session.session.user_id)),
+        ("exp", json!(START.unix() - 1)),
+    ] {
+        let mut altered = good.clone();
+        altered.insert(claim.to_owned(), value.clone());
+        is_refused(&rig, signed(&altered).await, &format!("{claim} = {value}")).await;
+    }
+    // A claim for a claim, it is bob's and as good as his own.
+    let mut of_bob = good.clone();
+    of_bob.insert("sub".into(), json!(bob.session.user_id));
+    of_bob.insert("jti".into(), json!(bob.session.id));
+    let verified = rig
+        .by_jwt(&test, &Secret::new(signed(&of_bob).await))
+        .await
+        .unwrap();
+    assert_eq!(verified.session.id, bob.session.id);
+}
+
+/// The JWT of an ended session proves nothing, however fresh it is.
+#[tokio::test]
+async fn a_fresh_jwt_of_an_ended_session_is_refused() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.service
+        .delete_all_sessions(&test, session.session.user_id)
+        .await
+        .unwrap();
+    is_refused(&rig, session.jwt.expose().clone(), "ended").await;
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let command = VerifyCode {
+        trio: Trio {
+            session_jwt: Some(session.jwt.clone()),
+            ..Trio::default()
+        },
+        ..proof(sent.email.id, &digits)
+    };
+    let refused = rig.service.verify_code(&test, command).await;
+    assert!(matches!(refused, Err(VerifyCodeError::InvalidSession(_))));
+}

@@ -1,0 +1,152 @@
+//! OTP-9, I9: what is secret occurs in no log line, no debug form and no error.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing_subscriber::fmt::MakeWriter;
+use vestry_app::codes::VerifyCode;
+use vestry_app::sessions::VerifySession;
+use vestry_app::test_env::FindMessages;
+use vestry_domain::Secret;
+use vestry_ports::store::StoreError;
+
+use crate::rig::{Rig, lasting, login, proof, wrong};
+use crate::send::send;
+use crate::wallets::text;
+
+/// Everything that was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// A journey through every use case, with its failures, at the finest log level.
+#[tokio::test]
+async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(log.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let mut said = String::new();
+    let mut secrets = vec!["ada@example.com".to_owned(), "bob@example.com".to_owned()];
+    let mut debug = |form: &dyn std::fmt::Debug| said.push_str(&format!("{form:?}\n"));
+
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    debug(&test);
+    let user = rig.user(&test, "bob@example.com").await;
+    secrets.push(user.wallets[0].public_address.clone());
+    debug(&user);
+    let signed = rig
+        .service
+        .sign_message(&test, text(user.wallets[0].id, "a private message"))
+        .await;
+    secrets.push("a private message".into());
+    debug(&signed.as_ref().map(|signed| &signed.wallet));
+
+    for caller in [&test, &live] {
+        rig.mailer.fail_for_now(2);
+        let sent = rig.login(caller, "ada@example.com").await;
+        debug(&sent);
+        for _ in 0..3 {
+            rig.deliver().await;
+            rig.pass(30);
+        }
+        let mail = if caller.is_test() {
+            let captured = rig
+                .service
+                .captured_messages(caller, FindMessages::default())
+                .await
+                .unwrap()
+                .remove(0);
+            debug(&captured);
+            captured.message
+        } else {
+            rig.mailer.sent().remove(0).1
+        };
+        secrets.push(mail.code.clone());
+        for tried in [wrong(&mail.code), &*mail.code] {
+            let command = VerifyCode {
+                trio: lasting(60),
+                ..proof(sent.email.id, tried)
+            };
+            debug(&command);
+            let verified = rig.service.verify_code(caller, command).await;
+            debug(&verified);
+            if let Ok(verified) = verified {
+                let issued = verified.issued.unwrap();
+                secrets.push(issued.token.expose().clone());
+                secrets.push(issued.jwt.expose().clone());
+                let command = VerifySession {
+                    session_token: Some(issued.token.clone()),
+                    session_jwt: Some(Secret::new(format!("{}x", issued.jwt.expose()))),
+                    ..VerifySession::default()
+                };
+                debug(&command);
+                debug(&rig.service.verify_session(caller, command).await);
+                debug(&rig.by_token(caller, &issued.token).await);
+            }
+        }
+    }
+    rig.mailer.refuse();
+    rig.login(&live, "ada@example.com").await;
+    rig.deliver().await;
+    for reason in [StoreError::Busy, StoreError::Other("a bug".into())] {
+        rig.store.refuse([reason]);
+        let failed = rig
+            .service
+            .login_or_create_by_email(&test, login("ada@example.com"))
+            .await;
+        debug(&failed);
+        rig.store.refuse([StoreError::Busy]);
+        debug(&rig.service.deliver_due("worker").await);
+    }
+    debug(
+        &rig.service
+            .send_code_by_email(&test, send("ada@example"))
+            .await,
+    );
+    debug(
+        &rig.service
+            .send_code_by_email(&test, send("Ada@Example.com"))
+            .await,
+    );
+
+    let logged = log.0.lock().unwrap().clone();
+    let logged = String::from_utf8(logged).unwrap();
+    assert!(
+        logged.contains("will be tried again") && logged.contains("was refused"),
+        "the journey met its failures: {logged}"
+    );
+    for secret in &secrets {
+        for (where_to, text) in [("log", &logged), ("debug", &said)] {
+            let lower = text.to_lowercase();
+            assert!(
+                !lower.contains(&secret.to_lowercase()),
+                "{secret} in the {where_to}: {text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Registered redirect URLs.
+
+use vestry_app::admin::AdminError;
+use vestry_domain::ids::{AppId, Id, RedirectUrlId};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, World};
+
+use crate::rig::{Rig, START};
+
+const URL: &str = "https://app.example.com/callback";
+
+#[tokio::test]
+async fn urls_are_kept_as_they_were_written() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    let mut added = Vec::new();
+    for (kind, url) in [
+        (RedirectKind::Login, URL),
+        (RedirectKind::Registration, URL),
+        (RedirectKind::Invite, "https://*.example.com/Path?x=1"),
+        (RedirectKind::Login, "http://localhost:3000/callback"),
+    ] {
+        let made = rig
+            .service
+            .add_redirect_url(world, kind, url, false)
+            .await
+            .unwrap();
+        assert_eq!(
+            (made.world, made.kind, made.target.as_str(), made.created_at),
+            (world, kind, url, rig.now())
+        );
+        added.push(made);
+        rig.pass(1);
+    }
+    assert_eq!(
+        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        added
+    );
+}
+
+#[tokio::test]
+async fn a_url_is_registered_once_for_each_kind_and_world() {
+    let rig = Rig::new().await;
+    for environment in Environment::ALL {
+        let world = rig.world(environment);
+        for kind in RedirectKind::ALL {
+            rig.service
+                .add_redirect_url(world, kind, URL, false)
+                .await
+                .unwrap();
+            let again = rig.service.add_redirect_url(world, kind, URL, true).await;
+            assert!(matches!(again, Err(AdminError::Exists(_))), "{again:?}");
+        }
+    }
+    let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+    assert_eq!(all.len(), 6);
+    assert!(
+        all.iter().all(|url| !url.is_default),
+        "a refused call changes nothing"
+    );
+}
+
+/// One default for each kind and world; the newest one counts.
+#[tokio::test]
+async fn there_is_one_default() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.world(Environment::Test), rig.world(Environment::Live));
+    for (world, kind, url) in [
+        (test, RedirectKind::Login, "https://a.example.com/"),
+        (test, RedirectKind::Invite, "https://a.example.com/"),
+        (live, RedirectKind::Login, "https://a.example.com/"),
+        (test, RedirectKind::Login, "https://b.example.com/"),
+    ] {
+        assert!(
+            rig.service
+                .add_redirect_url(world, kind, url, true)
+                .await
+                .unwrap()
+                .is_default
+        );
+        rig.pass(1);
+    }
+    let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+    let defaults: Vec<_> = all.iter().map(|url| url.is_default).collect();
+    assert_eq!(defaults, [false, true, true, true]);
+}
+
+#[tokio::test]
+async fn removal_stays_within_the_app() {
+    let rig = Rig::new().await;
+    let stranger = rig.stranger().await.world.app_id;
+    let made = rig
+        .service
+        .add_redirect_url(rig.world(Environment::Test), RedirectKind::Login, URL, true)
+        .await
+        .unwrap();
+    for (app, id) in [
+        (stranger, made.id),
+        (rig.app.id, RedirectUrlId::new(START, [7; 16])),
+    ] {
+        assert!(matches!(
+            rig.service.remove_redirect_url(app, id).await,
+            Err(AdminError::NotFound(_))
+        ));
+    }
+    assert!(
+        rig.service
+            .list_redirect_urls(stranger)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    rig.service
+        .remove_redirect_url(rig.app.id, made.id)
+        .await
+        .unwrap();
+    assert!(
+        rig.service
+            .list_redirect_urls(rig.app.id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(matches!(
+        rig.service.remove_redirect_url(rig.app.id, made.id).await,
+        Err(AdminError::NotFound(_))
+    ));
+}
+
+#[tokio::test]
+async fn bad_urls_and_apps_are_refused() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    for url in [
+        "",
+        "callback",
+        "ftp://a.example.com/",
+        "http://app.example.com/",
+        "javascript:alert(1)",
+        "https://user@app.example.com/",
+        "https://app.example.com/#x",
+        "https://a.*.example.com/",
+        "https://app.example.com/a b",
+    ] {
+        let refused = rig
+            .service
+            .add_redirect_url(world, RedirectKind::Login, url, false)
+            .await;
+        assert!(
+            matches!(&refused, Err(AdminError::Invalid(invalid)) if invalid.param == "url"),
+            "{url}: {refused:?}"
+        );
+    }
+    let nobody = AppId::new(START, [7; 16]);
+    let refused = rig
+        .service
+        .add_redirect_url(
+            World::new(nobody, Environment::Test),
+            RedirectKind::Login,
+            URL,
+            false,
+        )
+        .await;
+    assert!(matches!(refused, Err(AdminError::NotFound("app"))));
+    assert!(matches!(
+        rig.service.list_redirect_urls(nobody).await,
+        Err(AdminError::NotFound("app"))
+    ));
+    assert!(
+        rig.service
+            .list_redirect_urls(rig.app.id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}

@@ -1,0 +1,431 @@
+//! A service over fakes of the world, a real vault, real custody and real JWTs, with one App and its keys.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+use vestry_app::codes::{LoginOrCreate, SentCode, VerifiedCode, VerifyCode, VerifyCodeError};
+use vestry_app::sessions::{
+    IssuedSession, Trio, VerifiedSession, VerifySession, VerifySessionError,
+};
+use vestry_app::test_env::FindMessages;
+use vestry_app::users::{CreateUser, FullUser};
+use vestry_app::{Caller, Ports, Service, Settings};
+use vestry_contract::fakes::{FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy};
+use vestry_custody::Custody;
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::app::App;
+use vestry_domain::code::MethodId;
+use vestry_domain::ids::{EmailId, Id, UserId};
+use vestry_domain::message::CapturedMessage;
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_ports::custody::WalletOrder;
+use vestry_ports::entropy::Entropy;
+use vestry_ports::mailer::Mailer;
+use vestry_ports::store::Store;
+use vestry_ports::vault::KeyVault;
+use vestry_token_jwt::JwtSigner;
+use vestry_vault_local::LocalVault;
+
+use crate::interposed::Interposed;
+
+/// When every test begins.
+pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
+pub(crate) const ISSUER_HOST: &str = "id.example.com";
+
+pub(crate) struct Rig {
+    pub(crate) service: Arc<Service>,
+    pub(crate) ports: Ports,
+    /// The store as the service sees it.
+    pub(crate) store: Arc<Interposed>,
+    /// The store behind it; what custody reads.
+    pub(crate) fake: FakeStore,
+    pub(crate) vault: Arc<LocalVault>,
+    pub(crate) clock: Arc<FakeClock>,
+    pub(crate) limiter: Arc<FakeLimiter>,
+    pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) app: App,
+    test_key: Secret<String>,
+    live_key: Secret<String>,
+    root: TempDir,
+}
+
+impl Rig {
+    /// With live mail.
+    pub(crate) async fn new() -> Self {
+        let mailer = Arc::new(FakeMailer::default());
+        Self::build(Arc::clone(&mailer), Some(mailer)).await
+    }
+
+    /// Without live mail.
+    pub(crate) async fn without_mail() -> Self {
+        Self::build(Arc::default(), None).await
+    }
+
+    /// With a transport of the test's own.
+    pub(crate) async fn with_mail(mailer: Arc<dyn Mailer>) -> Self {
+        Self::build(Arc::default(), Some(mailer)).await
+    }
+
+    async fn build(fake_mailer: Arc<FakeMailer>, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        let root = TempDir::new().unwrap();
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
+        let fake = FakeStore::default();
+        let store = Arc::new(Interposed::over(fake.clone()));
+        let clock = Arc::new(FakeClock::at(START));
+        let limiter = Arc::new(FakeLimiter::default());
+        LocalVault::create(&root_key(&root), &*entropy).unwrap();
+        let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
+        let custody = custody(&vault, &fake, &entropy);
+        let ports = Ports {
+            store: store.clone(),
+            vault: vault.clone(),
+            custodian: custody.clone(),
+            sealer: custody.clone(),
+            tokens: Arc::new(JwtSigner::new(custody)),
+            limiter: limiter.clone(),
+            mailer,
+            clock: clock.clone(),
+            entropy,
+        };
+        let service = service(&ports);
+        let app = service.create_app("Demo").await.unwrap();
+        let key = async |environment| {
+            let world = World::new(app.id, environment);
+            let made = service
+                .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+                .await;
+            made.unwrap().key
+        };
+        let (test_key, live_key) = (key(Environment::Test).await, key(Environment::Live).await);
+        Self {
+            service,
+            ports,
+            store,
+            fake,
+            vault,
+            clock,
+            limiter,
+            mailer: fake_mailer,
+            app,
+            test_key,
+            live_key,
+            root,
+        }
+    }
+
+    /// Another process over the same database and root key file: nothing that the first one has in memory.
+    pub(crate) fn other_process(&self) -> Arc<Service> {
+        let vault = LocalVault::open(&self.root_key(), Arc::clone(&self.ports.entropy)).unwrap();
+        let custody = custody(&Arc::new(vault), &self.fake, &self.ports.entropy);
+        service(&Ports {
+            custodian: custody.clone(),
+            sealer: custody.clone(),
+            tokens: Arc::new(JwtSigner::new(custody)),
+            ..self.ports.clone()
+        })
+    }
+
+    /// A process that nobody gave a mail transport.
+    pub(crate) fn process_without_mail(&self) -> Arc<Service> {
+        service(&Ports {
+            mailer: None,
+            ..self.ports.clone()
+        })
+    }
+
+    /// A process on a machine with a root key of its own, whose first version was retired.
+    pub(crate) async fn process_with_another_root(&self) -> Arc<Service> {
+        let elsewhere = self.root.path().join("other.key");
+        LocalVault::create(&elsewhere, &*self.ports.entropy).unwrap();
+        let vault = LocalVault::open(&elsewhere, Arc::clone(&self.ports.entropy)).unwrap();
+        let version = vault.add_root_version().await.unwrap();
+        vault.retire_below(version).await.unwrap();
+        let custody = custody(&Arc::new(vault), &self.fake, &self.ports.entropy);
+        service(&Ports {
+            custodian: custody.clone(),
+            sealer: custody.clone(),
+            tokens: Arc::new(JwtSigner::new(custody)),
+            ..self.ports.clone()
+        })
+    }
+
+    pub(crate) fn root_key(&self) -> PathBuf {
+        root_key(&self.root)
+    }
+
+    pub(crate) fn world(&self, environment: Environment) -> World {
+        World::new(self.app.id, environment)
+    }
+
+    /// A request with the App's test key.
+    pub(crate) async fn test(&self) -> Arc<Caller> {
+        self.service
+            .authenticate(self.test_key.expose())
+            .await
+            .unwrap()
+    }
+
+    /// A request with the App's live key.
+    pub(crate) async fn live(&self) -> Arc<Caller> {
+        self.service
+            .authenticate(self.live_key.expose())
+            .await
+            .unwrap()
+    }
+
+    /// A request with a key that has just these scopes.
+    pub(crate) async fn scoped(&self, scopes: Vec<Scope>) -> Arc<Caller> {
+        let world = self.world(Environment::Test);
+        let made = self
+            .service
+            .create_api_key(world, ApiKeyKind::Secret, scopes)
+            .await;
+        self.service
+            .authenticate(made.unwrap().key.expose())
+            .await
+            .unwrap()
+    }
+
+    /// A request with the test key of another App.
+    pub(crate) async fn stranger(&self) -> Arc<Caller> {
+        let app = self.service.create_app("Stranger").await.unwrap();
+        let world = World::new(app.id, Environment::Test);
+        let made = self
+            .service
+            .create_api_key(world, ApiKeyKind::Secret, Vec::new())
+            .await;
+        self.service
+            .authenticate(made.unwrap().key.expose())
+            .await
+            .unwrap()
+    }
+
+    /// Changes settings of the App; a second passes, so that every caller read from now on has them.
+    pub(crate) async fn set(&self, changes: &[(&str, &str)]) {
+        let changes: Vec<_> = changes
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect();
+        self.service.set_app(self.app.id, &changes).await.unwrap();
+        self.pass(1);
+    }
+
+    /// Lets seconds pass.
+    pub(crate) fn pass(&self, seconds: i64) {
+        self.clock.advance(Seconds(seconds));
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ports.clock.machine()
+    }
+
+    /// Sends a code with a life of ten minutes.
+    pub(crate) async fn login(&self, caller: &Caller, email: &str) -> SentCode {
+        self.service
+            .login_or_create_by_email(caller, login(email))
+            .await
+            .unwrap()
+    }
+
+    /// Sends a code and reads it from the captured mail.
+    pub(crate) async fn fresh_code(&self, caller: &Caller, email: &str) -> (SentCode, String) {
+        let sent = self.login(caller, email).await;
+        let code = self
+            .newest_to(caller, sent.email.email.address())
+            .await
+            .message
+            .code;
+        (sent, code)
+    }
+
+    /// Delivers everything that is due.
+    pub(crate) async fn deliver(&self) {
+        while self.service.deliver_due("worker").await.unwrap() > 0 {}
+    }
+
+    /// Takes one batch; how many jobs there were.
+    pub(crate) async fn deliver_once(&self) -> usize {
+        self.service.deliver_due("worker").await.unwrap()
+    }
+
+    /// Delivers, and answers the newest mail that was captured for an address.
+    pub(crate) async fn newest_to(&self, caller: &Caller, email: &str) -> CapturedMessage {
+        self.deliver().await;
+        let query = FindMessages {
+            to: Some(email.to_owned()),
+            ..FindMessages::default()
+        };
+        let mut found = self.service.captured_messages(caller, query).await.unwrap();
+        found.swap_remove(0)
+    }
+
+    pub(crate) async fn verify(
+        &self,
+        caller: &Caller,
+        email: EmailId,
+        code: &str,
+    ) -> Result<VerifiedCode, VerifyCodeError> {
+        self.service.verify_code(caller, proof(email, code)).await
+    }
+
+    /// Signs an address in, for so many minutes.
+    pub(crate) async fn sign_in(
+        &self,
+        caller: &Caller,
+        email: &str,
+        minutes: i64,
+    ) -> IssuedSession {
+        let (sent, code) = self.fresh_code(caller, email).await;
+        let command = VerifyCode {
+            trio: lasting(minutes),
+            ..proof(sent.email.id, &code)
+        };
+        let verified = self.service.verify_code(caller, command).await.unwrap();
+        verified.issued.unwrap()
+    }
+
+    pub(crate) async fn by_token(
+        &self,
+        caller: &Caller,
+        token: &Secret<String>,
+    ) -> Result<VerifiedSession, VerifySessionError> {
+        let command = VerifySession {
+            session_token: Some(token.clone()),
+            ..VerifySession::default()
+        };
+        self.service.verify_session(caller, command).await
+    }
+
+    pub(crate) async fn by_jwt(
+        &self,
+        caller: &Caller,
+        jwt: &Secret<String>,
+    ) -> Result<VerifiedSession, VerifySessionError> {
+        let command = VerifySession {
+            session_jwt: Some(jwt.clone()),
+            ..VerifySession::default()
+        };
+        self.service.verify_session(caller, command).await
+    }
+
+    /// A user with an address and a wallet.
+    pub(crate) async fn user(&self, caller: &Caller, email: &str) -> FullUser {
+        let command = CreateUser {
+            email: Some(email.to_owned()),
+            ..CreateUser::default()
+        };
+        self.service
+            .create_user(caller, command)
+            .await
+            .unwrap()
+            .user
+    }
+
+    /// A user without a wallet.
+    pub(crate) async fn walletless(&self, caller: &Caller, email: &str) -> UserId {
+        self.login(caller, email).await.email.user_id
+    }
+
+    /// Whether a user has the address.
+    pub(crate) async fn is_known(&self, caller: &Caller, email: &str) -> bool {
+        let email = vestry_domain::email::Email::parse(email).unwrap();
+        let mut read = self.fake.read().await.unwrap();
+        let found = read
+            .users()
+            .email_by_identity(&caller.world, email.identity())
+            .await;
+        found.unwrap().is_some()
+    }
+
+    /// What custody makes a wallet from: fresh ids, and an owner who does not exist yet.
+    pub(crate) fn order(&self, caller: &Caller) -> WalletOrder {
+        WalletOrder {
+            wallet_id: self.id(),
+            key_id: self.id(),
+            world: caller.world,
+            user_id: self.id(),
+            wallet_type: WalletType::Ethereum,
+            created_at: self.now(),
+        }
+    }
+
+    fn id<I: Id>(&self) -> I {
+        let mut random = [0; 16];
+        self.ports.entropy.fill(&mut random);
+        I::new(self.now(), random)
+    }
+
+    /// How many wallets there are in all worlds.
+    pub(crate) async fn wallets(&self) -> usize {
+        let mut read = self.fake.read().await.unwrap();
+        read.wallets().walk(None, 10_000).await.unwrap().len()
+    }
+
+    /// Jobs of the outbox that have not ended.
+    pub(crate) async fn waiting(&self) -> i64 {
+        self.fake
+            .read()
+            .await
+            .unwrap()
+            .outbox()
+            .waiting()
+            .await
+            .unwrap()
+    }
+}
+
+fn root_key(root: &TempDir) -> PathBuf {
+    root.path().join("root.key")
+}
+
+fn custody(vault: &Arc<LocalVault>, store: &FakeStore, entropy: &Arc<dyn Entropy>) -> Arc<Custody> {
+    let custody = Custody::new(vault.clone(), Arc::new(store.clone()), Arc::clone(entropy));
+    Arc::new(custody.unwrap())
+}
+
+fn service(ports: &Ports) -> Arc<Service> {
+    let settings = Settings {
+        issuer_host: ISSUER_HOST.to_owned(),
+        test_per_minute: 100,
+        live_per_minute: 1000,
+    };
+    Arc::new(Service::new(ports.clone(), settings, Handle::current()))
+}
+
+/// A code for an address, good for ten minutes.
+pub(crate) fn login(email: &str) -> LoginOrCreate {
+    LoginOrCreate {
+        email: email.to_owned(),
+        expires_in: Some(10),
+        requires_verification: None,
+        device_fingerprint: None,
+    }
+}
+
+/// A code as it is presented, without a wish for a session.
+pub(crate) fn proof(email: EmailId, code: &str) -> VerifyCode {
+    VerifyCode {
+        method_id: MethodId::Email(email),
+        otp: Secret::new(code.to_owned()),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+/// A wish for a session of so many minutes.
+pub(crate) fn lasting(minutes: i64) -> Trio {
+    Trio {
+        session_expires_in: Some(minutes),
+        ..Trio::default()
+    }
+}
+
+/// A code that is not this one.
+pub(crate) fn wrong(code: &str) -> &'static str {
+    if code == "271828" { "314159" } else { "271828" }
+}

@@ -1,0 +1,185 @@
+//! API keys with scopes: a call outside them is refused before anything else happens (403 `key_not_allowed`).
+
+use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::sessions::{
+    DeleteAllSessionsError, DeleteSessionError, ListSessionsError, VerifySession,
+    VerifySessionError,
+};
+use vestry_app::users::{CreateUser, CreateUserError, GetUserError};
+use vestry_app::wallets::{
+    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
+};
+use vestry_app::{Caller, NotAllowed};
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{EmailId, Id, SessionId, UserId, WalletId};
+use vestry_domain::session::SessionSelector;
+use vestry_domain::wallet::WalletType;
+
+use crate::rig::{Rig, START, login, proof};
+use crate::send::send;
+use crate::wallets::text;
+
+/// The scope for whose lack a call was refused, if that is why.
+macro_rules! lacking {
+    ($outcome:expr, $error:ident) => {
+        match $outcome {
+            Err($error::NotAllowed(NotAllowed(scope))) => Some(scope),
+            _ => None,
+        }
+    };
+}
+
+/// Every use case of the API that needs a scope: its name, the scope, and for lack of which it was refused.
+async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Option<Scope>)> {
+    let service = &rig.service;
+    let user = UserId::new(START, [7; 16]);
+    let wallet = WalletId::new(START, [7; 16]);
+    let code = proof(EmailId::new(START, [7; 16]), "123456");
+    let session = SessionSelector::Id(SessionId::new(START, [7; 16]));
+    let create = CreateUser::default();
+    let ethereum = WalletType::Ethereum;
+    let verify = VerifySession::default();
+    vec![
+        (
+            "users/create",
+            Scope::UsersWrite,
+            lacking!(service.create_user(caller, create).await, CreateUserError),
+        ),
+        (
+            "users/get",
+            Scope::UsersRead,
+            lacking!(service.get_user(caller, user).await, GetUserError),
+        ),
+        (
+            "wallets/create",
+            Scope::WalletsWrite,
+            lacking!(
+                service.create_wallet(caller, user, ethereum).await,
+                CreateWalletError
+            ),
+        ),
+        (
+            "wallets/get",
+            Scope::WalletsRead,
+            lacking!(service.get_wallet(caller, wallet).await, GetWalletError),
+        ),
+        (
+            "wallets/list",
+            Scope::WalletsRead,
+            lacking!(
+                service.list_wallets(caller, ListWallets::default()).await,
+                ListWalletsError
+            ),
+        ),
+        (
+            "sign_message",
+            Scope::WalletsSign,
+            lacking!(
+                service.sign_message(caller, text(wallet, "hi")).await,
+                SignMessageError
+            ),
+        ),
+        (
+            "login_or_create",
+            Scope::AuthWrite,
+            lacking!(
+                service.login_or_create_by_email(caller, login("x")).await,
+                SendCodeError
+            ),
+        ),
+        (
+            "send",
+            Scope::AuthWrite,
+            lacking!(
+                service.send_code_by_email(caller, send("x")).await,
+                SendCodeError
+            ),
+        ),
+        (
+            "otps/verify",
+            Scope::AuthWrite,
+            lacking!(service.verify_code(caller, code).await, VerifyCodeError),
+        ),
+        (
+            "sessions/verify",
+            Scope::SessionsWrite,
+            lacking!(
+                service.verify_session(caller, verify).await,
+                VerifySessionError
+            ),
+        ),
+        (
+            "sessions/list",
+            Scope::SessionsWrite,
+            lacking!(service.list_sessions(caller, user).await, ListSessionsError),
+        ),
+        (
+            "sessions/delete",
+            Scope::SessionsWrite,
+            lacking!(
+                service.delete_session(caller, session).await,
+                DeleteSessionError
+            ),
+        ),
+        (
+            "sessions/delete_all",
+            Scope::SessionsWrite,
+            lacking!(
+                service.delete_all_sessions(caller, user).await,
+                DeleteAllSessionsError
+            ),
+        ),
+    ]
+}
+
+/// For each scope a key with all others: refused is exactly what needs that scope.
+#[tokio::test]
+async fn a_missing_scope_refuses_its_calls_and_no_others() {
+    let rig = Rig::new().await;
+    for missing in Scope::ALL {
+        let others = Scope::ALL
+            .into_iter()
+            .filter(|scope| *scope != missing)
+            .collect();
+        let caller = rig.scoped(others).await;
+        for (call, needed, refused) in refusals(&rig, &caller).await {
+            let expected = (needed == missing).then_some(missing);
+            assert_eq!(refused, expected, "{call} without {missing}");
+        }
+    }
+}
+
+/// For each scope a key with nothing else.
+#[tokio::test]
+async fn a_single_scope_opens_its_calls_and_no_others() {
+    let rig = Rig::new().await;
+    for only in Scope::ALL {
+        let caller = rig.scoped(vec![only]).await;
+        for (call, needed, refused) in refusals(&rig, &caller).await {
+            let expected = (needed != only).then_some(needed);
+            assert_eq!(refused, expected, "{call} with {only} alone");
+        }
+    }
+}
+
+/// A key made without scopes has all but export.
+#[tokio::test]
+async fn no_scopes_mean_all_but_export() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    assert!(
+        refusals(&rig, &test)
+            .await
+            .into_iter()
+            .all(|(_, _, refused)| refused.is_none())
+    );
+    for scope in Scope::ALL {
+        assert_eq!(test.require(scope).is_ok(), scope != Scope::WalletsExport);
+    }
+    assert!(
+        rig.scoped(vec![Scope::WalletsExport])
+            .await
+            .require(Scope::WalletsExport)
+            .is_ok()
+    );
+}

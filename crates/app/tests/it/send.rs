@@ -1,0 +1,291 @@
+//! `otps/email/login_or_create` and `otps/email/send`: who gets a code, and who comes to be.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vestry_app::Fault;
+use vestry_app::codes::{LoginOrCreate, SendCode, SendCodeError};
+use vestry_app::test_env::FindMessages;
+use vestry_contract::race::race;
+use vestry_domain::message::{Channel, MessageKind};
+use vestry_domain::user::UserStatus;
+
+use crate::rig::{Rig, START, login};
+
+pub(crate) fn send(email: &str) -> SendCode {
+    SendCode {
+        email: email.to_owned(),
+        expires_in: Some(10),
+        device_fingerprint: None,
+    }
+}
+
+#[tokio::test]
+async fn the_first_call_creates_the_user_and_the_second_finds_it() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.login(&test, "Ada@Example.com").await;
+    assert!(first.user_created);
+    assert_eq!(first.status, UserStatus::Pending);
+    assert_eq!(
+        (first.email.created_at, first.email.verified),
+        (START, false)
+    );
+    rig.pass(5);
+    let second = rig.login(&test, "ada@example.com").await;
+    assert!(!second.user_created);
+    assert_eq!(
+        (second.email.id, second.email.user_id),
+        (first.email.id, first.email.user_id)
+    );
+    let sent = rig
+        .service
+        .send_code_by_email(&test, send("ADA@example.com"))
+        .await
+        .unwrap();
+    assert!(!sent.user_created);
+    assert_eq!(sent.email.id, first.email.id);
+
+    let user = rig
+        .service
+        .get_user(&test, first.email.user_id)
+        .await
+        .unwrap();
+    assert!(
+        user.wallets.is_empty(),
+        "only users/create makes a wallet by itself"
+    );
+    assert_eq!(user.profile.user.created_at, START);
+}
+
+/// The default is `true` for login-or-create; the call, then the App's setting decide (api-completions, section 3).
+#[tokio::test]
+async fn status_of_a_created_user() {
+    let rig = Rig::new().await;
+    for setting in [true, false] {
+        rig.set(&[("login_requires_verification", &setting.to_string())])
+            .await;
+        let test = rig.test().await;
+        for (number, said) in [None, Some(false), Some(true)].into_iter().enumerate() {
+            let command = LoginOrCreate {
+                requires_verification: said,
+                ..login(&format!("{setting}{number}@example.com"))
+            };
+            let sent = rig
+                .service
+                .login_or_create_by_email(&test, command)
+                .await
+                .unwrap();
+            assert_eq!(
+                sent.status,
+                UserStatus::initial(said.unwrap_or(setting)),
+                "{setting} {said:?}"
+            );
+        }
+    }
+}
+
+/// Mail goes to the address as its owner wrote it, never to what a caller typed (attack 5).
+#[tokio::test]
+async fn mail_goes_to_the_address_on_record() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.login(&test, "Ada@Example.com").await;
+    rig.login(&test, "ａDA@example.com").await;
+    rig.deliver().await;
+    let all = rig
+        .service
+        .captured_messages(&test, FindMessages::default())
+        .await
+        .unwrap();
+    let to: Vec<_> = all.iter().map(|captured| &*captured.message.to).collect();
+    assert_eq!(to, ["Ada@Example.com", "Ada@Example.com"]);
+    for captured in &all {
+        let mail = &captured.message;
+        assert_eq!(
+            (mail.channel, mail.kind),
+            (Channel::Email, MessageKind::Otp)
+        );
+        assert_eq!(mail.subject, format!("{} is your Demo code", mail.code));
+        assert!(mail.text.contains(&mail.code) && mail.html.contains(&mail.code));
+        assert!(mail.text.contains("10 minutes"));
+        assert_eq!((&*mail.link, &*mail.token), ("", ""));
+    }
+}
+
+/// The code and its mail are one transaction: a code is on its way, or nothing happened.
+#[tokio::test]
+async fn send_is_for_addresses_that_exist() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    rig.login(&live, "ada@example.com").await;
+    rig.deliver().await;
+    for email in ["ada@example.com", "nobody@example.com"] {
+        let refused = rig.service.send_code_by_email(&test, send(email)).await;
+        assert!(
+            matches!(refused, Err(SendCodeError::NotFound)),
+            "{refused:?}"
+        );
+        assert!(!rig.is_known(&test, email).await);
+    }
+    assert_eq!(rig.waiting().await, 0);
+    rig.service
+        .send_code_by_email(&live, send("ada@example.com"))
+        .await
+        .unwrap();
+    assert_eq!(rig.waiting().await, 1);
+}
+
+#[tokio::test]
+async fn bad_input_names_the_field_and_creates_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let long = format!("{}@example.com", "a".repeat(300));
+    let mut cases = vec![
+        ("email", "", Some(1)),
+        ("email", "ada", Some(1)),
+        ("email", &long, Some(1)),
+        ("email", "a\0@example.com", None),
+    ];
+    cases.extend(
+        [i64::MIN, -1, 0, 11, i64::MAX]
+            .map(|minutes| ("expires_in", "ada@example.com", Some(minutes))),
+    );
+    for (param, email, expires_in) in cases {
+        let create = LoginOrCreate {
+            expires_in,
+            ..login(email)
+        };
+        let find = SendCode {
+            expires_in,
+            ..send(email)
+        };
+        let created = rig.service.login_or_create_by_email(&test, create).await;
+        let found = rig.service.send_code_by_email(&test, find).await;
+        for refused in [created, found] {
+            assert!(
+                matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == param),
+                "{refused:?}"
+            );
+        }
+    }
+    assert!(!rig.is_known(&test, "ada@example.com").await);
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// R2: one user, created once. The address is a reserved one because those know no send limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r2_parallel_calls_create_one_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let spellings = [
+        "ok+r2@vestry.test",
+        "OK+R2@Vestry.Test",
+        "ｏk+r2@vestry.test",
+    ];
+    let tasks = spellings.iter().cycle().take(48).map(|email| {
+        let (service, test, command) = (Arc::clone(&rig.service), Arc::clone(&test), login(email));
+        async move {
+            service
+                .login_or_create_by_email(&test, command)
+                .await
+                .unwrap()
+        }
+    });
+    let sent = race(tasks).await;
+    assert_eq!(sent.iter().filter(|sent| sent.user_created).count(), 1);
+    let ids: HashSet<_> = sent
+        .iter()
+        .map(|sent| (sent.email.id, sent.email.user_id))
+        .collect();
+    assert_eq!(ids.len(), 1);
+    assert_eq!(rig.waiting().await, 48);
+    rig.verify(&test, sent[0].email.id, "000000").await.unwrap();
+}
+
+/// R2, R5 with an ordinary address: the send limit is exact, and nobody gets anything else than a code or the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r5_parallel_sends_keep_the_limit_and_leave_one_code() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let tasks = (0..20).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move {
+            service
+                .login_or_create_by_email(&test, login("ada@example.com"))
+                .await
+        }
+    });
+    let outcomes = race(tasks).await;
+    let sent: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.as_ref().ok())
+        .collect();
+    assert_eq!(sent.len(), 5);
+    assert_eq!(sent.iter().filter(|sent| sent.user_created).count(), 1);
+    let refused = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(SendCodeError::TooMany { .. })));
+    assert_eq!(refused.count(), 15);
+    rig.deliver().await;
+    let mails = rig
+        .service
+        .captured_messages(&test, FindMessages::default())
+        .await
+        .unwrap();
+    assert_eq!(mails.len(), 5);
+    // Which of the five was stored last is up to the race; exactly that one is alive.
+    let codes: HashSet<_> = mails
+        .iter()
+        .map(|captured| captured.message.code.clone())
+        .collect();
+    let mut accepted = 0;
+    for code in &codes {
+        accepted += usize::from(rig.verify(&test, sent[0].email.id, code).await.is_ok());
+    }
+    assert_eq!(accepted, 1);
+}
+
+/// A live send without a transport is refused before anything is stored (operations, section 4).
+#[tokio::test]
+async fn live_without_a_transport_creates_nothing() {
+    let rig = Rig::without_mail().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let created = rig
+        .service
+        .login_or_create_by_email(&live, login("ada@example.com"))
+        .await;
+    let sent = rig
+        .service
+        .send_code_by_email(&live, send("ada@example.com"))
+        .await;
+    for refused in [created, sent] {
+        assert!(
+            matches!(refused, Err(SendCodeError::Fault(Fault::NoTransport(_)))),
+            "{refused:?}"
+        );
+    }
+    assert!(!rig.service.has_mailer());
+    assert!(!rig.is_known(&live, "ada@example.com").await);
+    assert_eq!(rig.waiting().await, 0);
+    // The test world needs none.
+    rig.login(&test, "ada@example.com").await;
+    assert_eq!(rig.waiting().await, 1);
+}
+
+/// Somebody else attaches the address between our look and our transaction: the call goes to that user.
+#[tokio::test]
+async fn an_address_taken_meanwhile_is_found_on_the_second_look() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        let sent = other
+            .login_or_create_by_email(&caller, login("ada@example.com"))
+            .await;
+        assert!(sent.unwrap().user_created);
+    });
+    let sent = rig.login(&test, "ada@example.com").await;
+    assert!(!sent.user_created);
+    assert_eq!(rig.waiting().await, 2);
+}

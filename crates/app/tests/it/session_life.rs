@@ -1,0 +1,384 @@
+//! `sessions/verify`, `list`, `delete`, `delete_all`: how long a session counts.
+
+use std::sync::Arc;
+
+use vestry_app::sessions::{
+    DeleteAllSessionsError, DeleteSessionError, IssuedSession, ListSessionsError, VerifySession,
+    VerifySessionError,
+};
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::ids::{Id, SessionId, UserId};
+use vestry_domain::session::SessionSelector;
+use vestry_domain::timestamp::Seconds;
+
+use crate::rig::{Rig, START};
+
+const ADA: &str = "ada@example.com";
+
+fn is_invalid<T>(outcome: &Result<T, VerifySessionError>) -> bool {
+    matches!(outcome, Err(VerifySessionError::InvalidSession(_)))
+}
+
+fn extension(session: &IssuedSession, minutes: i64) -> VerifySession {
+    VerifySession {
+        session_token: Some(session.token.clone()),
+        session_expires_in: Some(minutes),
+        ..VerifySession::default()
+    }
+}
+
+#[tokio::test]
+async fn a_session_ends_to_the_second() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 5).await;
+    rig.pass(299);
+    rig.by_token(&test, &session.token).await.unwrap();
+    rig.by_jwt(&test, &session.jwt).await.unwrap();
+    assert_eq!(
+        rig.service
+            .list_sessions(&test, session.session.user_id)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    rig.pass(1);
+    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+    assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
+    let revival = rig
+        .service
+        .verify_session(&test, extension(&session, 60))
+        .await;
+    assert!(is_invalid(&revival), "what is over is not extended");
+    assert!(
+        rig.service
+            .list_sessions(&test, session.session.user_id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_verify_extends_when_it_is_asked_to() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 5).await;
+    rig.pass(10);
+    let extended = rig
+        .service
+        .verify_session(&test, extension(&session, 60))
+        .await
+        .unwrap();
+    assert_eq!(extended.session.expires_at, rig.now() + Seconds(3_600));
+    assert_eq!(
+        (extended.session.last_active_at, extended.session.updated_at),
+        (rig.now(), rig.now())
+    );
+    assert_eq!(
+        extended.token.unwrap().expose(),
+        session.token.expose(),
+        "verifying is no sign-in: the token stays"
+    );
+    rig.pass(3_599);
+    rig.by_token(&test, &session.token).await.unwrap();
+    rig.pass(1);
+    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+}
+
+#[tokio::test]
+async fn bad_input_names_the_field_and_changes_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let mut cases = vec![("session_token", VerifySession::default())];
+    cases.extend(
+        [i64::MIN, 0, 4, 525_601, i64::MAX]
+            .map(|minutes| ("session_expires_in", extension(&session, minutes))),
+    );
+    for (param, command) in cases {
+        let refused = rig.service.verify_session(&test, command).await;
+        assert!(
+            matches!(&refused, Err(VerifySessionError::Invalid(invalid)) if invalid.param == param),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(
+        rig.by_token(&test, &session.token).await.unwrap().session,
+        session.session
+    );
+}
+
+/// S-3: an App's absolute limit holds whatever is asked for, and the answer shows the effective end.
+#[tokio::test]
+async fn s_3_the_absolute_limit_is_never_passed() {
+    let rig = Rig::new().await;
+    rig.set(&[("session_absolute_minutes", "60")]).await;
+    let test = rig.test().await;
+    let start = rig.now();
+    let session = rig.sign_in(&test, ADA, 525_600).await;
+    assert_eq!(session.session.expires_at, start + Seconds(3_600));
+    rig.pass(3_000);
+    let extended = rig
+        .service
+        .verify_session(&test, extension(&session, 525_600))
+        .await
+        .unwrap();
+    assert_eq!(extended.session.expires_at, start + Seconds(3_600));
+    rig.pass(599);
+    rig.by_token(&test, &session.token).await.unwrap();
+    rig.pass(1);
+    assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+}
+
+/// S-3: a limit that is lowered later counts for the sessions that are there.
+#[tokio::test]
+async fn s_3_a_lowered_limit_counts_at_once() {
+    let rig = Rig::new().await;
+    let session = rig.sign_in(&*rig.test().await, ADA, 525_600).await;
+    rig.pass(400);
+    rig.by_token(&*rig.test().await, &session.token)
+        .await
+        .unwrap();
+    rig.set(&[("session_absolute_minutes", "5")]).await;
+    assert!(is_invalid(
+        &rig.by_token(&*rig.test().await, &session.token).await
+    ));
+}
+
+/// S-3: without a verify a session is over after the idle limit, with verifies it is not, under every limit there can be.
+#[tokio::test]
+async fn s_3_the_idle_limit_counts_from_the_last_verify() {
+    for minutes in [1, 2, 10, 30] {
+        let rig = Rig::new().await;
+        rig.set(&[("session_idle_minutes", &minutes.to_string())])
+            .await;
+        let test = rig.test().await;
+        let session = rig.sign_in(&test, ADA, 525_600).await;
+        let limit = minutes * 60;
+        // In use, at two thirds of the limit each time, for a long time.
+        for _ in 0..10 {
+            rig.pass(limit * 2 / 3);
+            rig.by_token(&test, &session.token).await.unwrap();
+        }
+        rig.pass(limit);
+        assert!(
+            is_invalid(&rig.by_token(&test, &session.token).await),
+            "{minutes} minutes"
+        );
+        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
+        assert!(
+            rig.service
+                .list_sessions(&test, session.session.user_id)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+    }
+}
+
+/// A verify is one indexed read; `last_active_at` is written at most once a minute (api-completions, section 2).
+#[tokio::test]
+async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.by_token(&test, &session.token).await.unwrap();
+    rig.store.count();
+    for second in 1..=180 {
+        rig.pass(1);
+        let verified = rig.by_token(&test, &session.token).await.unwrap().session;
+        let (reads, writes) = rig.store.count();
+        let wrote = second % 60 == 0;
+        assert_eq!(writes, usize::from(wrote), "second {second}");
+        // Once a minute the signing keys are read as well.
+        assert!((1..=2).contains(&reads), "second {second}: {reads} reads");
+        assert_eq!(
+            verified.last_active_at,
+            START + Seconds(second - second % 60)
+        );
+        assert_eq!(verified.updated_at, START, "activity is no change");
+    }
+    let (mut reads, mut signing_key_reads) = (0, 0);
+    for _ in 0..100 {
+        rig.by_token(&test, &session.token).await.unwrap();
+        let (now, writes) = rig.store.count();
+        assert_eq!(writes, 0);
+        reads += now;
+        signing_key_reads += now - 1;
+    }
+    assert_eq!((reads, signing_key_reads), (100, 0));
+}
+
+/// S-4: at once, on every process, by every name; and `deleted_at` is set once.
+#[tokio::test]
+async fn s_4_a_deleted_session_is_dead_at_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let other = rig.other_process();
+    for (number, name) in ["token", "jwt", "id"].into_iter().enumerate() {
+        let session = rig.sign_in(&test, ADA, 60).await;
+        // The other process has seen it alive.
+        let by_token = || VerifySession {
+            session_token: Some(session.token.clone()),
+            ..VerifySession::default()
+        };
+        other.verify_session(&test, by_token()).await.unwrap();
+        let selector = || match number {
+            0 => SessionSelector::Token(session.token.clone()),
+            1 => SessionSelector::Jwt(session.jwt.clone()),
+            _ => SessionSelector::Id(session.session.id),
+        };
+        rig.service.delete_session(&test, selector()).await.unwrap();
+        assert!(
+            is_invalid(&rig.by_token(&test, &session.token).await),
+            "{name}"
+        );
+        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await), "{name}");
+        assert!(
+            is_invalid(&other.verify_session(&test, by_token()).await),
+            "{name}"
+        );
+        assert!(is_invalid(
+            &rig.service
+                .verify_session(&test, extension(&session, 60))
+                .await
+        ));
+        assert!(
+            rig.service
+                .list_sessions(&test, session.session.user_id)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        rig.pass(5);
+        let again = rig.service.delete_session(&test, selector()).await;
+        match again {
+            Err(DeleteSessionError::NotFound) if name == "id" => {}
+            Err(DeleteSessionError::InvalidSession(_)) if name != "id" => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// Nobody ends what is not in their world, and nothing that never was.
+#[tokio::test]
+async fn delete_stays_in_its_world() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let session = rig.sign_in(&test, ADA, 60).await;
+    for caller in [&live, &stranger] {
+        let by_id = rig
+            .service
+            .delete_session(caller, SessionSelector::Id(session.session.id))
+            .await;
+        assert!(matches!(by_id, Err(DeleteSessionError::NotFound)));
+        let by_token = rig
+            .service
+            .delete_session(caller, SessionSelector::Token(session.token.clone()))
+            .await;
+        assert!(matches!(
+            by_token,
+            Err(DeleteSessionError::InvalidSession(_))
+        ));
+        let by_jwt = rig
+            .service
+            .delete_session(caller, SessionSelector::Jwt(session.jwt.clone()))
+            .await;
+        assert!(matches!(by_jwt, Err(DeleteSessionError::InvalidSession(_))));
+        let all = rig
+            .service
+            .delete_all_sessions(caller, session.session.user_id)
+            .await;
+        assert!(matches!(all, Err(DeleteAllSessionsError::UserNotFound)));
+        let listed = rig
+            .service
+            .list_sessions(caller, session.session.user_id)
+            .await;
+        assert!(matches!(listed, Err(ListSessionsError::UserNotFound)));
+        assert!(is_invalid(&rig.by_token(caller, &session.token).await));
+        assert!(is_invalid(&rig.by_jwt(caller, &session.jwt).await));
+    }
+    let nobody = SessionSelector::Id(SessionId::new(START, [7; 16]));
+    assert!(matches!(
+        rig.service.delete_session(&test, nobody).await,
+        Err(DeleteSessionError::NotFound)
+    ));
+    for selector in [
+        SessionSelector::Token(Secret::new("x".repeat(64))),
+        SessionSelector::Jwt(Secret::new("a.b.c".into())),
+    ] {
+        let refused = rig.service.delete_session(&test, selector).await;
+        assert!(matches!(
+            refused,
+            Err(DeleteSessionError::InvalidSession(_))
+        ));
+    }
+    let nobody = UserId::new(START, [7; 16]);
+    assert!(matches!(
+        rig.service.delete_all_sessions(&test, nobody).await,
+        Err(DeleteAllSessionsError::UserNotFound)
+    ));
+    rig.by_token(&test, &session.token).await.unwrap();
+}
+
+#[tokio::test]
+async fn delete_all_ends_every_session_of_the_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        sessions.push(rig.sign_in(&test, ADA, 60).await);
+        rig.pass(1);
+    }
+    let of_bob = rig.sign_in(&test, "bob@example.com", 60).await;
+    let user = sessions[0].session.user_id;
+    let listed = rig.service.list_sessions(&test, user).await.unwrap();
+    let newest_first: Vec<_> = sessions
+        .iter()
+        .rev()
+        .map(|session| session.session.id)
+        .collect();
+    assert_eq!(
+        listed.iter().map(|session| session.id).collect::<Vec<_>>(),
+        newest_first
+    );
+    assert_eq!(
+        rig.service.delete_all_sessions(&test, user).await.unwrap(),
+        3
+    );
+    for session in &sessions {
+        assert!(is_invalid(&rig.by_token(&test, &session.token).await));
+        assert!(is_invalid(&rig.by_jwt(&test, &session.jwt).await));
+    }
+    assert_eq!(
+        rig.service.delete_all_sessions(&test, user).await.unwrap(),
+        0
+    );
+    rig.by_token(&test, &of_bob.token).await.unwrap();
+}
+
+/// S-4: of many that end one session at once, one did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s_4_a_session_ends_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let tasks = (0..20).map(|_| {
+        let (service, test, id) = (
+            Arc::clone(&rig.service),
+            Arc::clone(&test),
+            session.session.id,
+        );
+        async move {
+            service
+                .delete_session(&test, SessionSelector::Id(id))
+                .await
+                .is_ok()
+        }
+    });
+    let ended = race(tasks).await;
+    assert_eq!(ended.iter().filter(|ended| **ended).count(), 1);
+}

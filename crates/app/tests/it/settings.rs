@@ -1,0 +1,227 @@
+//! App settings, and the rate limit that follows them.
+
+use vestry_app::Fault;
+use vestry_app::admin::AdminError;
+use vestry_domain::Invalid;
+use vestry_domain::app::{AppSettings, FingerprintMatch};
+use vestry_domain::ids::{AppId, Id};
+use vestry_domain::invalid::Reason;
+use vestry_domain::signing_key::Algorithm;
+
+use crate::rig::{Rig, START};
+
+fn pairs(changes: &[(&str, &str)]) -> Vec<(String, String)> {
+    changes
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
+    match rig.service.set_app(rig.app.id, &pairs(changes)).await {
+        Err(AdminError::Invalid(invalid)) => invalid,
+        other => panic!("{changes:?}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn every_setting_can_be_changed() {
+    let rig = Rig::new().await;
+    assert_eq!(rig.app.settings, AppSettings::default());
+    rig.pass(10);
+    let changes = pairs(&[
+        ("name", " Other "),
+        ("jwt_algorithm", "EdDSA"),
+        ("jwt_lifetime_seconds", "60"),
+        ("device_fingerprint_match", "ip_and_user_agent"),
+        ("login_requires_verification", "false"),
+        ("create_requires_verification", "true"),
+        ("session_absolute_minutes", "43200"),
+        ("session_idle_minutes", "30"),
+        ("test_per_minute", "0"),
+        ("live_per_minute", "5000"),
+    ]);
+    let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
+    let expected = AppSettings {
+        jwt_algorithm: Algorithm::EdDSA,
+        jwt_lifetime_seconds: 60,
+        device_fingerprint_match: FingerprintMatch::IpAndUserAgent,
+        login_requires_verification: false,
+        create_requires_verification: true,
+        session_absolute_minutes: 43_200,
+        session_idle_minutes: 30,
+        test_per_minute: Some(0),
+        live_per_minute: Some(5_000),
+    };
+    assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
+    assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));
+    assert_eq!(rig.service.show_app(rig.app.id).await.unwrap(), changed);
+    let back = rig
+        .service
+        .set_app(rig.app.id, &pairs(&[("test_per_minute", "null")]))
+        .await
+        .unwrap();
+    assert_eq!(back.settings.test_per_minute, None);
+    assert_eq!(
+        back.settings.live_per_minute,
+        Some(5_000),
+        "the others stay"
+    );
+}
+
+/// Every refusal names its setting, and nothing of the same call is kept.
+#[tokio::test]
+async fn settings_change_all_or_none() {
+    let rig = Rig::new().await;
+    let long = "x".repeat(101);
+    for (name, value) in [
+        ("jwt_lifetime_seconds", "59"),
+        ("jwt_lifetime_seconds", "301"),
+        ("jwt_lifetime_seconds", "60.5"),
+        ("jwt_lifetime_seconds", "sixty"),
+        ("jwt_lifetime_seconds", "null"),
+        ("jwt_lifetime_seconds", ""),
+        ("jwt_algorithm", "HS256"),
+        ("jwt_algorithm", "none"),
+        ("device_fingerprint_match", "always"),
+        ("login_requires_verification", "yes"),
+        ("login_requires_verification", "1"),
+        ("session_absolute_minutes", "4"),
+        ("session_absolute_minutes", "525601"),
+        ("session_idle_minutes", "-1"),
+        ("session_idle_minutes", "525601"),
+        ("test_per_minute", "-1"),
+        ("test_per_minute", "4294967296"),
+        ("name", ""),
+        ("name", "a\nb"),
+        ("name", &long),
+    ] {
+        for changes in [
+            [("session_idle_minutes", "7"), (name, value)],
+            [(name, value), ("name", "New")],
+        ] {
+            let invalid = refused(&rig, &changes).await;
+            assert_eq!(
+                (&*invalid.param, invalid.reason),
+                (name, Reason::Value),
+                "{value:?}"
+            );
+        }
+    }
+    for name in ["nonsense", "", "Jwt_Algorithm", "settings.name"] {
+        let invalid = refused(&rig, &[("session_idle_minutes", "7"), (name, "1")]).await;
+        assert_eq!((&*invalid.param, invalid.reason), (name, Reason::Unknown));
+    }
+    assert_eq!(rig.service.show_app(rig.app.id).await.unwrap(), rig.app);
+    let nobody = AppId::new(START, [7; 16]);
+    let missing = rig.service.set_app(nobody, &pairs(&[("name", "x")])).await;
+    assert!(matches!(missing, Err(AdminError::NotFound("app"))));
+}
+
+#[tokio::test]
+async fn apps_are_made_with_a_name_and_listed_oldest_first() {
+    let rig = Rig::new().await;
+    for bad in ["", "  ", "a\0b", &"x".repeat(101)] {
+        let refused = rig.service.create_app(bad).await;
+        assert!(
+            matches!(refused, Err(AdminError::Invalid(invalid)) if invalid.param == "name"),
+            "{bad:?}"
+        );
+    }
+    rig.pass(1);
+    let second = rig.service.create_app("Second").await.unwrap();
+    assert_eq!(
+        rig.service.list_apps().await.unwrap(),
+        [rig.app.clone(), second]
+    );
+    assert!(matches!(
+        rig.service.show_app(AppId::new(START, [7; 16])).await,
+        Err(AdminError::NotFound("app"))
+    ));
+}
+
+/// Running services follow a change within a second.
+#[tokio::test]
+async fn callers_follow_within_a_second() {
+    let rig = Rig::new().await;
+    let other = rig.other_process();
+    let key = rig
+        .service
+        .create_api_key(
+            rig.test().await.world,
+            vestry_domain::api_key::ApiKeyKind::Secret,
+            Vec::new(),
+        )
+        .await
+        .unwrap()
+        .key;
+    other.authenticate(key.expose()).await.unwrap();
+    rig.set(&[("jwt_lifetime_seconds", "99")]).await;
+    assert_eq!(
+        other
+            .authenticate(key.expose())
+            .await
+            .unwrap()
+            .settings()
+            .jwt_lifetime_seconds,
+        99
+    );
+}
+
+/// The limits of section 8 of the user's document, unless the App says otherwise.
+#[tokio::test]
+async fn requests_are_limited_per_world() {
+    let rig = Rig::new().await;
+    for (live, most) in [(false, 100), (true, 1_000)] {
+        let caller = if live {
+            rig.live().await
+        } else {
+            rig.test().await
+        };
+        for used in 1..=most + 1 {
+            let verdict = rig.service.admit(&caller).await.unwrap();
+            assert_eq!((verdict.admitted, verdict.limit), (used <= most, most));
+            assert_eq!(verdict.remaining, most.saturating_sub(used));
+            assert_eq!(verdict.reset.unix(), START.unix() + 60);
+        }
+    }
+    rig.pass(60);
+    assert!(
+        rig.service
+            .admit(&*rig.test().await)
+            .await
+            .unwrap()
+            .admitted
+    );
+}
+
+#[tokio::test]
+async fn an_app_can_set_its_own_limit() {
+    let rig = Rig::new().await;
+    rig.set(&[("test_per_minute", "2")]).await;
+    let test = rig.test().await;
+    let mut admitted = Vec::new();
+    for _ in 0..3 {
+        admitted.push(rig.service.admit(&test).await.unwrap().admitted);
+    }
+    assert_eq!(admitted, [true, true, false]);
+    rig.set(&[("test_per_minute", "0")]).await;
+    let test = rig.test().await;
+    for _ in 0..300 {
+        assert!(
+            rig.service.admit(&test).await.unwrap().admitted,
+            "0 is no limit"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_limiter_that_is_away_is_a_fault() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.limiter.set_unavailable(true);
+    let outcome = rig.service.admit(&test).await;
+    assert!(matches!(outcome, Err(Fault::Unavailable(_))), "{outcome:?}");
+    rig.limiter.set_unavailable(false);
+    assert!(rig.service.admit(&test).await.unwrap().admitted);
+}

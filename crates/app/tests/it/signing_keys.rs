@@ -1,0 +1,259 @@
+//! Rotation of signing keys with overlap (S-13).
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use vestry_app::admin::AdminError;
+use vestry_app::sessions::{IssuedSession, KeySetError, VerifySession};
+use vestry_domain::ids::{AppId, Id};
+use vestry_domain::{Environment, Secret, World};
+use vestry_ports::store::Store;
+
+use crate::jwt::header;
+use crate::rig::{Rig, START};
+
+const ADA: &str = "ada@example.com";
+
+fn kids(keys: &[Value]) -> Vec<&str> {
+    keys.iter()
+        .map(|key| key["kid"].as_str().unwrap())
+        .collect()
+}
+
+fn kid(jwt: &Secret<String>) -> String {
+    header(jwt)["kid"].as_str().unwrap().to_owned()
+}
+
+async fn key_set(rig: &Rig) -> Vec<Value> {
+    rig.service.key_set(&*rig.test().await).await.unwrap()
+}
+
+/// A fresh JWT of a session.
+async fn fresh(rig: &Rig, session: &IssuedSession) -> Secret<String> {
+    rig.by_token(&*rig.test().await, &session.token)
+        .await
+        .unwrap()
+        .jwt
+}
+
+/// S-13: the next key is published before it signs, and the old one until its last token has expired.
+#[tokio::test]
+async fn s_13_rotation_overlaps_on_both_sides() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let old = kid(&session.jwt);
+    assert_eq!(kids(&key_set(&rig).await), [&*old]);
+
+    let new = rig.service.rotate_signing_key(test.world).await.unwrap();
+    let new_kid = new.id.to_string();
+    rig.pass(60);
+    assert_eq!(
+        HashSet::from_iter(kids(&key_set(&rig).await)),
+        HashSet::from([&*old, &*new_kid])
+    );
+    assert_eq!(
+        kid(&fresh(&rig, &session).await),
+        old,
+        "published, not signing yet"
+    );
+    rig.pass(239);
+    let last_of_old = fresh(&rig, &session).await;
+    assert_eq!(kid(&last_of_old), old);
+    rig.pass(1);
+    let first_of_new = fresh(&rig, &session).await;
+    assert_eq!(
+        kid(&first_of_new),
+        new_kid,
+        "five minutes after it was published"
+    );
+
+    // The last token of the old key lives 300 s from 299 s on; verifiers find its key all that time.
+    for _ in 0..6 {
+        rig.pass(50);
+        assert_eq!(key_set(&rig).await.len(), 2);
+        rig.by_jwt(&test, &last_of_old).await.unwrap();
+        rig.by_jwt(&test, &first_of_new).await.unwrap();
+    }
+    rig.pass(360);
+    assert_eq!(
+        kids(&key_set(&rig).await),
+        [&*new_kid],
+        "and then it is taken down"
+    );
+    // Not by us, for naming a session: the row is still there.
+    rig.by_jwt(&test, &last_of_old).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_published_key_is_public_and_complete() {
+    let rig = Rig::new().await;
+    for (algorithm, members) in [
+        ("ES256", ["kty", "crv", "x", "y"].as_slice()),
+        ("EdDSA", &["kty", "crv", "x"]),
+        ("RS256", &["kty", "n", "e"]),
+    ] {
+        rig.set(&[("jwt_algorithm", algorithm)]).await;
+        let test = rig.test().await;
+        let made = rig.service.rotate_signing_key(test.world).await.unwrap();
+        rig.pass(300);
+        let test = rig.test().await;
+        let session = rig
+            .sign_in(&test, &format!("{algorithm}@example.com"), 60)
+            .await;
+        assert_eq!(header(&session.jwt)["alg"], algorithm);
+        assert_eq!(kid(&session.jwt), made.id.to_string());
+        rig.by_jwt(&test, &session.jwt).await.unwrap();
+        let keys = key_set(&rig).await;
+        let published = keys
+            .iter()
+            .find(|key| key["kid"] == made.id.to_string())
+            .unwrap();
+        let mut expected = HashSet::from(["kid", "alg", "use"]);
+        expected.extend(members);
+        let found: HashSet<_> = published
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(
+            found, expected,
+            "{algorithm}: nothing private, nothing missing"
+        );
+        assert_eq!(
+            (&published["alg"], &published["use"]),
+            (&algorithm.into(), &"sig".into())
+        );
+    }
+}
+
+/// S-14: the worlds share no key; anybody may ask for the public ones of an App.
+#[tokio::test]
+async fn s_14_worlds_share_no_key() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let mut seen = HashSet::new();
+    for caller in [&test, &live, &stranger] {
+        let keys = rig.service.key_set(caller).await.unwrap();
+        assert_eq!(keys.len(), 1);
+        assert!(seen.insert(kids(&keys)[0].to_owned()));
+    }
+    for (environment, count) in [
+        (None, 2),
+        (Some(Environment::Test), 1),
+        (Some(Environment::Live), 1),
+    ] {
+        let keys = rig
+            .service
+            .public_key_set(rig.app.id, environment)
+            .await
+            .unwrap();
+        assert_eq!(keys.len(), count);
+        assert!(kids(&keys).into_iter().all(|kid| seen.contains(kid)));
+    }
+    let nobody = AppId::new(START, [7; 16]);
+    assert!(matches!(
+        rig.service.public_key_set(nobody, None).await,
+        Err(KeySetError::NotFound)
+    ));
+}
+
+/// The first key of a world signs at once: there is nothing it could overlap with.
+#[tokio::test]
+async fn the_first_key_signs_at_once() {
+    let rig = Rig::new().await;
+    for environment in Environment::ALL {
+        let keys = rig
+            .service
+            .list_signing_keys(rig.world(environment))
+            .await
+            .unwrap();
+        assert_eq!(keys.len(), 1);
+        assert_eq!((keys[0].created_at, keys[0].active_from), (START, START));
+    }
+    rig.service
+        .rotate_signing_key(rig.world(Environment::Test))
+        .await
+        .unwrap();
+    let keys = rig
+        .service
+        .list_signing_keys(rig.world(Environment::Test))
+        .await
+        .unwrap();
+    let mut active_from: Vec<_> = keys.iter().map(|key| key.active_from.unix()).collect();
+    active_from.sort_unstable();
+    assert_eq!(active_from, [START.unix(), START.unix() + 300]);
+    assert_eq!(
+        rig.service
+            .list_signing_keys(rig.world(Environment::Live))
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+
+    let nobody = World::new(AppId::new(START, [7; 16]), Environment::Test);
+    assert!(matches!(
+        rig.service.rotate_signing_key(nobody).await,
+        Err(AdminError::NotFound("app"))
+    ));
+    assert!(matches!(
+        rig.service.list_signing_keys(nobody).await,
+        Err(AdminError::NotFound("app"))
+    ));
+}
+
+/// A token under a key that this process has not read yet, because another one has just made it.
+#[tokio::test]
+async fn a_key_of_another_process_is_looked_up() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.pass(2);
+    let key = rig
+        .ports
+        .tokens
+        .generate(
+            vestry_domain::ids::Id::new(rig.now(), [7; 16]),
+            test.world,
+            Default::default(),
+            rig.now(),
+            rig.now(),
+        )
+        .await
+        .unwrap();
+    let mut tx = rig.fake.begin().await.unwrap();
+    tx.signing_keys().insert(&key).await.unwrap();
+    tx.commit().await.unwrap();
+    let command = VerifySession {
+        session_token: Some(session.token.clone()),
+        ..VerifySession::default()
+    };
+    let theirs = rig
+        .other_process()
+        .verify_session(&test, command)
+        .await
+        .unwrap()
+        .jwt;
+    assert_eq!(kid(&theirs), key.id.to_string());
+    rig.by_jwt(&test, &theirs).await.unwrap();
+}
+
+/// Strangers who send tokens with made-up keys cost one look a second, not one each.
+#[tokio::test]
+async fn unknown_keys_are_looked_up_once_a_second() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.sign_in(&test, ADA, 60).await;
+    rig.pass(2);
+    rig.store.count();
+    for _ in 0..50 {
+        assert!(
+            rig.by_jwt(&test, &Secret::new("a.b.c".to_owned()))
+                .await
+                .is_err()
+        );
+    }
+    assert_eq!(rig.store.count(), (1, 0));
+}

@@ -1,0 +1,160 @@
+//! Rows that somebody wrote to behind the service's back.
+
+use vestry_app::Caller;
+use vestry_app::Fault;
+use vestry_app::users::GetUserError;
+use vestry_app::wallets::{GetWalletError, ListWallets, ListWalletsError, SignMessageError};
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_ports::custody::WalletOrder;
+use vestry_ports::store::{Created, Store};
+
+use crate::rig::Rig;
+use crate::wallets::text;
+
+type Row = (StoredWallet, WalletKey);
+/// Changes a stored row; the other one is there to take things from.
+type Edit = fn(&mut StoredWallet, &Row);
+/// Lets two rows change something.
+type Swap = fn(&mut Row, &mut Row);
+
+/// A wallet with its key as custody makes them, for a new user; not stored yet.
+pub(crate) async fn unstored(rig: &Rig, caller: &Caller, email: &str) -> Row {
+    let order = WalletOrder {
+        user_id: rig.walletless(caller, email).await,
+        ..rig.order(caller)
+    };
+    rig.ports.custodian.create_wallet(order).await.unwrap()
+}
+
+/// Stores the row as if the service had.
+pub(crate) async fn store(rig: &Rig, (wallet, key): &Row) -> WalletId {
+    let mut tx = rig.fake.begin().await.unwrap();
+    assert_eq!(
+        tx.wallets().insert(wallet, key).await.unwrap(),
+        Created::Yes
+    );
+    tx.commit().await.unwrap();
+    wallet.wallet.id
+}
+
+fn is_tampered(fault: &Fault) -> bool {
+    matches!(fault, Fault::Tampered(_))
+}
+
+/// Unaltered, the detour of these tests gives a wallet that works.
+#[tokio::test]
+async fn an_unaltered_row_works() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let id = store(&rig, &unstored(&rig, &test, "ada@example.com").await).await;
+    rig.service.get_wallet(&test, id).await.unwrap();
+    rig.service
+        .sign_message(&test, text(id, "hi"))
+        .await
+        .unwrap();
+}
+
+/// T5, T6: whatever is changed in the row, `GET` and signing both refuse; so do the calls that list it.
+#[tokio::test]
+async fn t5_t6_an_edited_row_is_refused_everywhere() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let other = unstored(&rig, &test, "other@example.com").await;
+    let edits: [(&str, Edit); 8] = [
+        ("public_address", |row, other| {
+            row.wallet
+                .public_address
+                .clone_from(&other.0.wallet.public_address)
+        }),
+        ("user_id", |row, other| {
+            row.wallet.user_id = other.0.wallet.user_id
+        }),
+        ("is_read_only", |row, _| row.wallet.is_read_only = true),
+        ("is_imported", |row, _| row.wallet.is_imported = true),
+        ("account_index", |row, _| row.wallet.account_index = Some(0)),
+        ("created_at", |row, _| {
+            row.wallet.created_at = row.wallet.created_at + vestry_domain::timestamp::Seconds(1)
+        }),
+        ("wallet_type", |row, _| {
+            row.wallet.wallet_type = WalletType::Solana
+        }),
+        ("mac", |row, _| row.mac.tag[0] ^= 1),
+    ];
+    for (field, edit) in edits {
+        let mut row = unstored(&rig, &test, &format!("{field}@example.com")).await;
+        edit(&mut row.0, &other);
+        let owner = row.0.wallet.user_id;
+        let id = store(&rig, &row).await;
+        let read = rig.service.get_wallet(&test, id).await;
+        assert!(
+            matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
+            "{field}: {read:?}"
+        );
+        let signed = rig.service.sign_message(&test, text(id, "hi")).await;
+        assert!(
+            matches!(&signed, Err(SignMessageError::Fault(fault)) if is_tampered(fault)),
+            "{field}: {signed:?}"
+        );
+        let user = rig.service.get_user(&test, owner).await;
+        assert!(
+            matches!(&user, Err(GetUserError::Fault(fault)) if is_tampered(fault)),
+            "{field}: {user:?}"
+        );
+        let query = ListWallets {
+            user_id: Some(owner),
+            ..ListWallets::default()
+        };
+        let listed = rig.service.list_wallets(&test, query).await;
+        assert!(
+            matches!(&listed, Err(ListWalletsError::Fault(fault)) if is_tampered(fault)),
+            "{field}: {listed:?}"
+        );
+    }
+}
+
+/// T1, T3: keys that changed places open nowhere, and `GET` refuses as well as signing.
+#[tokio::test]
+async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let swaps: [(&str, Swap); 4] = [
+        ("ciphertext", |a, b| {
+            std::mem::swap(&mut a.1.ciphertext, &mut b.1.ciphertext)
+        }),
+        ("data key", |a, b| {
+            std::mem::swap(&mut a.1.wrapped_data_key, &mut b.1.wrapped_data_key)
+        }),
+        ("both", |a, b| {
+            std::mem::swap(&mut a.1.ciphertext, &mut b.1.ciphertext);
+            std::mem::swap(&mut a.1.wrapped_data_key, &mut b.1.wrapped_data_key);
+        }),
+        ("all but the ids", |a, b| {
+            std::mem::swap(&mut a.1.ciphertext, &mut b.1.ciphertext);
+            std::mem::swap(&mut a.1.wrapped_data_key, &mut b.1.wrapped_data_key);
+            std::mem::swap(&mut a.1.public_key, &mut b.1.public_key);
+        }),
+    ];
+    for (with, caller) in [("another user", &test), ("the live world", &live)] {
+        for (what, swap) in swaps {
+            let name = format!("{what}.{with}").replace(' ', "-");
+            let mut a = unstored(&rig, &test, &format!("{name}.a@example.com")).await;
+            let mut b = unstored(&rig, caller, &format!("{name}.b@example.com")).await;
+            swap(&mut a, &mut b);
+            for (caller, row) in [(&test, &a), (caller, &b)] {
+                let id = store(&rig, row).await;
+                let read = rig.service.get_wallet(caller, id).await;
+                assert!(
+                    matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
+                    "{name}: {read:?}"
+                );
+                let signed = rig.service.sign_message(caller, text(id, "hi")).await;
+                assert!(
+                    matches!(&signed, Err(SignMessageError::Fault(fault)) if is_tampered(fault)),
+                    "{name}: {signed:?}"
+                );
+            }
+        }
+    }
+}

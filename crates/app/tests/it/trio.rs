@@ -1,0 +1,546 @@
+//! The one rule of sessions that every verify call follows (api-completions, section 2), on `otps/verify`.
+
+use std::sync::Arc;
+
+use vestry_app::Caller;
+use vestry_app::codes::{VerifiedCode, VerifyCode, VerifyCodeError};
+use vestry_app::sessions::{IssuedSession, Trio, VerifySession, VerifySessionError};
+use vestry_domain::Secret;
+use vestry_domain::email::Email;
+use vestry_domain::ids::{EmailId, Id};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SessionSelector};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserEmail;
+use vestry_ports::store::{Store, StoreError};
+
+use crate::rig::{Rig, START, lasting, login, proof};
+
+const ADA: &str = "ada@example.com";
+
+fn with_token(token: &Secret<String>) -> Trio {
+    Trio {
+        session_token: Some(token.clone()),
+        ..Trio::default()
+    }
+}
+
+fn with_jwt(jwt: &Secret<String>) -> Trio {
+    Trio {
+        session_jwt: Some(jwt.clone()),
+        ..Trio::default()
+    }
+}
+
+/// Proves an address once more, with this trio.
+async fn prove(
+    rig: &Rig,
+    caller: &Caller,
+    email: &str,
+    trio: Trio,
+) -> Result<VerifiedCode, VerifyCodeError> {
+    let (sent, digits) = rig.fresh_code(caller, email).await;
+    let command = VerifyCode {
+        trio,
+        ..proof(sent.email.id, &digits)
+    };
+    rig.service.verify_code(caller, command).await
+}
+
+async fn continued(rig: &Rig, caller: &Caller, trio: Trio) -> IssuedSession {
+    prove(rig, caller, ADA, trio).await.unwrap().issued.unwrap()
+}
+
+#[tokio::test]
+async fn no_wish_no_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let verified = prove(&rig, &test, ADA, Trio::default()).await.unwrap();
+    assert!(verified.issued.is_none());
+    assert!(
+        rig.service
+            .list_sessions(&test, verified.user_id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn session_expires_in_starts_a_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for (number, minutes) in [5, 60, 525_600].into_iter().enumerate() {
+        let email = format!("u{number}@example.com");
+        let (sent, digits) = rig.fresh_code(&test, &email).await;
+        let device =
+            DeviceFingerprint::new(Some("192.0.2.1".into()), Some("Browser/1".into())).unwrap();
+        let command = VerifyCode {
+            trio: lasting(minutes),
+            device_fingerprint: device.clone(),
+            ..proof(sent.email.id, &digits)
+        };
+        let verified = rig.service.verify_code(&test, command).await.unwrap();
+        let IssuedSession {
+            session,
+            token,
+            jwt,
+        } = verified.issued.unwrap();
+        assert_eq!(session.user_id, sent.email.user_id);
+        assert_eq!(session.world, test.world);
+        assert_eq!(session.expires_at, START + Seconds::from_minutes(minutes));
+        let times = [
+            session.started_at,
+            session.last_active_at,
+            session.created_at,
+            session.updated_at,
+        ];
+        assert_eq!(times, [START; 4]);
+        assert_eq!(session.id.timestamp(), START);
+        let factor = Factor {
+            proof: Proof::EmailCode {
+                email_id: sent.email.id,
+                email: email.clone(),
+            },
+            last_verified_at: START,
+        };
+        assert_eq!(session.factors, [factor]);
+        assert_eq!(session.device_fingerprint, device);
+        assert!(session.permissions.is_empty() && session.deleted_at.is_none());
+        assert_eq!(token.expose().len(), 64);
+        assert!(
+            token
+                .expose()
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric())
+        );
+
+        let by_token = rig.by_token(&test, &token).await.unwrap();
+        let by_jwt = rig.by_jwt(&test, &jwt).await.unwrap();
+        assert_eq!((&by_token.session, &by_jwt.session), (&session, &session));
+        assert_eq!(by_token.token.unwrap().expose(), token.expose());
+        assert!(by_jwt.token.is_none(), "a JWT does not know the token");
+    }
+}
+
+/// S-2: the session goes on under a fresh token; the one presented, and nothing else about the session, is gone.
+#[tokio::test]
+async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for named_by_jwt in [false, true] {
+        let email = format!("{named_by_jwt}@example.com");
+        let first = rig.sign_in(&test, &email, 60).await;
+        rig.pass(90);
+        let trio = if named_by_jwt {
+            with_jwt(&first.jwt)
+        } else {
+            with_token(&first.token)
+        };
+        let second = prove(&rig, &test, &email, trio)
+            .await
+            .unwrap()
+            .issued
+            .unwrap();
+        let (before, after) = (&first.session, &second.session);
+        assert_eq!(
+            (after.id, after.started_at, after.created_at),
+            (before.id, before.started_at, before.created_at)
+        );
+        assert_eq!(
+            after.expires_at, before.expires_at,
+            "no length was asked for"
+        );
+        assert_eq!(
+            (after.last_active_at, after.updated_at),
+            (rig.now(), rig.now())
+        );
+        assert_eq!(
+            after.factors.len(),
+            1,
+            "the same proof refreshes its factor"
+        );
+        assert_eq!(after.factors[0].last_verified_at, rig.now());
+        assert_ne!(first.token.expose(), second.token.expose());
+        let old = rig.by_token(&test, &first.token).await;
+        assert!(
+            matches!(old, Err(VerifySessionError::InvalidSession(_))),
+            "{old:?}"
+        );
+        assert_eq!(
+            rig.by_token(&test, &second.token).await.unwrap().session,
+            second.session
+        );
+        let sessions = rig
+            .service
+            .list_sessions(&test, after.user_id)
+            .await
+            .unwrap();
+        assert_eq!(sessions, std::slice::from_ref(after));
+    }
+}
+
+/// A second kind of proof stands beside the first.
+#[tokio::test]
+async fn another_factor_is_added() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 60).await;
+    // Attached as a later release will: this one has no call for it.
+    let second_address = "ada@work.example";
+    let mut tx = rig.fake.begin().await.unwrap();
+    let email = UserEmail {
+        id: EmailId::new(rig.now(), [7; 16]),
+        user_id: first.session.user_id,
+        email: Email::parse(second_address).unwrap(),
+        verified: false,
+        created_at: rig.now(),
+        updated_at: rig.now(),
+    };
+    tx.users().attach_email(&test.world, &email).await.unwrap();
+    tx.commit().await.unwrap();
+    let second = prove(&rig, &test, second_address, with_token(&first.token))
+        .await
+        .unwrap()
+        .issued
+        .unwrap();
+    let proved: Vec<_> = second
+        .session
+        .factors
+        .iter()
+        .map(|factor| match &factor.proof {
+            Proof::EmailCode { email, .. } => &**email,
+            Proof::SmsCode { .. } => panic!("nothing was sent to a phone"),
+        })
+        .collect();
+    assert_eq!(proved, [ADA, second_address]);
+}
+
+/// With a length the end of the session becomes now + N minutes, later or earlier.
+#[tokio::test]
+async fn a_length_moves_the_end_of_a_presented_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut session = rig.sign_in(&test, ADA, 60).await;
+    for minutes in [120, 5, 525_000] {
+        rig.pass(200);
+        let trio = Trio {
+            session_expires_in: Some(minutes),
+            ..with_token(&session.token)
+        };
+        session = continued(&rig, &test, trio).await;
+        assert_eq!(
+            session.session.expires_at,
+            rig.now() + Seconds::from_minutes(minutes)
+        );
+        assert_eq!(session.session.started_at, START);
+        assert_eq!(
+            rig.by_token(&test, &session.token).await.unwrap().session,
+            session.session
+        );
+    }
+}
+
+#[tokio::test]
+async fn token_and_jwt_of_one_session_are_one_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 60).await;
+    let trio = Trio {
+        session_jwt: Some(first.jwt.clone()),
+        ..with_token(&first.token)
+    };
+    let second = continued(&rig, &test, trio).await;
+    assert_eq!(second.session.id, first.session.id);
+}
+
+/// Of two sessions: 400, and the code is as good as before.
+#[tokio::test]
+async fn token_and_jwt_of_two_sessions_are_refused() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (one, two) = (
+        rig.sign_in(&test, ADA, 60).await,
+        rig.sign_in(&test, ADA, 60).await,
+    );
+    let trio = Trio {
+        session_jwt: Some(two.jwt.clone()),
+        ..with_token(&one.token)
+    };
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let command = VerifyCode {
+        trio,
+        ..proof(sent.email.id, &digits)
+    };
+    let refused = rig.service.verify_code(&test, command).await;
+    assert!(
+        matches!(&refused, Err(VerifyCodeError::Invalid(invalid)) if invalid.param == "session_jwt"),
+        "{refused:?}"
+    );
+    let both = VerifySession {
+        session_token: Some(one.token.clone()),
+        session_jwt: Some(two.jwt.clone()),
+        ..VerifySession::default()
+    };
+    let refused = rig.service.verify_session(&test, both).await;
+    assert!(
+        matches!(refused, Err(VerifySessionError::Invalid(_))),
+        "{refused:?}"
+    );
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+}
+
+/// Attack 13: a session that is not this user's, or not alive, is refused and never continued; the code is not used up.
+#[tokio::test]
+async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let of_bob = rig.sign_in(&test, "bob@example.com", 60).await;
+    let elsewhere = rig.sign_in(&stranger, ADA, 60).await;
+    let in_live = {
+        let sent = rig.login(&live, ADA).await;
+        rig.deliver().await;
+        let (_, mail) = rig.mailer.sent().remove(0);
+        let command = VerifyCode {
+            trio: lasting(60),
+            ..proof(sent.email.id, &mail.code)
+        };
+        rig.service
+            .verify_code(&live, command)
+            .await
+            .unwrap()
+            .issued
+            .unwrap()
+    };
+    let deleted = rig.sign_in(&test, ADA, 60).await;
+    rig.service
+        .delete_session(&test, SessionSelector::Id(deleted.session.id))
+        .await
+        .unwrap();
+    let expired = rig.sign_in(&test, ADA, 5).await;
+    let replaced = rig.sign_in(&test, ADA, 60).await;
+    continued(&rig, &test, with_token(&replaced.token)).await;
+    rig.pass(600);
+
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let garbage = Secret::new("x".repeat(64));
+    let mut bad = vec![
+        ("garbage token", with_token(&garbage)),
+        ("garbage jwt", with_jwt(&garbage)),
+        ("empty token", with_token(&Secret::new(String::new()))),
+        ("a token for a jwt", with_jwt(&replaced.token)),
+        ("replaced token", with_token(&replaced.token)),
+    ];
+    for (name, session) in [
+        ("another user's", &of_bob),
+        ("another App's", &elsewhere),
+        ("the live world's", &in_live),
+        ("deleted", &deleted),
+        ("expired", &expired),
+    ] {
+        bad.push((name, with_token(&session.token)));
+        bad.push((name, with_jwt(&session.jwt)));
+    }
+    let sessions = rig
+        .service
+        .list_sessions(&test, sent.email.user_id)
+        .await
+        .unwrap();
+    for (name, trio) in bad {
+        for length in [None, Some(60)] {
+            let command = VerifyCode {
+                trio: Trio {
+                    session_expires_in: length,
+                    ..trio.clone()
+                },
+                ..proof(sent.email.id, &digits)
+            };
+            let refused = rig.service.verify_code(&test, command).await;
+            assert!(
+                matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+                "{name}: {refused:?}"
+            );
+        }
+    }
+    assert_eq!(
+        rig.service
+            .list_sessions(&test, sent.email.user_id)
+            .await
+            .unwrap(),
+        sessions
+    );
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+    // Bob's session is what it was.
+    assert_eq!(
+        rig.by_token(&test, &of_bob.token)
+            .await
+            .unwrap()
+            .session
+            .factors,
+        of_bob.session.factors
+    );
+}
+
+/// R7: revoked between the look at the session and the use of the code.
+#[tokio::test]
+async fn r7_a_session_that_ends_meanwhile_is_not_continued() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 60).await;
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let command = VerifyCode {
+        trio: with_token(&first.token),
+        ..proof(sent.email.id, &digits)
+    };
+    let (other, caller, id) = (rig.other_process(), Arc::clone(&test), first.session.id);
+    rig.store.before_next_begin(async move {
+        other
+            .delete_session(&caller, SessionSelector::Id(id))
+            .await
+            .unwrap();
+    });
+    let refused = rig.service.verify_code(&test, command).await;
+    assert!(
+        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        "{refused:?}"
+    );
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+}
+
+/// R7: the session's last second passes between the two.
+#[tokio::test]
+async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 5).await;
+    rig.pass(299);
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let trio = Trio {
+        session_expires_in: Some(60),
+        ..with_token(&first.token)
+    };
+    let command = VerifyCode {
+        trio,
+        ..proof(sent.email.id, &digits)
+    };
+    // The transaction loses once, and by the second try the session is over.
+    let clock = Arc::clone(&rig.clock);
+    rig.store
+        .before_next_begin(async move { clock.advance(Seconds(1)) });
+    rig.store.refuse([StoreError::Retry]);
+    let refused = rig.service.verify_code(&test, command).await;
+    assert!(
+        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        "{refused:?}"
+    );
+    rig.verify(&test, sent.email.id, &digits).await.unwrap();
+}
+
+/// Extending a session writes back nothing that somebody else has changed since it was read.
+#[tokio::test]
+async fn an_extension_keeps_a_factor_added_meanwhile() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 60).await;
+    rig.pass(60);
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let proved = VerifyCode {
+        trio: with_jwt(&first.jwt),
+        ..proof(sent.email.id, &digits)
+    };
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        other.verify_code(&caller, proved).await.unwrap();
+    });
+    let extend = VerifySession {
+        session_token: Some(first.token.clone()),
+        session_expires_in: Some(120),
+        ..VerifySession::default()
+    };
+    let session = rig
+        .service
+        .verify_session(&test, extend)
+        .await
+        .unwrap()
+        .session;
+    assert_eq!(session.expires_at, rig.now() + Seconds::from_minutes(120));
+    assert_eq!(session.factors[0].last_verified_at, rig.now());
+    assert_eq!(
+        rig.service
+            .list_sessions(&test, session.user_id)
+            .await
+            .unwrap(),
+        [session]
+    );
+}
+
+/// And a proof that joins a session keeps the end that somebody else has just moved.
+#[tokio::test]
+async fn a_further_proof_keeps_an_end_moved_meanwhile() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = rig.sign_in(&test, ADA, 60).await;
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let command = VerifyCode {
+        trio: with_jwt(&first.jwt),
+        ..proof(sent.email.id, &digits)
+    };
+    let (other, caller, token) = (rig.other_process(), Arc::clone(&test), first.token.clone());
+    rig.store.before_next_begin(async move {
+        let extend = VerifySession {
+            session_token: Some(token),
+            session_expires_in: Some(500),
+            ..VerifySession::default()
+        };
+        other.verify_session(&caller, extend).await.unwrap();
+    });
+    let session = rig
+        .service
+        .verify_code(&test, command)
+        .await
+        .unwrap()
+        .issued
+        .unwrap()
+        .session;
+    assert_eq!(session.expires_at, rig.now() + Seconds::from_minutes(500));
+}
+
+/// Of two proofs that present the same token, one continues the session; the other finds the token used up. The address
+/// is a reserved one: its code is always the same, so the code does not decide.
+#[tokio::test]
+async fn s_2_one_token_is_renewed_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let email = "ok@vestry.test";
+    let first = rig.sign_in(&test, email, 60).await;
+    let sent = rig.login(&test, email).await;
+    let with_first = || VerifyCode {
+        trio: with_token(&first.token),
+        ..proof(sent.email.id, "000000")
+    };
+    let (other, caller, faster) = (rig.other_process(), Arc::clone(&test), with_first());
+    rig.store.before_next_begin(async move {
+        other.verify_code(&caller, faster).await.unwrap();
+        other
+            .login_or_create_by_email(&caller, login(email))
+            .await
+            .unwrap();
+    });
+    let refused = rig.service.verify_code(&test, with_first()).await;
+    assert!(
+        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        "{refused:?}"
+    );
+    rig.verify(&test, sent.email.id, "000000").await.unwrap();
+    let sessions = rig
+        .service
+        .list_sessions(&test, sent.email.user_id)
+        .await
+        .unwrap();
+    assert_eq!(
+        sessions
+            .iter()
+            .map(|session| session.id)
+            .collect::<Vec<_>>(),
+        [first.session.id]
+    );
+}

@@ -1,0 +1,406 @@
+//! `users/create` and `GET users/{user_id}`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use vestry_app::users::{CreateUser, CreateUserError, FullUser, GetUserError};
+use vestry_contract::race::race;
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::invalid::Reason;
+use vestry_domain::user::UserStatus;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Invalid};
+
+use crate::rig::{Rig, START};
+
+fn with_email(email: &str) -> CreateUser {
+    CreateUser {
+        email: Some(email.to_owned()),
+        ..CreateUser::default()
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+/// What `users/create` says when nothing but an address was sent (user's document, 4.2).
+#[tokio::test]
+async fn a_user_starts_active_with_an_ethereum_wallet() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let FullUser { profile, wallets } = rig.user(&test, " Ada@Example.com ").await;
+    let user = &profile.user;
+    assert_eq!(user.world, rig.world(Environment::Test));
+    assert_eq!(user.status, UserStatus::Active);
+    assert_eq!((user.created_at, user.updated_at), (START, START));
+    assert_eq!(
+        user.id.timestamp(),
+        START,
+        "the time inside an id is created_at"
+    );
+    assert_eq!(
+        (&*user.first_name, &*user.middle_name, &*user.last_name),
+        ("", "", "")
+    );
+    assert!(user.metadata.as_object().is_empty());
+    assert!(profile.phones.is_empty());
+    let [email] = &*profile.emails else {
+        panic!("one address was sent");
+    };
+    assert_eq!(
+        email.email.address(),
+        "Ada@Example.com",
+        "as sent, without the blanks"
+    );
+    assert_eq!((email.user_id, email.verified), (user.id, false));
+    let [wallet] = &*wallets else {
+        panic!("one wallet comes with a user");
+    };
+    assert_eq!(wallet.wallet_type, WalletType::Ethereum);
+    assert_eq!((wallet.world, wallet.user_id), (user.world, user.id));
+    assert!(wallet.verified && wallet.is_default);
+    assert!(!wallet.is_read_only && !wallet.is_imported);
+    assert_eq!(wallet.account_index, None);
+    assert_eq!(wallet.created_at, START);
+
+    let read = rig.service.get_user(&test, user.id).await.unwrap();
+    assert!(
+        read.profile == profile && read.wallets == wallets,
+        "what was answered is what was stored"
+    );
+    let wallet_alone = rig.service.get_wallet(&test, wallet.id).await.unwrap();
+    assert!(wallet_alone == *wallet);
+}
+
+#[tokio::test]
+async fn an_address_a_number_or_both() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for (email, phone) in [
+        (Some("ada@example.com"), None),
+        (None, Some("+14155552671")),
+        (Some("bob@example.com"), Some("+447400123456")),
+    ] {
+        let command = CreateUser {
+            email: email.map(str::to_owned),
+            phone_number: phone.map(str::to_owned),
+            first_name: Some("Ada".to_owned()),
+            last_name: Some("King".to_owned()),
+            ..CreateUser::default()
+        };
+        let profile = rig
+            .service
+            .create_user(&test, command)
+            .await
+            .unwrap()
+            .user
+            .profile;
+        let emails: Vec<_> = profile
+            .emails
+            .iter()
+            .map(|row| row.email.address())
+            .collect();
+        let phones: Vec<_> = profile
+            .phones
+            .iter()
+            .map(|row| row.number.as_str())
+            .collect();
+        assert_eq!(emails, Vec::from_iter(email));
+        assert_eq!(phones, Vec::from_iter(phone));
+        assert!(
+            profile
+                .phones
+                .iter()
+                .all(|row| !row.verified && row.user_id == profile.user.id)
+        );
+        assert_eq!(
+            (&*profile.user.first_name, &*profile.user.last_name),
+            ("Ada", "King")
+        );
+    }
+}
+
+/// `status` by what the call says and, when it says nothing, by the App's setting (api-completions, section 3).
+#[tokio::test]
+async fn pending_when_verification_is_required() {
+    let rig = Rig::new().await;
+    for setting in [false, true] {
+        rig.set(&[("create_requires_verification", &setting.to_string())])
+            .await;
+        let test = rig.test().await;
+        for said in [None, Some(false), Some(true)] {
+            let command = CreateUser {
+                requires_verification: said,
+                ..with_email(&format!("{setting}.{said:?}@example.com").replace(['(', ')'], "-"))
+            };
+            let status = rig
+                .service
+                .create_user(&test, command)
+                .await
+                .unwrap()
+                .user
+                .profile
+                .user
+                .status;
+            let expected = UserStatus::initial(said.unwrap_or(setting));
+            assert_eq!(status, expected, "setting {setting}, call {said:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn wallet_types_by_name_and_alias() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for (number, name) in [None, Some(""), Some("ethereum"), Some("ETH")]
+        .into_iter()
+        .enumerate()
+    {
+        let command = CreateUser {
+            wallet_type: name.map(str::to_owned),
+            ..with_email(&format!("u{number}@example.com"))
+        };
+        let user = rig.service.create_user(&test, command).await.unwrap().user;
+        assert_eq!(
+            user.wallets[0].wallet_type,
+            WalletType::Ethereum,
+            "{name:?}"
+        );
+    }
+    for name in [
+        "solana", "SOL", "bitcoin", "BTC", "DOT", "polkadot", "XLM", "stellar", "Ethereum", "doge",
+    ] {
+        let command = CreateUser {
+            wallet_type: Some(name.to_owned()),
+            ..with_email("none@example.com")
+        };
+        let refused = invalid(&rig, command).await;
+        assert_eq!(refused.param, "wallet_type", "{name}");
+        assert!(
+            !rig.is_known(&test, "none@example.com").await,
+            "{name}: nothing may be stored"
+        );
+    }
+}
+
+async fn invalid(rig: &Rig, command: CreateUser) -> Invalid {
+    match rig.service.create_user(&*rig.test().await, command).await {
+        Err(CreateUserError::Invalid(invalid)) => invalid,
+        other => panic!("expected a refusal that names a field, got {other:?}"),
+    }
+}
+
+/// Every refusal names its field and stores nothing ("Bad input" of the issue, B6).
+#[tokio::test]
+async fn bad_input_names_the_field_and_stores_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let good = || with_email("good@example.com");
+    let long = format!("{}@example.com", "a".repeat(300));
+    let nested = (0..9).fold(json!(1), |inner, _| json!({ "deeper": inner }));
+    let cases = [
+        ("email", CreateUser::default()),
+        ("email", with_email("")),
+        ("email", with_email("ada")),
+        ("email", with_email(&long)),
+        ("email", with_email("a\0b@example.com")),
+        (
+            "phone_number",
+            CreateUser {
+                phone_number: Some("4155552671".into()),
+                ..good()
+            },
+        ),
+        (
+            "phone_number",
+            CreateUser {
+                phone_number: Some("+1".into()),
+                ..good()
+            },
+        ),
+        (
+            "first_name",
+            CreateUser {
+                first_name: Some("A\0".into()),
+                ..good()
+            },
+        ),
+        (
+            "middle_name",
+            CreateUser {
+                middle_name: Some("a\r\nBcc: x".into()),
+                ..good()
+            },
+        ),
+        (
+            "last_name",
+            CreateUser {
+                last_name: Some("x".repeat(256)),
+                ..good()
+            },
+        ),
+        (
+            "metadata",
+            CreateUser {
+                metadata: Some(object(json!({ "k": "a\0" }))),
+                ..good()
+            },
+        ),
+        (
+            "metadata",
+            CreateUser {
+                metadata: Some(object(json!({ "k": "x".repeat(17_000) }))),
+                ..good()
+            },
+        ),
+        (
+            "metadata",
+            CreateUser {
+                metadata: Some(object(json!({ "k": nested }))),
+                ..good()
+            },
+        ),
+        (
+            "metadata",
+            CreateUser {
+                metadata: Some((0..51).map(|n| (n.to_string(), json!(1))).collect()),
+                ..good()
+            },
+        ),
+    ];
+    for (number, (param, command)) in cases.into_iter().enumerate() {
+        let refused = invalid(&rig, command).await;
+        assert_eq!(refused.param, param, "case {number}");
+        let reason = if number == 0 {
+            Reason::Missing
+        } else {
+            Reason::Value
+        };
+        assert_eq!(refused.reason, reason, "case {number}");
+        assert!(
+            !rig.is_known(&test, "good@example.com").await,
+            "case {number}"
+        );
+    }
+}
+
+/// A key that is `null` is a key that is absent; everything else comes back as it was sent.
+#[tokio::test]
+async fn metadata_is_kept() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let command = CreateUser {
+        metadata: Some(object(
+            json!({ "plan": "pro", "gone": null, "tags": [1, 1.5, null], "deep": { "a": null } }),
+        )),
+        ..with_email("ada@example.com")
+    };
+    let id = rig
+        .service
+        .create_user(&test, command)
+        .await
+        .unwrap()
+        .user
+        .profile
+        .user
+        .id;
+    let read = rig
+        .service
+        .get_user(&test, id)
+        .await
+        .unwrap()
+        .profile
+        .user
+        .metadata;
+    let kept = json!({ "plan": "pro", "tags": [1, 1.5, null], "deep": { "a": null } });
+    assert_eq!(Value::Object(read.as_object().clone()), kept);
+}
+
+/// I10: one address, one user, however it is spelled; a refused call leaves nothing behind.
+#[tokio::test]
+async fn an_identifier_that_is_taken_creates_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let first = CreateUser {
+        phone_number: Some("+14155552671".into()),
+        ..with_email("ada@example.com")
+    };
+    rig.service.create_user(&test, first).await.unwrap();
+    let free = "free@example.com";
+    for (field, email, phone) in [
+        ("email", "ada@example.com", None),
+        ("email", "ADA@Example.COM", None),
+        ("email", "ａda@example.com", None),
+        ("email", "ada@example.com", Some("+447400123456")),
+        ("phone_number", free, Some("+14155552671")),
+    ] {
+        let command = CreateUser {
+            phone_number: phone.map(str::to_owned),
+            ..with_email(email)
+        };
+        let refused = rig.service.create_user(&test, command).await;
+        assert!(
+            matches!(refused, Err(CreateUserError::Duplicate(named)) if named == field),
+            "{email} {phone:?}: {refused:?}"
+        );
+    }
+    // What stood beside the taken identifier is still free.
+    let command = CreateUser {
+        phone_number: Some("+447400123456".into()),
+        ..with_email(free)
+    };
+    rig.service.create_user(&test, command).await.unwrap();
+}
+
+/// I11: the same address can live in each world, and nobody sees into another one.
+#[tokio::test]
+async fn worlds_do_not_mix() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let mut ids = Vec::new();
+    for caller in [&test, &live, &stranger] {
+        ids.push(rig.user(caller, "ada@example.com").await.profile.user.id);
+    }
+    for (own, caller) in [&test, &live, &stranger].into_iter().enumerate() {
+        for (number, id) in ids.iter().enumerate() {
+            match rig.service.get_user(caller, *id).await {
+                Ok(user) if number == own => assert_eq!(user.profile.user.id, *id),
+                Err(GetUserError::NotFound) if number != own => {}
+                other => panic!("caller {own}, user {number}: {other:?}"),
+            }
+        }
+    }
+    let nobody = UserId::new(START, [7; 16]);
+    assert!(matches!(
+        rig.service.get_user(&test, nobody).await,
+        Err(GetUserError::NotFound)
+    ));
+}
+
+/// R2, with spellings that fold together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r2_parallel_creates_of_one_address_make_one_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let spellings = [
+        "ada@example.com",
+        "Ada@example.com",
+        "ADA@EXAMPLE.COM",
+        "ａda@example.com",
+    ];
+    let tasks = spellings.iter().cycle().take(48).map(|email| {
+        let (service, test, command) = (
+            Arc::clone(&rig.service),
+            Arc::clone(&test),
+            with_email(email),
+        );
+        async move { service.create_user(&test, command).await }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    let duplicates = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(CreateUserError::Duplicate("email"))));
+    assert_eq!(duplicates.count(), 47);
+}

@@ -1,0 +1,304 @@
+//! `vestry vault status|rotate-root|verify`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use vestry_app::vault::{Rotation, VaultReport};
+use vestry_app::wallets::SignMessageError;
+use vestry_app::{Fault, Service};
+use vestry_contract::race::race;
+use vestry_domain::envelope::WrappedKey;
+use vestry_domain::ids::WalletId;
+use vestry_domain::user::{User, UserStatus};
+use vestry_ports::store::{Created, Store};
+use vestry_ports::vault::KeyVault;
+
+use crate::rig::Rig;
+use crate::tamper::{store, unstored};
+use crate::wallets::text;
+
+async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
+    let signed = service
+        .sign_message(&*rig.test().await, text(wallet, "test"))
+        .await
+        .unwrap();
+    signed.signature.signature
+}
+
+fn versions(report: &VaultReport) -> (u32, &[u32], &[(u32, u64)]) {
+    (
+        report.provider.primary_version,
+        &report.provider.versions,
+        &report.app_keys,
+    )
+}
+
+#[tokio::test]
+async fn rotation_wraps_everything_anew_and_changes_no_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.stranger().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let session = rig.sign_in(&test, "bob@example.com", 60).await;
+    let before = sign(&rig.service, &rig, wallet).await;
+    assert_eq!(
+        versions(&rig.service.vault_status().await.unwrap()),
+        (1, &[1][..], &[(1, 8)][..])
+    );
+    assert!(rig.service.vault_is_open().await);
+
+    let seen = Mutex::new(Vec::new());
+    let progress = |done, total| seen.lock().unwrap().push((done, total));
+    let rotation = rig.service.vault_rotate_root(&progress).await.unwrap();
+    assert_eq!(
+        rotation,
+        Rotation {
+            version: 2,
+            rewrapped: 8
+        }
+    );
+    assert_eq!(
+        *seen.lock().unwrap(),
+        (1..=8).map(|done| (done, 8)).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        versions(&rig.service.vault_status().await.unwrap()),
+        (2, &[1, 2][..], &[(2, 8)][..])
+    );
+
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.app_keys, report.wallets), (8, 1));
+    assert!(report.failed.is_empty() && report.failed_app_keys.is_empty());
+    // The nonce of RFC 6979 depends on the key: the same signature is the same key. Also for a process that starts now.
+    let other = rig.other_process();
+    assert_eq!(sign(&rig.service, &rig, wallet).await, before);
+    assert_eq!(sign(&other, &rig, wallet).await, before);
+    rig.by_token(&test, &session.token).await.unwrap();
+    other
+        .create_wallet(
+            &test,
+            session.session.user_id,
+            vestry_domain::wallet::WalletType::Ethereum,
+        )
+        .await
+        .unwrap();
+}
+
+/// R17: a hundred signatures run while the root key is rotated twice; none fails, in a process with warm keys and a cold one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r17_signatures_go_on_during_a_rotation() {
+    let rig = Arc::new(Rig::new().await);
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let before = sign(&rig.service, &rig, wallet).await;
+    let tasks = (0..102).map(|number| {
+        let rig = Arc::clone(&rig);
+        async move {
+            match number {
+                0 | 51 => rig
+                    .service
+                    .vault_rotate_root(&|_, _| {})
+                    .await
+                    .map(|_| String::new())
+                    .unwrap(),
+                number if number % 2 == 0 => sign(&rig.service, &rig, wallet).await,
+                _ => sign(&rig.other_process(), &rig, wallet).await,
+            }
+        }
+    });
+    let signatures = race(tasks).await;
+    assert_eq!(
+        signatures
+            .iter()
+            .filter(|signature| **signature == before)
+            .count(),
+        100
+    );
+    let report = rig.service.vault_status().await.unwrap();
+    assert_eq!(versions(&report), (3, &[1, 2, 3][..], &[(3, 4)][..]));
+}
+
+/// Two operators rotate at once: the run that finds a newer version than its own is done.
+#[tokio::test]
+async fn a_rotation_that_is_overtaken_ends() {
+    let rig = Rig::new().await;
+    let vault = Arc::clone(&rig.vault);
+    rig.store.before_next_begin(async move {
+        vault.add_root_version().await.unwrap();
+    });
+    let once_each = |done, _| assert!(done <= 4, "the same keys again and again");
+    rig.service.vault_rotate_root(&once_each).await.unwrap();
+    let report = rig.service.vault_status().await.unwrap();
+    assert_eq!(report.provider.primary_version, 3);
+    assert!(
+        report.app_keys.iter().all(|(version, _)| *version >= 2),
+        "{:?}",
+        report.app_keys
+    );
+    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(
+        rotation,
+        Rotation {
+            version: 4,
+            rewrapped: 4
+        }
+    );
+    assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
+}
+
+/// A run that was cut off is finished by the next one.
+#[tokio::test]
+async fn a_rotation_can_be_resumed() {
+    let rig = Rig::new().await;
+    let fake = rig.fake.clone();
+    let after_two = move |done: u64, _| fake.set_unavailable(done == 2);
+    let cut = rig.service.vault_rotate_root(&after_two).await;
+    assert!(matches!(cut, Err(Fault::Unavailable(_))), "{cut:?}");
+    rig.fake.set_unavailable(false);
+    assert_eq!(
+        rig.service.vault_status().await.unwrap().app_keys,
+        [(1, 2), (2, 2)]
+    );
+    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(
+        rotation,
+        Rotation {
+            version: 3,
+            rewrapped: 4
+        }
+    );
+    assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
+}
+
+/// Old root versions go only when nothing stands under them.
+#[tokio::test]
+async fn retiring_waits_for_the_last_key() {
+    let rig = Rig::new().await;
+    let wallet = rig
+        .user(&*rig.test().await, "ada@example.com")
+        .await
+        .wallets[0]
+        .id;
+    rig.vault.add_root_version().await.unwrap();
+    assert_eq!(rig.service.vault_retire().await.unwrap(), 4);
+    assert_eq!(
+        rig.service.vault_status().await.unwrap().provider.versions,
+        [1, 2]
+    );
+    rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
+    assert_eq!(
+        rig.service.vault_status().await.unwrap().provider.versions,
+        [3]
+    );
+    sign(&rig.other_process(), &rig, wallet).await;
+}
+
+/// `vault verify` names every wallet whose row or key was written to, and goes on after each.
+#[tokio::test]
+async fn verify_finds_what_was_edited() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let good = rig.user(&test, "good@example.com").await.wallets[0].id;
+    let mut edited = unstored(&rig, &test, "edited@example.com").await;
+    edited.0.wallet.public_address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94".into();
+    let mut one = unstored(&rig, &test, "one@example.com").await;
+    let mut two = unstored(&rig, &test, "two@example.com").await;
+    std::mem::swap(&mut one.1.ciphertext, &mut two.1.ciphertext);
+    let mut bad = vec![
+        store(&rig, &edited).await,
+        store(&rig, &one).await,
+        store(&rig, &two).await,
+    ];
+    let steps = AtomicU64::new(0);
+    let report = rig
+        .service
+        .vault_verify(&|seen| steps.store(seen, Ordering::SeqCst))
+        .await
+        .unwrap();
+    bad.sort();
+    assert_eq!(report.failed, bad);
+    assert_eq!((report.wallets, report.app_keys), (1, 4));
+    assert_eq!(steps.load(Ordering::SeqCst), 4);
+    rig.service.get_wallet(&test, good).await.unwrap();
+}
+
+/// A wrapped App key that was overwritten is named, and what stands under it opens nowhere.
+#[tokio::test]
+async fn verify_finds_an_overwritten_app_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let keys = tx.app_keys().all().await.unwrap();
+    let key = keys
+        .iter()
+        .find(|key| key.world == test.world && key.purpose.as_str() == "wallets")
+        .unwrap();
+    let mut bytes = key.wrapped.bytes.clone();
+    bytes[20] ^= 1;
+    let altered = WrappedKey {
+        root_version: 1,
+        bytes,
+    };
+    assert!(tx.app_keys().rewrap(key, 1, &altered).await.unwrap());
+    tx.commit().await.unwrap();
+    let other = rig.other_process();
+    let report = other.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!(
+        report.failed_app_keys,
+        [format!("{}/test/wallets/1", rig.app.id)]
+    );
+    assert_eq!(
+        (report.app_keys, report.failed.as_slice()),
+        (3, &[wallet][..])
+    );
+    let signed = other.sign_message(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(signed, Err(SignMessageError::Fault(Fault::Tampered(_)))),
+        "{signed:?}"
+    );
+}
+
+/// More wallets than one step takes.
+#[tokio::test]
+async fn verify_walks_all_wallets() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut rows = Vec::new();
+    for _ in 0..501 {
+        rows.push(
+            rig.ports
+                .custodian
+                .create_wallet(rig.order(&test))
+                .await
+                .unwrap(),
+        );
+    }
+    rows[500].0.wallet.is_imported = true;
+    let mut tx = rig.fake.begin().await.unwrap();
+    for (wallet, key) in &rows {
+        let user = User {
+            id: wallet.wallet.user_id,
+            world: test.world,
+            first_name: String::new(),
+            middle_name: String::new(),
+            last_name: String::new(),
+            status: UserStatus::Active,
+            metadata: Default::default(),
+            created_at: rig.now(),
+            updated_at: rig.now(),
+        };
+        tx.users().insert(&user).await.unwrap();
+        assert_eq!(
+            tx.wallets().insert(wallet, key).await.unwrap(),
+            Created::Yes
+        );
+    }
+    tx.commit().await.unwrap();
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!(
+        (report.wallets, report.failed),
+        (500, vec![rows[500].0.wallet.id])
+    );
+}

@@ -1,0 +1,289 @@
+//! Wallets: made once, listed, and signing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vestry_app::wallets::{
+    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessage, SignMessageError,
+};
+use vestry_chains::Chains;
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::ids::{Id, UserId, WalletId};
+use vestry_domain::wallet::{MESSAGE_MAX, Wallet, WalletType};
+use vestry_ports::store::Store;
+
+use crate::rig::{Rig, START};
+
+/// R1: fifty calls at once make one wallet, all of them answer it, and one key is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r1_parallel_creates_make_one_wallet() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move {
+            service
+                .create_wallet(&test, user, WalletType::Ethereum)
+                .await
+        }
+    });
+    let wallets: Vec<Wallet> = race(tasks).await.into_iter().map(Result::unwrap).collect();
+    let answers: HashSet<_> = wallets
+        .iter()
+        .map(|wallet| (wallet.id, &wallet.public_address))
+        .collect();
+    assert_eq!(answers.len(), 1);
+    let keys = rig
+        .fake
+        .read()
+        .await
+        .unwrap()
+        .wallets()
+        .walk(None, 100)
+        .await
+        .unwrap();
+    assert_eq!(keys.len(), 1);
+    assert!(rig.service.get_wallet(&test, wallets[0].id).await.unwrap() == wallets[0]);
+}
+
+#[tokio::test]
+async fn the_default_wallet_is_made_once_and_answered_ever_after() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let again = rig
+        .service
+        .create_wallet(&test, user.profile.user.id, WalletType::Ethereum)
+        .await
+        .unwrap();
+    assert!(again == user.wallets[0]);
+
+    let walletless = rig.walletless(&test, "bob@example.com").await;
+    rig.pass(60);
+    let made = rig
+        .service
+        .create_wallet(&test, walletless, WalletType::Ethereum)
+        .await
+        .unwrap();
+    assert_eq!(
+        (made.user_id, made.created_at, made.id.timestamp()),
+        (walletless, rig.now(), rig.now())
+    );
+    assert_ne!(made.public_address, again.public_address);
+}
+
+#[tokio::test]
+async fn no_wallet_for_a_type_without_custody_or_a_user_elsewhere() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let user = rig.walletless(&test, "ada@example.com").await;
+    for wallet_type in WalletType::ALL
+        .into_iter()
+        .filter(|kind| *kind != WalletType::Ethereum)
+    {
+        let refused = rig.service.create_wallet(&test, user, wallet_type).await;
+        let Err(CreateWalletError::Invalid(invalid)) = refused else {
+            panic!("{wallet_type}: {refused:?}");
+        };
+        assert_eq!(invalid.param, "wallet_type");
+    }
+    let nobody = UserId::new(START, [7; 16]);
+    for (caller, user) in [(&test, nobody), (&live, user), (&stranger, user)] {
+        let refused = rig
+            .service
+            .create_wallet(caller, user, WalletType::Ethereum)
+            .await;
+        assert!(
+            matches!(refused, Err(CreateWalletError::UserNotFound)),
+            "{refused:?}"
+        );
+    }
+    let listed = rig
+        .service
+        .list_wallets(&test, ListWallets::default())
+        .await
+        .unwrap();
+    assert_eq!(listed.total_count, 0);
+}
+
+/// A wallet of another App or environment does not exist (section 7 of the user's document).
+#[tokio::test]
+async fn a_wallet_of_another_world_is_not_found() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    for (caller, id) in [
+        (&live, wallet),
+        (&stranger, wallet),
+        (&test, WalletId::new(START, [7; 16])),
+    ] {
+        let read = rig.service.get_wallet(caller, id).await;
+        assert!(matches!(read, Err(GetWalletError::NotFound)), "{read:?}");
+        let signed = rig.service.sign_message(caller, text(id, "hi")).await;
+        assert!(
+            matches!(signed, Err(SignMessageError::NotFound)),
+            "{signed:?}"
+        );
+        let listed = rig
+            .service
+            .list_wallets(caller, ListWallets::default())
+            .await
+            .unwrap();
+        assert!(listed.wallets.iter().all(|listed| listed.id != id));
+    }
+}
+
+#[tokio::test]
+async fn lists_by_pages_newest_first() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut made = Vec::new();
+    for number in 0..25 {
+        made.push(
+            rig.user(&test, &format!("u{number}@example.com"))
+                .await
+                .wallets[0]
+                .id,
+        );
+        rig.pass(1);
+    }
+    made.reverse();
+    let mut query = ListWallets {
+        limit: Some(10),
+        ..ListWallets::default()
+    };
+    let mut seen = Vec::new();
+    for (length, has_more) in [(10, true), (10, true), (5, false)] {
+        let page = rig.service.list_wallets(&test, query).await.unwrap();
+        assert_eq!(
+            (page.wallets.len(), page.total_count, page.has_more),
+            (length, 25, has_more)
+        );
+        seen.extend(page.wallets.iter().map(|wallet| wallet.id));
+        query.starting_after = seen.last().copied();
+    }
+    assert_eq!(seen, made);
+    let past_the_end = rig.service.list_wallets(&test, query).await.unwrap();
+    assert_eq!(
+        (past_the_end.wallets.len(), past_the_end.has_more),
+        (0, false)
+    );
+    let all = rig
+        .service
+        .list_wallets(&test, ListWallets::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        (all.wallets.len(), all.has_more),
+        (25, false),
+        "fifty when nothing is said"
+    );
+
+    let owner = all.wallets[3].user_id;
+    let of_one = ListWallets {
+        user_id: Some(owner),
+        ..ListWallets::default()
+    };
+    let page = rig.service.list_wallets(&test, of_one).await.unwrap();
+    assert_eq!((page.total_count, page.wallets[0].user_id), (1, owner));
+
+    for limit in [i64::MIN, 0, 9, 101] {
+        let query = ListWallets {
+            limit: Some(limit),
+            ..ListWallets::default()
+        };
+        let refused = rig.service.list_wallets(&test, query).await;
+        assert!(
+            matches!(&refused, Err(ListWalletsError::Invalid(invalid)) if invalid.param == "limit"),
+            "{limit}"
+        );
+    }
+}
+
+pub(crate) fn text(wallet_id: WalletId, message: &str) -> SignMessage {
+    SignMessage {
+        wallet_id,
+        message: message.to_owned(),
+        encoding: None,
+    }
+}
+
+/// Signatures fit the address by the chain's own rule (EIP-191), whatever form the message came in.
+#[tokio::test]
+async fn signs_messages_in_every_encoding() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets.remove(0);
+    let (_, key) = rig
+        .fake
+        .read()
+        .await
+        .unwrap()
+        .wallets()
+        .find_with_key(&test.world, wallet.id)
+        .await
+        .unwrap()
+        .unwrap();
+    let public_key = key.unwrap().public_key;
+    let chains = Chains::new(&Secret::new([1; 32]));
+    let chain = chains.get(WalletType::Ethereum).unwrap();
+    assert_eq!(chain.address(&public_key).unwrap(), wallet.public_address);
+
+    let longest = "x".repeat(MESSAGE_MAX);
+    for (message, encoding, bytes) in [
+        ("test", None, &b"test"[..]),
+        ("", None, b""),
+        ("grüße\0", Some("utf-8"), "grüße\0".as_bytes()),
+        ("0x00ff", None, b"0x00ff"),
+        ("0x00ff", Some("hex"), b"\x00\xff"),
+        ("00FF", Some("hex"), b"\x00\xff"),
+        ("AP8=", Some("base64"), b"\x00\xff"),
+        (&longest, None, longest.as_bytes()),
+    ] {
+        let command = SignMessage {
+            encoding: encoding.map(str::to_owned),
+            ..text(wallet.id, message)
+        };
+        let signed = rig.service.sign_message(&test, command).await.unwrap();
+        assert!(signed.wallet == wallet);
+        assert_eq!(signed.signature.encoding, None);
+        let hex = signed.signature.signature.strip_prefix("0x").unwrap();
+        let signature = hex::decode(hex).unwrap();
+        assert!(matches!((signature.len(), signature[64]), (65, 27 | 28)));
+        chain
+            .verify_message(&public_key, bytes, &signature)
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn refuses_messages_that_are_not_what_they_say() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let too_long = "x".repeat(MESSAGE_MAX + 1);
+    let too_long_hex = "00".repeat(MESSAGE_MAX + 1);
+    for (param, message, encoding) in [
+        ("message", "0", Some("hex")),
+        ("message", "zz", Some("hex")),
+        ("message", "AP8", Some("base64")),
+        ("message", "AP8_", Some("base64")),
+        ("message", too_long.as_str(), None),
+        ("message", too_long_hex.as_str(), Some("hex")),
+        ("encoding", "hi", Some("rot13")),
+        ("encoding", "hi", Some("HEX")),
+        ("encoding", "hi", Some("")),
+    ] {
+        let command = SignMessage {
+            encoding: encoding.map(str::to_owned),
+            ..text(wallet, message)
+        };
+        let refused = rig.service.sign_message(&test, command).await;
+        assert!(
+            matches!(&refused, Err(SignMessageError::Invalid(invalid)) if invalid.param == param),
+            "{encoding:?}"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Live mail over real SMTP, with STARTTLS and a login.
+
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use crate::on_both_databases;
+use crate::support::journey::send_code;
+use crate::support::site::{Site, text};
+
+/// The server of the mailer's own tests.
+#[path = "../../../adapters/mail-smtp/tests/smtp_server/mod.rs"]
+mod smtp_server;
+
+on_both_databases! {
+    /// A live sign-in: the code arrives at a mail server, and nowhere else.
+    a_live_code_arrives_by_mail => super::a_live_code_arrives_by_mail;
+}
+
+fn with_mail(site: &mut Site, server: &smtp_server::SmtpServer) {
+    site.set("mail.kind", "smtp");
+    site.set("mail.smtp.url", &server.url());
+    site.set("mail.smtp.from", "Shop <no-reply@shop.example.com>");
+    site.set("mail.smtp.ca_file", server.ca_file().to_str().unwrap());
+}
+
+async fn a_live_code_arrives_by_mail(mut site: Site) {
+    let Some(mail_server) = smtp_server::start(smtp_server::Behaviour::default()) else {
+        return;
+    };
+    with_mail(&mut site, &mail_server);
+    let keys = site.set_up();
+    let checked = site.run(&["check", "--json"]).done().json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let method_id = send_code(&api, "Ada@Example.com").await;
+    let mail = block_in_place(|| mail_server.next_mail());
+    assert!(mail.encrypted, "it came over TLS");
+    assert_eq!(mail.login.as_deref(), Some(smtp_server::USER));
+    // The name as it was sent and not as it is compared; a domain has no case.
+    assert_eq!(mail.recipients, ["Ada@example.com"]);
+    assert_eq!(mail.header("from"), "Shop <no-reply@shop.example.com>");
+    assert!(mail.header("message-id").starts_with("<evt_"));
+    let plain = mail.text.clone().unwrap();
+    let code: String = plain
+        .split(|c: char| !c.is_ascii_digit())
+        .find(|word| word.len() == 6)
+        .unwrap()
+        .to_owned();
+    // OTP-9: neither the code nor the address is in the log; live mail is captured nowhere.
+    let body = json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
+    let verified = api.post("/v1/auth/otps/verify", &body).await.ok();
+    let token = json!({ "session_token": text(&verified, "session_token") });
+    api.post("/v1/auth/sessions/verify", &token).await.ok();
+    assert_eq!(api.get("/v1/test/messages").await.error(404), "not_found");
+    let log = server.process.output();
+    for secret in [code.as_str(), "xample.com", smtp_server::PASSWORD] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    server.process.stop().await;
+    let received = block_in_place(|| mail_server.finish());
+    assert_eq!(received.mails.len(), 0, "one mail and no more");
+}
+
+/// "Live mail without a configured transport: the send call answers 503 `unavailable`, says so in the log, and creates
+/// nothing."
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_transport_a_live_send_creates_nothing() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let body = json!({ "email": "ada@example.com" });
+    let refused = api.post("/v1/auth/otps/email/login_or_create", &body).await;
+    assert_eq!(refused.error(503), "unavailable");
+    let users = site
+        .database
+        .pairs("SELECT id AS one, status AS two FROM users")
+        .await;
+    assert!(users.is_empty());
+    let log = server.process.output();
+    assert!(
+        log.contains("no mail transport is configured for live messages"),
+        "{log}"
+    );
+    server.process.stop().await;
+}

@@ -1,0 +1,55 @@
+//! What integrators do, from the first call to the last.
+
+use serde_json::{Value, json};
+
+use crate::rig::{Answer, Api, Client};
+
+/// Signs in by e-mail with a session, and answers what the verify call answered.
+pub(crate) async fn signed_in(api: &Api, email: &str) -> Answer {
+    let sent = sent(api, &api.test(), email).await;
+    verified(&api.test(), &sent, json!({"session_expires_in": 60}))
+        .await
+        .ok()
+}
+
+/// A code on its way: where it went, and its digits.
+pub(crate) struct Sent {
+    pub(crate) user_id: String,
+    pub(crate) method_id: String,
+    pub(crate) code: String,
+}
+
+/// Has a code sent in the test environment, and reads it.
+pub(crate) async fn sent(api: &Api, client: &Client<'_>, email: &str) -> Sent {
+    let request = json!({"email": email, "expires_in": 10});
+    let sent = client
+        .post("/v1/auth/otps/email/login_or_create", request)
+        .await
+        .ok();
+    api.deliver().await;
+    let code = newest_code(client, email).await;
+    Sent {
+        user_id: sent.text_at("/user_id"),
+        method_id: sent.text_at("/email_id"),
+        code,
+    }
+}
+
+pub(crate) async fn newest_code(client: &Client<'_>, email: &str) -> String {
+    let found = client
+        .get(&format!(
+            "/v1/test/messages?to={}",
+            email.replace('+', "%2B")
+        ))
+        .await
+        .ok();
+    found.text_at("/messages/0/code")
+}
+
+/// Verifies with further fields.
+pub(crate) async fn verified(client: &Client<'_>, sent: &Sent, further: Value) -> Answer {
+    let mut request = json!({"method_id": sent.method_id, "otp": sent.code});
+    let fields = further.as_object().unwrap().clone();
+    request.as_object_mut().unwrap().extend(fields);
+    client.post("/v1/auth/otps/verify", request).await
+}

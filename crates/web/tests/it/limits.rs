@@ -1,0 +1,243 @@
+//! The rate limit: exact, and told on every answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+use vestry_app::Settings;
+use vestry_contract::fakes::FakeLimiter;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+
+use crate::rig::{Answer, Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
+
+on_both! {
+    three_a_minute;
+    the_limit_is_exact_and_told_on_every_answer
+    a_refused_request_says_when_to_come_back
+    r16_parallel_requests_are_counted_one_by_one
+    worlds_are_counted_apart
+}
+
+fn three_a_minute() -> Wishes {
+    let wishes = Wishes::default();
+    Wishes {
+        service: Settings {
+            test_per_minute: 3,
+            live_per_minute: 1000,
+            ..wishes.service
+        },
+        ..wishes
+    }
+}
+
+/// Limit, remaining and reset of an answer.
+fn told(answer: &Answer) -> Option<(u32, u32, i64)> {
+    let number = |name: &str| answer.header(name).map(str::to_owned);
+    let limit = number("x-ratelimit-limit")?.parse().unwrap();
+    let remaining = number("x-ratelimit-remaining")?.parse().unwrap();
+    Some((
+        limit,
+        remaining,
+        number("x-ratelimit-reset")?.parse().unwrap(),
+    ))
+}
+
+async fn the_limit_is_exact_and_told_on_every_answer(api: &Api) {
+    let reset = 1_800_000_060;
+    let created = api
+        .test()
+        .post("/v1/auth/users/create", json!({"email": "ada@example.com"}))
+        .await
+        .ok();
+    assert_eq!(told(&created), Some((3, 2, reset)));
+    api.pass(59);
+    let refused = api.test().post("/v1/auth/users/create", json!({})).await;
+    refused.refuses(400, "missing_field", Some("email"));
+    assert_eq!(told(&refused), Some((3, 1, reset)));
+    let wrong_method = api.test().send("PUT", "/v1/wallets/create", None).await;
+    wrong_method.refuses(405, "method_not_allowed", None);
+    assert_eq!(told(&wrong_method), Some((3, 0, reset)));
+    let over = api.test().get("/v1/wallets/list").await;
+    over.refuses(429, "rate_limited", None);
+    assert_eq!(told(&over), Some((3, 0, reset)));
+    // What was refused did not happen, whatever it was.
+    let over = api
+        .test()
+        .post("/v1/auth/users/create", json!({"email": "eve@example.com"}))
+        .await;
+    over.refuses(429, "rate_limited", None);
+    api.pass(1);
+    let fresh = api.test().get("/v1/wallets/list").await.ok();
+    assert_eq!(told(&fresh), Some((3, 2, reset + 60)));
+    assert_eq!(fresh.body["total_count"], 1);
+}
+
+async fn a_refused_request_says_when_to_come_back(api: &Api) {
+    for _ in 0..3 {
+        api.test().get("/v1/wallets/list").await.ok();
+    }
+    api.pass(20);
+    let over = api.test().get("/v1/wallets/list").await;
+    assert_eq!(over.header("retry-after"), Some("40"));
+    assert_answer_snapshot!(over, @r#"
+    {
+      "body": {
+        "error": {
+          "code": "rate_limited",
+          "message": "too many requests; wait and back off exponentially"
+        },
+        "error_message": "too many requests; wait and back off exponentially",
+        "error_type": "rate_limited",
+        "request_id": "[request id]",
+        "status_code": 429
+      },
+      "status": 429
+    }
+    "#);
+}
+
+async fn r16_parallel_requests_are_counted_one_by_one(api: &Api) {
+    let key = api.test();
+    let calls = (0..30).map(|_| key.get("/v1/wallets/list"));
+    let answers = futures_util::future::join_all(calls).await;
+    let admitted = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(admitted, 3);
+    let mut remaining: Vec<u32> = answers
+        .iter()
+        .filter(|answer| answer.status == 200)
+        .map(|answer| told(answer).unwrap().1)
+        .collect();
+    remaining.sort_unstable();
+    assert_eq!(remaining, [0, 1, 2]);
+}
+
+async fn worlds_are_counted_apart(api: &Api) {
+    for _ in 0..3 {
+        api.test().get("/v1/wallets/list").await.ok();
+    }
+    let live = api.live().get("/v1/wallets/list").await.ok();
+    assert_eq!(told(&live), Some((1000, 999, 1_800_000_060)));
+    let other = api.other_app().await.get("/v1/wallets/list").await.ok();
+    assert_eq!(told(&other), Some((3, 2, 1_800_000_060)));
+    // A key that opens nothing, and calls without one, count nowhere.
+    api.with_key("sk_test_x")
+        .get("/v1/wallets/list")
+        .await
+        .refuses(401, "invalid_api_key", None);
+    assert_eq!(
+        told(
+            &api.anonymous()
+                .get(&format!("/v1/auth/jwks/{}", api.app.id))
+                .await
+                .ok()
+        ),
+        None
+    );
+    // Another key of the same world shares the count.
+    let key = api.new_key(Environment::Test, &[]).await;
+    api.with_key(&key)
+        .get("/v1/wallets/list")
+        .await
+        .refuses(429, "rate_limited", None);
+}
+
+/// Operations, section 4: 0 is no limit; then there are no headers, because a limit of 0 would say the opposite.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_limit_has_no_headers() {
+    let wishes = three_a_minute();
+    let wishes = Wishes {
+        service: Settings {
+            test_per_minute: 0,
+            ..wishes.service
+        },
+        ..wishes
+    };
+    on_with(Lane::Sqlite, wishes, async |api| {
+        let path = format!("/v1/auth/users/user_{}", "0".repeat(27));
+        for _ in 0..20 {
+            let answer = api.test().unlimited().get(&path).await;
+            answer.refuses(404, "not_found", Some("user"));
+            assert_eq!(told(&answer), None);
+        }
+    })
+    .await;
+}
+
+/// The general limit stands in the way of nothing that it cannot count: the answer is 503, and nothing happened.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limiter_that_is_away_is_unavailable() {
+    let limiter = Arc::new(FakeLimiter::default());
+    let wishes = Wishes {
+        limiter: limiter.clone(),
+        ..Wishes::default()
+    };
+    on_with(Lane::Sqlite, wishes, async |api| {
+        limiter.set_unavailable(true);
+        let refused = api.test().unlimited().get("/v1/wallets/list").await;
+        refused.refuses(503, "unavailable", None);
+        assert_answer_snapshot!(refused, @r#"
+        {
+          "body": {
+            "error": {
+              "code": "unavailable",
+              "message": "not available at the moment; try again"
+            },
+            "error_message": "not available at the moment; try again",
+            "error_type": "unavailable",
+            "request_id": "[request id]",
+            "status_code": 503
+          },
+          "status": 503
+        }
+        "#);
+        limiter.set_unavailable(false);
+        api.test().get("/v1/wallets/list").await.ok();
+    })
+    .await;
+}
+
+/// A part of the service that panics.
+struct Panics;
+
+#[async_trait]
+impl RateLimiter for Panics {
+    async fn hit(&self, _: &World, _: Limit, _: Timestamp) -> Result<Verdict, LimiterUnavailable> {
+        panic!("canary-in-a-panic");
+    }
+}
+
+/// S7: a panic is a 500 that says nothing, and the service goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s7_a_panic_is_an_internal_error() {
+    let wishes = Wishes {
+        limiter: Arc::new(Panics),
+        ..Wishes::default()
+    };
+    on_with(Lane::Sqlite, wishes, async |api| {
+        for _ in 0..100 {
+            let answer = api.test().unlimited().get("/v1/wallets/list").await;
+            answer.refuses(500, "internal", None);
+            assert!(!answer.text.contains("canary"), "{}", answer.text);
+        }
+        let answer = api.test().unlimited().get("/v1/wallets/list").await;
+        assert_answer_snapshot!(answer, @r#"
+        {
+          "body": {
+            "error": {
+              "code": "internal",
+              "message": "something went wrong on our side"
+            },
+            "error_message": "something went wrong on our side",
+            "error_type": "internal",
+            "request_id": "[request id]",
+            "status_code": 500
+          },
+          "status": 500
+        }
+        "#);
+        api.anonymous().get("/livez").await.ok();
+    })
+    .await;
+}

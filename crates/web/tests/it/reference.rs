@@ -1,0 +1,143 @@
+//! The description of the API, as it is served.
+
+use serde_json::{Value, json};
+
+use crate::journeys::sent;
+use crate::rig::{Api, Lane, described, on};
+
+async fn run(test: impl AsyncFnOnce(&Api)) {
+    on(Lane::Sqlite, test).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_description_is_served_as_it_is_printed() {
+    run(async |api| {
+        let served = api.anonymous().get("/openapi.json").await.ok();
+        assert_eq!(served.text, vestry_web::openapi());
+        assert!(served.text.ends_with("}\n"));
+        assert_eq!(served.body["openapi"], "3.1.0");
+        assert_eq!(served.header("cache-control"), Some("public, max-age=300"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_is_self_contained_and_cannot_run_anything() {
+    run(async |api| {
+        let page = api.anonymous().get("/docs").await.ok();
+        assert_eq!(
+            page.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'; style-src 'self';"),
+            "{policy}"
+        );
+        for word in ["<script", "style=", "http://", "onclick", "src="] {
+            assert!(!page.text.contains(word), "{word}");
+        }
+        for part in [
+            "<!doctype html>",
+            "id=\"call-createUser\"",
+            "/v1/wallets/{wallet_id}/sign_message",
+            "id=\"object-Session\"",
+        ] {
+            assert!(page.text.contains(part), "{part}");
+        }
+        let style = api.anonymous().get("/docs/style.css").await.ok();
+        assert_eq!(
+            style.header("content-type"),
+            Some("text/css; charset=utf-8")
+        );
+        assert!(
+            !style.text.contains("url(") && !style.text.contains("@import"),
+            "{}",
+            style.text
+        );
+    })
+    .await;
+}
+
+/// Whatever is described is there, and does not need a key that it does not say it needs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_described_call_exists() {
+    run(async |api| {
+        for operation in described().all() {
+            let path = operation.path.replace(['{', '}'], "");
+            let body = operation.has_body.then(|| json!({}));
+            let answer = api
+                .test()
+                .send(&operation.method, &path, body.clone())
+                .await;
+            assert_ne!(answer.param(), Some("route"), "{} {path}", operation.method);
+            assert_ne!(answer.status, 405, "{} {path}", operation.method);
+            let anonymous = api.anonymous().send(&operation.method, &path, body).await;
+            assert_eq!(
+                anonymous.code() == "missing_api_key",
+                operation.is_keyed,
+                "{} {path}",
+                operation.method
+            );
+        }
+    })
+    .await;
+}
+
+/// The examples of the description, put together to bodies, work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_examples_work() {
+    run(async |api| {
+        let code = sent(api, &api.test(), "ok+example@vestry.test").await;
+        let user = json!({"email": "first@example.com", "include_user": true});
+        let user = api.test().post("/v1/auth/users/create", user).await.ok();
+        let mut worked = 0;
+        for operation in described()
+            .all()
+            .iter()
+            .filter(|operation| operation.has_body)
+        {
+            let mut body = example(&operation.path, &operation.method);
+            for (field, value) in [
+                ("method_id", &code.method_id),
+                ("user_id", &user.text_at("/user_id")),
+            ] {
+                if body.contains_key(field)
+                    || field == "method_id" && operation.path.ends_with("otps/verify")
+                {
+                    body.insert(field.to_owned(), json!(value));
+                }
+            }
+            if operation.path.contains("sessions") {
+                continue;
+            }
+            if operation.path.ends_with("wallets/create") {
+                body.insert("user_id".to_owned(), user.body["user_id"].clone());
+            }
+            let path = operation
+                .path
+                .replace("{wallet_id}", &user.text_at("/user/wallets/0/id"));
+            api.test()
+                .send(&operation.method, &path, Some(Value::Object(body)))
+                .await
+                .ok();
+            worked += 1;
+        }
+        assert_eq!(worked, 6);
+    })
+    .await;
+}
+
+/// The first example of each field that has one.
+fn example(path: &str, method: &str) -> serde_json::Map<String, Value> {
+    let document = &described().document;
+    let operation = &document["paths"][path][method.to_lowercase()];
+    let schema = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        .as_str()
+        .unwrap();
+    let schema = document.pointer(schema.trim_start_matches('#')).unwrap();
+    let fields = schema["properties"].as_object().unwrap().iter();
+    let examples = fields
+        .filter_map(|(name, field)| Some((name.clone(), field.pointer("/examples/0")?.clone())));
+    examples.collect()
+}

@@ -1,0 +1,533 @@
+//! Sessions and key sets.
+
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde_json::{Value, json};
+use vestry_domain::{Environment, World};
+
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, assert_answer_snapshot, on_both};
+
+const VERIFY: &str = "/v1/auth/sessions/verify";
+const LIST: &str = "/v1/auth/sessions/list";
+const DELETE: &str = "/v1/auth/sessions/delete";
+const DELETE_ALL: &str = "/v1/auth/sessions/delete_all";
+
+on_both! {
+    a_session_is_verified_by_token_or_jwt
+    a_verify_can_move_the_end
+    a_verify_names_what_it_refuses
+    a_session_that_ended_is_refused
+    s_4_a_deleted_session_is_gone_at_once
+    delete_takes_exactly_one_name
+    sessions_are_listed_newest_first
+    all_sessions_of_a_user_end_together
+    the_jwt_verifies_against_the_key_set
+    s_8_a_jwt_with_another_algorithm_is_refused
+    s_13_old_tokens_verify_while_keys_rotate
+    a_key_set_can_be_asked_for_by_environment
+}
+
+async fn verify(api: &Api, request: Value) -> Answer {
+    api.test().post(VERIFY, request).await
+}
+
+async fn a_session_is_verified_by_token_or_jwt(api: &Api) {
+    let signed_in = signed_in(api, "ada@example.com").await;
+    let (token, jwt) = (
+        &signed_in.body["session_token"],
+        &signed_in.body["session_jwt"],
+    );
+    let by_token = verify(api, json!({ "session_token": token })).await.ok();
+    assert_answer_snapshot!(by_token, @r#"
+    {
+      "body": {
+        "session": {
+          "created_at": 1800000000,
+          "deleted": false,
+          "deleted_at": 0,
+          "device_fingerprint": {
+            "ip": "",
+            "user_agent": ""
+          },
+          "expires_at": 1800003600,
+          "factors": [
+            {
+              "delivery_channel": "email",
+              "method": {
+                "email": "ada@example.com",
+                "email_id": "[email id]",
+                "last_verified_at": 1800000000,
+                "method_id": "[email id]",
+                "method_type": "email"
+              },
+              "type": "otp"
+            }
+          ],
+          "id": "[sess id]",
+          "last_active_at": 1800000000,
+          "permissions": [],
+          "started_at": 1800000000,
+          "updated_at": 1800000000,
+          "user_id": "[user id]"
+        },
+        "session_jwt": "[jwt]",
+        "session_token": "[session token]"
+      },
+      "status": 200
+    }
+    "#);
+    assert_eq!(&by_token.body["session_token"], token);
+    assert_eq!(by_token.body["session"], signed_in.body["session"]);
+    let by_jwt = verify(api, json!({ "session_jwt": jwt })).await.ok();
+    assert_eq!(by_jwt.body["session_token"], "");
+    assert_eq!(
+        by_jwt.body["session"]["id"],
+        signed_in.body["session"]["id"]
+    );
+    verify(api, json!({ "session_token": token, "session_jwt": jwt }))
+        .await
+        .ok();
+    // A JWT past its own end names the session as long as that lives.
+    api.pass(400);
+    let expired = verify(api, json!({ "session_jwt": jwt })).await.ok();
+    assert_eq!(expired.body["session"]["last_active_at"], 1_800_000_400);
+}
+
+async fn a_verify_can_move_the_end(api: &Api) {
+    let signed_in = signed_in(api, "ada@example.com").await;
+    let token = &signed_in.body["session_token"];
+    let moved = verify(
+        api,
+        json!({"session_token": token, "session_expires_in": 5}),
+    )
+    .await
+    .ok();
+    assert_eq!(moved.body["session"]["expires_at"], 1_800_000_000 + 300);
+    api.pass(200);
+    let moved = verify(
+        api,
+        json!({"session_token": token, "session_expires_in": 525_600}),
+    )
+    .await
+    .ok();
+    assert_eq!(
+        moved.body["session"]["expires_at"],
+        1_800_000_000_i64 + 525_600 * 60,
+        "never past the absolute limit"
+    );
+}
+
+async fn a_verify_names_what_it_refuses(api: &Api) {
+    let token = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_token");
+    let cases = [
+        (json!({}), "missing_field", "session_token"),
+        (
+            json!({"session_token": null}),
+            "missing_field",
+            "session_token",
+        ),
+        (
+            json!({"session_token": 1}),
+            "invalid_field",
+            "session_token",
+        ),
+        (
+            json!({"session_token": "\u{0}"}),
+            "invalid_field",
+            "session_token",
+        ),
+        (json!({"session_jwt": []}), "invalid_field", "session_jwt"),
+        (
+            json!({"session_token": token, "session_expires_in": 4}),
+            "invalid_field",
+            "session_expires_in",
+        ),
+        (
+            json!({"session_token": token, "session_expires_in": 525_601}),
+            "invalid_field",
+            "session_expires_in",
+        ),
+        (
+            json!({"session_token": token, "session_expires_in": "5"}),
+            "invalid_field",
+            "session_expires_in",
+        ),
+        (
+            json!({"session_token": token, "device_fingerprint": {"ip": []}}),
+            "invalid_field",
+            "device_fingerprint.ip",
+        ),
+    ];
+    for (request, code, param) in cases {
+        verify(api, request).await.refuses(400, code, Some(param));
+    }
+}
+
+async fn a_session_that_ended_is_refused(api: &Api) {
+    let token = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_token");
+    api.pass(60 * 60 - 1);
+    verify(api, json!({ "session_token": token })).await.ok();
+    api.pass(1);
+    let refused = verify(api, json!({ "session_token": token })).await;
+    refused.refuses(401, "invalid_session", None);
+    assert_answer_snapshot!(refused, @r#"
+    {
+      "body": {
+        "error": {
+          "code": "invalid_session",
+          "message": "the session is not valid"
+        },
+        "error_message": "the session is not valid",
+        "error_type": "invalid_session",
+        "request_id": "[request id]",
+        "status_code": 401
+      },
+      "status": 401
+    }
+    "#);
+}
+
+async fn s_4_a_deleted_session_is_gone_at_once(api: &Api) {
+    for name in ["session_token", "session_jwt", "session_id"] {
+        let signed_in = signed_in(api, &format!("{}@example.com", name.replace('_', "."))).await;
+        let value = match name {
+            "session_id" => &signed_in.body["session"]["id"],
+            other => &signed_in.body[other],
+        };
+        let request = json!({ name: value });
+        let deleted = api.test().delete(DELETE, Some(request.clone())).await.ok();
+        assert_eq!(
+            deleted.body,
+            json!({"message": "Successfully deleted session"})
+        );
+        for known in ["session_token", "session_jwt"] {
+            let refused = verify(api, json!({ known: signed_in.body[known] })).await;
+            refused.refuses(401, "invalid_session", None);
+        }
+        let again = api.test().delete(DELETE, Some(request)).await;
+        if name == "session_id" {
+            again.refuses(404, "not_found", Some("session"));
+        } else {
+            again.refuses(401, "invalid_session", None);
+        }
+    }
+}
+
+async fn delete_takes_exactly_one_name(api: &Api) {
+    let signed_in = signed_in(api, "ada@example.com").await;
+    let (token, jwt) = (
+        &signed_in.body["session_token"],
+        &signed_in.body["session_jwt"],
+    );
+    let id = &signed_in.body["session"]["id"];
+    let cases = [
+        (json!({}), "missing_field", "session_token"),
+        (
+            json!({"session_id": null}),
+            "missing_field",
+            "session_token",
+        ),
+        (
+            json!({"session_token": token, "session_jwt": jwt}),
+            "invalid_field",
+            "session_jwt",
+        ),
+        (
+            json!({"session_token": token, "session_id": id}),
+            "invalid_field",
+            "session_id",
+        ),
+        (
+            json!({"session_jwt": jwt, "session_id": id}),
+            "invalid_field",
+            "session_id",
+        ),
+        (
+            json!({"session_token": token, "session_jwt": jwt, "session_id": id}),
+            "invalid_field",
+            "session_jwt",
+        ),
+        (
+            json!({"session_id": "sess_"}),
+            "invalid_field",
+            "session_id",
+        ),
+        (json!({"session_id": 7}), "invalid_field", "session_id"),
+    ];
+    for (request, code, param) in cases {
+        api.test()
+            .delete(DELETE, Some(request))
+            .await
+            .refuses(400, code, Some(param));
+    }
+    api.test()
+        .delete(DELETE, None)
+        .await
+        .refuses(400, "invalid_request", None);
+    verify(api, json!({ "session_token": token })).await.ok();
+}
+
+async fn sessions_are_listed_newest_first(api: &Api) {
+    let first = signed_in(api, "ada@example.com").await;
+    api.pass(1);
+    let second = signed_in(api, "ada@example.com").await;
+    signed_in(api, "eve@example.com").await;
+    let path = format!("{LIST}?user_id={}", first.text_at("/user_id"));
+    let listed = api.test().get(&path).await.ok();
+    assert_eq!(
+        listed.body["sessions"],
+        json!([second.body["session"], first.body["session"]])
+    );
+    api.test()
+        .delete(
+            DELETE,
+            Some(json!({"session_token": second.body["session_token"]})),
+        )
+        .await
+        .ok();
+    let listed = api.test().get(&path).await.ok();
+    assert_eq!(listed.body["sessions"], json!([first.body["session"]]));
+    api.test()
+        .get(LIST)
+        .await
+        .refuses(400, "missing_field", Some("user_id"));
+    api.test().get(&format!("{LIST}?user_id=")).await.refuses(
+        400,
+        "missing_field",
+        Some("user_id"),
+    );
+    api.test()
+        .get(&format!("{LIST}?user_id=ada"))
+        .await
+        .refuses(400, "invalid_field", Some("user_id"));
+    let twice = format!("{path}&user_id={}", first.text_at("/user_id"));
+    api.test()
+        .get(&twice)
+        .await
+        .refuses(400, "invalid_field", Some("user_id"));
+    let absent = format!("{LIST}?user_id=user_{}", "0".repeat(27));
+    api.test()
+        .get(&absent)
+        .await
+        .refuses(404, "not_found", Some("user"));
+}
+
+async fn all_sessions_of_a_user_end_together(api: &Api) {
+    let first = signed_in(api, "ada@example.com").await;
+    let second = signed_in(api, "ada@example.com").await;
+    let other = signed_in(api, "eve@example.com").await;
+    let user_id = first.text_at("/user_id");
+    let deleted = api
+        .test()
+        .delete(DELETE_ALL, Some(json!({ "user_id": user_id })))
+        .await
+        .ok();
+    assert_answer_snapshot!(deleted, @r#"
+    {
+      "body": {
+        "deleted_count": 2,
+        "message": "Successfully deleted all sessions of the user",
+        "user_id": "[user id]"
+      },
+      "status": 200
+    }
+    "#);
+    for session in [first, second] {
+        let request = json!({"session_token": session.body["session_token"]});
+        verify(api, request)
+            .await
+            .refuses(401, "invalid_session", None);
+    }
+    verify(api, json!({"session_token": other.body["session_token"]}))
+        .await
+        .ok();
+    // Without a body the query names the user.
+    let by_query = format!("{DELETE_ALL}?user_id={}", other.text_at("/user_id"));
+    assert_eq!(
+        api.test().delete(&by_query, None).await.ok().body["deleted_count"],
+        1
+    );
+    assert_eq!(
+        api.test().delete(&by_query, None).await.ok().body["deleted_count"],
+        0
+    );
+    api.test()
+        .delete(DELETE_ALL, None)
+        .await
+        .refuses(400, "missing_field", Some("user_id"));
+    api.test()
+        .delete(DELETE_ALL, Some(json!({})))
+        .await
+        .refuses(400, "missing_field", Some("user_id"));
+    api.test()
+        .delete(DELETE_ALL, Some(json!({"user_id": "x"})))
+        .await
+        .refuses(400, "invalid_field", Some("user_id"));
+    let absent = json!({"user_id": format!("user_{}", "0".repeat(27))});
+    api.test()
+        .delete(DELETE_ALL, Some(absent))
+        .await
+        .refuses(404, "not_found", Some("user"));
+}
+
+/// The claims, once another library has verified the signature against the published keys.
+async fn claims(api: &Api, jwt: &str) -> Value {
+    let kid = jsonwebtoken::decode_header(jwt).unwrap().kid.unwrap();
+    let path = format!("/v1/auth/jwks/{}?environment=test", api.app.id);
+    let set: JwkSet = serde_json::from_value(api.anonymous().get(&path).await.ok().body).unwrap();
+    let key = DecodingKey::from_jwk(set.find(&kid).unwrap()).unwrap();
+    let mut validation = Validation::new(Algorithm::ES256);
+    validation.validate_exp = false;
+    validation.set_audience(&[World::new(api.app.id, Environment::Test).to_string()]);
+    validation.set_issuer(&[format!("id.example.com/{}", api.app.id)]);
+    jsonwebtoken::decode::<Value>(jwt, &key, &validation)
+        .unwrap()
+        .claims
+}
+
+async fn the_jwt_verifies_against_the_key_set(api: &Api) {
+    let signed_in = signed_in(api, "ada@example.com").await;
+    let claims = claims(api, &signed_in.text_at("/session_jwt")).await;
+    assert_eq!(claims["sub"], signed_in.body["user_id"]);
+    assert_eq!(claims["jti"], signed_in.body["session"]["id"]);
+    assert_eq!(claims["iat"], 1_800_000_000);
+    assert_eq!(claims["exp"], 1_800_000_300);
+    assert_eq!(claims["session"], signed_in.body["session"]);
+    assert_eq!(
+        claims["https://streambird.io/jwt/session"],
+        signed_in.body["session"]
+    );
+    let default = api.test().get("/v1/auth/jwks/default").await.ok();
+    assert_answer_snapshot!(default, @r#"
+    {
+      "body": {
+        "keys": [
+          {
+            "alg": "ES256",
+            "crv": "P-256",
+            "kid": "[jwk id]",
+            "kty": "EC",
+            "use": "sig",
+            "x": "[32 bytes]",
+            "y": "[32 bytes]"
+          }
+        ]
+      },
+      "status": 200
+    }
+    "#);
+    let public = api
+        .anonymous()
+        .get(&format!("/v1/auth/jwks/{}?environment=test", api.app.id))
+        .await
+        .ok();
+    assert_eq!(public.body, default.body);
+    assert_eq!(public.header("cache-control"), Some("public, max-age=60"));
+    assert!(
+        !public.text.contains("\"d\""),
+        "a private key: {}",
+        public.text
+    );
+}
+
+/// The bad-input list and attack 11: `none`, and HMAC with what everybody can fetch.
+async fn s_8_a_jwt_with_another_algorithm_is_refused(api: &Api) {
+    let jwt = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_jwt");
+    let claims = claims(api, &jwt).await;
+    let kid = jsonwebtoken::decode_header(&jwt).unwrap().kid;
+    let public = api.test().get("/v1/auth/jwks/default").await.ok().text;
+    let header = Header {
+        kid: kid.clone(),
+        ..Header::new(Algorithm::HS256)
+    };
+    let hmac = jsonwebtoken::encode(
+        &header,
+        &claims,
+        &EncodingKey::from_secret(public.as_bytes()),
+    )
+    .unwrap();
+    let parts: Vec<&str> = jwt.split('.').collect();
+    let none = format!("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{}.", parts[1]);
+    let (body, signature) = jwt.rsplit_once('.').unwrap();
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    let forged = format!("{body}.{first}{}", &signature[1..]);
+    for jwt in [
+        hmac,
+        none,
+        forged,
+        format!("{body}."),
+        body.to_owned(),
+        format!("{jwt}.x"),
+        format!(" {jwt}"),
+    ] {
+        let refused = verify(api, json!({ "session_jwt": jwt })).await;
+        refused.refuses(401, "invalid_session", None);
+    }
+    verify(api, json!({ "session_jwt": jwt })).await.ok();
+}
+
+async fn s_13_old_tokens_verify_while_keys_rotate(api: &Api) {
+    let old = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_jwt");
+    let world = World::new(api.app.id, Environment::Test);
+    api.service.rotate_signing_key(world).await.unwrap();
+    // Past what any process keeps in memory, before the new key signs.
+    api.pass(61);
+    let keys = api.test().get("/v1/auth/jwks/default").await.ok();
+    assert_eq!(
+        keys.body["keys"].as_array().unwrap().len(),
+        2,
+        "published before it signs"
+    );
+    let still_old = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_jwt");
+    let kid = |jwt: &str| jsonwebtoken::decode_header(jwt).unwrap().kid.unwrap();
+    assert_eq!(kid(&still_old), kid(&old));
+    api.pass(300);
+    let new = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_jwt");
+    assert_ne!(kid(&new), kid(&old));
+    for jwt in [old, still_old, new] {
+        claims(api, &jwt).await;
+        verify(api, json!({ "session_jwt": jwt })).await.ok();
+    }
+}
+
+async fn a_key_set_can_be_asked_for_by_environment(api: &Api) {
+    let path = format!("/v1/auth/jwks/{}", api.app.id);
+    let keys = async |query: &str| {
+        let set = api.anonymous().get(&format!("{path}{query}")).await.ok();
+        set.body["keys"].as_array().unwrap().clone()
+    };
+    let (both, test, live) = (
+        keys("").await,
+        keys("?environment=test").await,
+        keys("?environment=live").await,
+    );
+    assert_eq!(both, [test.clone(), live.clone()].concat());
+    assert_ne!(test, live, "S-14: the environments share no key");
+    assert_eq!(keys("?environment=").await, both);
+    let refused = api
+        .anonymous()
+        .get(&format!("{path}?environment=prod"))
+        .await;
+    refused.refuses(400, "invalid_field", Some("environment"));
+    for id in [
+        format!("app_{}", "0".repeat(27)),
+        "app_x".to_owned(),
+        "defaults".to_owned(),
+    ] {
+        let refused = api.anonymous().get(&format!("/v1/auth/jwks/{id}")).await;
+        refused.refuses(404, "not_found", Some("app"));
+    }
+}
