@@ -108,7 +108,9 @@ impl Service {
         T: Send + 'static,
     {
         let task = self.runtime.spawn(command(Arc::clone(self)));
-        task.await.map_err(|panic| Fault::Internal(Box::new(panic)))
+        // What a panic says may hold what the command held, and is not passed on; where it was is the panic hook's to tell.
+        task.await
+            .map_err(|_panic| Fault::Internal("a command panicked, or its runtime stopped".into()))
     }
 
     /// Whether the database answers and is migrated.

@@ -8,7 +8,9 @@ use vestry_ports::store::Store;
 
 use crate::cli::Answer;
 use crate::compose;
-use crate::config::{DatabaseSettings, LimitStore, MailSettings, Settings, VaultSettings};
+use crate::config::{
+    DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
+};
 use crate::failure::{Context, Failure};
 use crate::output::table;
 use crate::tls::Certificate;
@@ -49,7 +51,8 @@ pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
     logging::start(&settings.log);
     with_runtime(async |_runtime| {
         let mut findings = vec![Finding::of("configuration", configuration(&settings))];
-        findings.extend(database(&settings).await);
+        findings.extend(database(&settings.database).await);
+        findings.push(Finding::of("limits", limits(&settings.limits).await));
         findings.push(Finding::of("vault", vault(&settings.vault).await));
         findings.push(Finding::of("mail", mail(&settings.mail).await));
         print(&findings, answer)
@@ -68,9 +71,9 @@ fn configuration(settings: &Settings) -> Result<String, Failure> {
     Ok(format!("{base_url} on {}", settings.http.listen))
 }
 
-/// Connection, tables, durability, and the shared counter of requests.
-async fn database(settings: &Settings) -> Vec<Finding> {
-    let store = match compose::store(&settings.database).await {
+/// Connection and tables, and durability.
+async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
+    let store = match compose::store(settings).await {
         Ok(store) => store,
         Err(failure) => return vec![Finding::of("database", Err(failure))],
     };
@@ -78,21 +81,25 @@ async fn database(settings: &Settings) -> Vec<Finding> {
     let ready = ready
         .map(|()| "connected, and every migration is applied".to_owned())
         .context("the database is not ready; has `vestry migrate` been run?");
-    let mut findings = vec![Finding::of("database", ready)];
-    let durability = durability(store.durability_findings(), &settings.database);
-    findings.push(Finding::of("durability", durability));
-    let limits = compose::limiter(&settings.limits, &store)
-        .await
-        .map(|_limiter| {
-            match settings.limits.store {
-                LimitStore::Memory => "requests are counted in each process",
-                LimitStore::Database => "requests are counted in the database",
-                LimitStore::Redis(_) => "requests are counted in Redis",
-            }
-            .to_owned()
-        });
-    findings.push(Finding::of("limits", limits));
-    findings
+    let durability = durability(store.durability_findings(), settings);
+    vec![
+        Finding::of("database", ready),
+        Finding::of("durability", durability),
+    ]
+}
+
+async fn limits(settings: &LimitSettings) -> Result<String, Failure> {
+    let counted = match &settings.store {
+        LimitStore::Memory => "in each process",
+        LimitStore::Database => "in the database",
+        LimitStore::Redis(url) => {
+            let limiter = compose::redis(url).await?;
+            let probed = limiter.probe().await;
+            probed.context("Redis is away: each process counts for itself")?;
+            "in Redis"
+        }
+    };
+    Ok(format!("requests are counted {counted}"))
 }
 
 fn durability(findings: &[String], settings: &DatabaseSettings) -> Result<String, Failure> {

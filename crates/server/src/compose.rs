@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use vestry_app::{Ports, Service};
 use vestry_custody::Custody;
+use vestry_domain::Secret;
 use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
 use vestry_ports::clock::Clock;
@@ -88,11 +89,15 @@ pub(crate) async fn limiter(
     match &settings.store {
         LimitStore::Memory => Ok(Arc::new(MemoryLimiter::new())),
         LimitStore::Database => Ok(Arc::new(store.rate_limiter())),
-        LimitStore::Redis(url) => {
-            let limiter = RedisLimiter::connect(&RedisSettings::new(url.clone())).await;
-            Ok(Arc::new(limiter.context("limits.store cannot be used")?))
-        }
+        LimitStore::Redis(url) => Ok(Arc::new(redis(url).await?)),
     }
+}
+
+/// The limiter over Redis; a server that is away is an outage that the limiter bridges, not an error.
+pub(crate) async fn redis(url: &Secret<String>) -> Result<RedisLimiter, Failure> {
+    RedisLimiter::connect(&RedisSettings::new(url.clone()))
+        .await
+        .context("limits.store cannot be used")
 }
 
 /// Everything together. `issuer_host` is the host of the public URL.

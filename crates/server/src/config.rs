@@ -377,9 +377,7 @@ impl LimitSettings {
         let store = match store.as_str() {
             "memory" => LimitStore::Memory,
             "database" => LimitStore::Database,
-            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
-                LimitStore::Redis(Secret::new(store))
-            }
+            url if url.starts_with("redis://") => LimitStore::Redis(Secret::new(store)),
             _ => {
                 return Err(entries.refuse("limits.store", "must be memory, database or redis://…"));
             }

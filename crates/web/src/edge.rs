@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use actix_web::http::{StatusCode, Version};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpResponse};
@@ -39,10 +39,6 @@ pub(crate) async fn edge(
     };
     let (request, answer) = answer.into_parts();
     let mut answer = present(answer, &id);
-    if request.version() >= Version::HTTP_2 {
-        // There it is a property of the connection, and a header of this name is an error (RFC 9113, section 8.2.2).
-        answer.headers_mut().remove(CONNECTION);
-    }
     finish_headers(answer.headers_mut(), &id);
     let answer = ServiceResponse::new(request, answer);
     log(&answer, &id, started.elapsed());

@@ -146,3 +146,6 @@ fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
     headers.insert(REMAINING, HeaderValue::from(verdict.remaining));
     headers.insert(RESET, HeaderValue::from(verdict.reset.unix()));
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,3 +68,6 @@ pub(crate) const fn is_keyed(access: Access) -> bool {
         SecretKey | SecretKeyOrQuery | TestKey => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

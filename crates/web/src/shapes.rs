@@ -10,4 +10,4 @@ pub(crate) use device::Device;
 pub(crate) use ids::parse_id;
 pub(crate) use session::{IssuedFields, Session, Trio};
 pub(crate) use user::{User, UserStatusName};
-pub(crate) use wallet::Wallet;
+pub(crate) use wallet::{Wallet, optional_wallet_type_input, wallet_type_input};

@@ -4,7 +4,6 @@
 
 mod contract;
 mod keys;
-mod memory;
 mod secrets;
 mod vault;
 mod wallets;

@@ -180,6 +180,12 @@ async fn lists_by_pages_newest_first() {
         (25, false),
         "fifty when nothing is said"
     );
+    let exactly_all = ListWallets {
+        limit: Some(25),
+        ..ListWallets::default()
+    };
+    let page = rig.service.list_wallets(&test, exactly_all).await.unwrap();
+    assert_eq!((page.wallets.len(), page.has_more), (25, false));
 
     let owner = all.wallets[3].user_id;
     let of_one = ListWallets {

@@ -180,7 +180,7 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "database.url = \"mysql://x\"",
-            "database.url in vestry.toml: must be sqlite:PATH or postgres://…",
+            "database.url in vestry.toml: the database URL begins with sqlite: or postgres://",
         ),
         (
             "limits.store = \"memcached\"",

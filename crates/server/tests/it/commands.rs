@@ -318,6 +318,7 @@ fn check_says_what_is_wrong() {
     site.set("mail.kind", "smtp");
     site.set("mail.smtp.url", "smtp://127.0.0.1:1?tls=none");
     site.set("mail.smtp.from", "Shop <no-reply@example.com>");
+    site.set("limits.store", "redis://127.0.0.1:1");
     let said = site.run(&["check", "--json"]);
     assert_eq!(said.code, 1);
     let document = said.json();
@@ -331,6 +332,7 @@ fn check_says_what_is_wrong() {
     assert_eq!(verdict("database"), false);
     assert_eq!(verdict("vault"), false);
     assert_eq!(verdict("mail"), false);
+    assert_eq!(verdict("limits"), false);
     let said = site.run(&["check"]);
     assert_eq!(said.code, 1);
     assert!(said.stdout.contains("FAILED"));

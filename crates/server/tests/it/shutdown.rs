@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::support::client::Api;
 use crate::support::process::{PATIENCE, Process, Stream};
@@ -13,17 +15,36 @@ async fn start(site: &Site) -> (Keys, Server) {
     (keys, site.serve().await)
 }
 
-/// A call that runs until `seconds` have passed, because the message it waits for never comes.
-fn long_call(api: &Api, seconds: u32) -> tokio::task::JoinHandle<u16> {
-    let api = api.clone();
-    let path = format!("/v1/test/messages?to=nobody@example.com&wait={seconds}");
-    tokio::spawn(async move { api.get(&path).await.status })
-}
+/// A call in the middle of its body: the service has taken it and waits for the rest.
+struct UnderWay(TcpStream);
 
-/// Waits until the call has reached its handler: another call on a second connection that was sent later is answered.
-async fn is_under_way(api: &Api) {
-    for _ in 0..3 {
-        api.get("/v1/wallets/list").await.ok();
+const BODY: &str = r#"{"email":"ada@example.com"}"#;
+
+impl UnderWay {
+    /// "100 Continue" is the service's word that it reads this request.
+    async fn begin(server: &Server, key: &str) -> Self {
+        let address = server.base_url.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST /v1/auth/users/create HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+            BODY.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+        let mut said = vec![0; go_on.len()];
+        stream.read_exact(&mut said).await.unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), go_on);
+        Self(stream)
+    }
+
+    /// Sends the rest; answers with everything that comes back.
+    async fn finish(mut self) -> String {
+        // The service may have hung up by now.
+        let _hung_up = self.0.write_all(BODY.as_bytes()).await;
+        let mut said = Vec::new();
+        let _reset = self.0.read_to_end(&mut said).await;
+        String::from_utf8(said).unwrap()
     }
 }
 
@@ -46,9 +67,7 @@ async fn sigterm_and_ctrl_c_end_with_0() {
 async fn what_runs_is_finished_and_nothing_new_is_accepted() {
     let site = Site::sqlite();
     let (keys, mut server) = start(&site).await;
-    let api = server.api(&keys.test);
-    let running = long_call(&api, 3);
-    is_under_way(&api).await;
+    let running = UnderWay::begin(&server, &keys.test).await;
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
     // New connections are refused while the call still runs.
@@ -64,8 +83,8 @@ async fn what_runs_is_finished_and_nothing_new_is_accepted() {
         }
     };
     tokio::time::timeout(PATIENCE, refused).await.unwrap();
-    assert!(!running.is_finished());
-    assert_eq!(running.await.unwrap(), 200);
+    let said = running.finish().await;
+    assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
     assert_eq!(server.process.ended().await.code(), Some(0));
 }
 
@@ -93,16 +112,14 @@ async fn readiness_goes_before_the_listener() {
 async fn a_second_signal_ends_it_at_once() {
     let site = Site::sqlite();
     let (keys, mut server) = start(&site).await;
-    let api = server.api(&keys.test);
-    let running = long_call(&api, 30);
-    is_under_way(&api).await;
+    let running = UnderWay::begin(&server, &keys.test).await;
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
     let second = Instant::now();
     server.process.signal(Signal::TERM);
     assert_eq!(server.process.ended().await.code(), Some(1));
     assert!(second.elapsed().as_secs() < 5);
-    assert!(running.await.is_err(), "the call was cut off");
+    assert_eq!(running.finish().await, "", "the call was cut off");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,14 +127,12 @@ async fn what_does_not_end_is_cut_off() {
     let mut site = Site::sqlite();
     site.set("http.shutdown_timeout", "1");
     let (keys, mut server) = start(&site).await;
-    let api = server.api(&keys.test);
-    let running = long_call(&api, 30);
-    is_under_way(&api).await;
+    let running = UnderWay::begin(&server, &keys.test).await;
     let asked = Instant::now();
     server.process.signal(Signal::TERM);
     assert_eq!(server.process.ended().await.code(), Some(0));
     assert!(asked.elapsed().as_secs() < 15, "{:?}", asked.elapsed());
-    assert!(running.await.is_err());
+    assert_eq!(running.finish().await, "");
 }
 
 /// `vestry worker` delivers what a service without a worker has left, and stops in order.

@@ -1,4 +1,133 @@
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::*;
+
+fn operations(document: &Value) -> Vec<(String, Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().iter();
+        methods.map(move |(method, operation)| (format!("{method} {path}"), operation.clone()))
+    });
+    operations.collect()
+}
+
+fn schemas(document: &Value) -> Vec<(String, Value)> {
+    let schemas = document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .iter();
+    schemas
+        .map(|(name, schema)| (name.clone(), schema.clone()))
+        .collect()
+}
+
 #[test]
-fn print() {
-    println!("{}", super::text());
+fn every_call_has_a_name_of_its_own_and_words_for_people() {
+    let document = value();
+    let operations = operations(&document);
+    let names: BTreeSet<&str> = operations
+        .iter()
+        .filter_map(|(_, operation)| operation["operationId"].as_str())
+        .collect();
+    assert_eq!(names.len(), operations.len());
+    for (call, operation) in &operations {
+        assert!(
+            operation["summary"]
+                .as_str()
+                .is_some_and(|summary| summary.len() > 5),
+            "{call}"
+        );
+        assert_eq!(
+            operation["tags"].as_array().map(Vec::len),
+            Some(1),
+            "{call}"
+        );
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(parameter["description"].is_string(), "{call}: {parameter}");
+        }
+    }
+}
+
+#[test]
+fn every_call_describes_what_it_refuses_with() {
+    for (call, operation) in operations(&value()) {
+        let responses = operation["responses"].as_object().unwrap();
+        let mut expected = vec!["200", "400", "405", "500", "503"];
+        if operation["security"] != json!([]) {
+            expected.extend(["401", "403", "429"]);
+        }
+        if operation.get("requestBody").is_some() {
+            expected.extend(["413", "415"]);
+        }
+        if call.contains('{') {
+            expected.push("404");
+        }
+        for status in expected {
+            assert!(responses.contains_key(status), "{call}: {status}");
+        }
+        for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
+            let schema = &response["content"]["application/json"]["schema"];
+            assert_eq!(
+                schema,
+                &json!({"$ref": "#/components/schemas/Error"}),
+                "{call}: {status}"
+            );
+            assert_eq!(
+                response["headers"].get("Retry-After").is_some(),
+                ["429", "503"].contains(&status.as_str()),
+                "{call}: {status}"
+            );
+        }
+    }
+}
+
+/// What we answer is described to the last field; what we are sent may grow.
+#[test]
+fn answers_are_closed_and_requests_are_open() {
+    for (name, schema) in schemas(&value()) {
+        // Further members of a JWK depend on its kind, and are not ours to limit.
+        if schema["type"] != "object" || name == "Jwk" {
+            continue;
+        }
+        let is_sent = name.ends_with("Request") || name.ends_with("Input");
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        assert_eq!(is_closed, !is_sent, "{name}");
+    }
+}
+
+#[test]
+fn every_reference_refers_to_something() {
+    let document = value();
+    let text = document.to_string();
+    let references: BTreeSet<&str> = text
+        .split("\"$ref\":\"#")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert!(references.len() > 30, "{}", references.len());
+    for reference in references {
+        assert!(document.pointer(reference).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn a_body_that_may_be_absent_is_not_null() {
+    let document = value();
+    let body = &document["paths"]["/v1/auth/sessions/delete_all"]["delete"]["requestBody"];
+    assert_eq!(body["required"], json!(false));
+    assert_eq!(
+        body["content"]["application/json"]["schema"],
+        json!({"$ref": "#/components/schemas/SessionDeleteAllRequest"})
+    );
+    let body = &document["paths"]["/v1/auth/users/create"]["post"]["requestBody"];
+    assert_eq!(body["required"], json!(true));
+}
+
+#[test]
+fn the_document_is_the_same_every_time() {
+    let again = document().to_pretty_json().unwrap();
+    assert_eq!(text().trim_end(), again);
+    assert!(text().ends_with("}\n") && !text().ends_with("\n\n"));
 }

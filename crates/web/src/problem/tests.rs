@@ -1,1 +1,90 @@
+use serde_json::{Value, json};
 
+use super::*;
+
+/// The table of the specification (API completions, section 8), as far as something can refuse with it.
+#[test]
+fn codes_have_the_status_of_the_specification() {
+    let table: [(u16, &[Code]); 10] = [
+        (
+            400,
+            &[
+                Code::InvalidRequest,
+                Code::MissingField,
+                Code::InvalidField,
+                Code::UnknownField,
+                Code::InvalidOtp,
+                Code::HttpsRequired,
+            ],
+        ),
+        (
+            401,
+            &[
+                Code::MissingApiKey,
+                Code::InvalidApiKey,
+                Code::InvalidSession,
+            ],
+        ),
+        (403, &[Code::KeyNotAllowed, Code::WalletReadOnly]),
+        (404, &[Code::NotFound]),
+        (405, &[Code::MethodNotAllowed]),
+        (409, &[Code::Duplicate]),
+        (413, &[Code::BodyTooLarge]),
+        (415, &[Code::UnsupportedMediaType]),
+        (429, &[Code::RateLimited, Code::TooManyAttempts]),
+        (503, &[Code::Unavailable, Code::Sealed]),
+    ];
+    for (status, codes) in table {
+        for code in codes {
+            assert_eq!(code.status().as_u16(), status, "{code:?}");
+        }
+    }
+    assert_eq!(Code::Internal.status().as_u16(), 500);
+    assert_eq!(Code::InvalidOtp.on_the_wire(), "invalid_otp");
+    assert_eq!(
+        Code::UnsupportedMediaType.on_the_wire(),
+        "unsupported_media_type"
+    );
+}
+
+#[test]
+fn the_body_says_everything_twice_for_older_clients() {
+    let problem = Problem::from(Invalid::value("email", "email must not be empty"));
+    let body: Value = serde_json::to_value(problem.body("req_1")).unwrap();
+    let expected = json!({
+        "error": {"code": "invalid_field", "message": "email must not be empty", "param": "email"},
+        "status_code": 400,
+        "error_type": "invalid_field",
+        "error_message": "email must not be empty",
+        "request_id": "req_1",
+    });
+    assert_eq!(body, expected);
+    let body = serde_json::to_value(Problem::new(Code::Internal).body("req_2")).unwrap();
+    assert_eq!(body["error"].get("param"), None);
+}
+
+/// What a failure of ours was goes to the log only.
+#[test]
+fn a_cause_is_not_told() {
+    let fault = vestry_app::Fault::Internal("canary".into());
+    let problem = Problem::from(fault);
+    assert_eq!(problem.code, Code::Internal);
+    let told = format!(
+        "{problem} {}",
+        serde_json::to_string(&problem.body("id")).unwrap()
+    );
+    assert!(!told.contains("canary"), "{told}");
+    let cause = problem.cause.unwrap();
+    assert!(
+        std::error::Error::source(&*cause)
+            .unwrap()
+            .to_string()
+            .contains("canary")
+    );
+}
+
+#[test]
+fn a_wait_is_at_least_a_second() {
+    let problem = Problem::new(Code::RateLimited).after(Seconds(-5));
+    assert_eq!(problem.retry_after, Some(1));
+}

@@ -1,8 +1,10 @@
 //! Wallets.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_domain::wallet;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use vestry_domain::wallet::{self, WalletType};
 
 /// A wallet. Its private key is never part of any answer.
 #[derive(Debug, Serialize, ToSchema)]
@@ -17,7 +19,7 @@ pub(crate) struct Wallet {
     /// The address in the chain's own form; Ethereum: with the EIP-55 check in its letters.
     #[schema(min_length = 1)]
     public_address: String,
-    #[schema(value_type = WalletType)]
+    #[schema(value_type = WalletTypeName)]
     wallet_type: &'static str,
     /// Whether control of the address is proved; always true where the service holds the key.
     verified: bool,
@@ -35,12 +37,13 @@ pub(crate) struct Wallet {
 
 /// The chain of a wallet.
 #[derive(ToSchema)]
+#[schema(as = WalletType)]
 #[expect(
     dead_code,
     clippy::upper_case_acronyms,
     reason = "describes names that the domain gives"
 )]
-enum WalletType {
+enum WalletTypeName {
     #[schema(rename = "ethereum")]
     Ethereum,
     #[schema(rename = "solana")]
@@ -49,6 +52,34 @@ enum WalletType {
     Bitcoin,
     DOT,
     XLM,
+}
+
+/// The chain of a wallet, as requests name it.
+pub(crate) fn wallet_type_input() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(INPUT))
+        .enum_values(Some(input_names()))
+        .examples([WalletType::Ethereum.as_str()])
+        .build()
+}
+
+/// The same where `""` and nothing mean `ethereum`.
+pub(crate) fn optional_wallet_type_input() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .description(Some(format!("{INPUT} Absent and `\"\"` mean `ethereum`.")))
+        .enum_values(Some(input_names().chain([Value::from(""), Value::Null])))
+        .examples([WalletType::Ethereum.as_str()])
+        .build()
+}
+
+const INPUT: &str = "The chain, by its name or by the name that others give it. This release keeps `ethereum` wallets.";
+
+fn input_names() -> impl Iterator<Item = Value> {
+    let names = WalletType::ALL.map(WalletType::as_str);
+    let aliases = ["ETH", "SOL", "BTC", "polkadot", "stellar"];
+    names.into_iter().chain(aliases).map(Value::from)
 }
 
 impl From<wallet::Wallet> for Wallet {
@@ -68,3 +99,6 @@ impl From<wallet::Wallet> for Wallet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

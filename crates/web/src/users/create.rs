@@ -9,7 +9,7 @@ use vestry_app::users::CreateUser;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{User, UserStatusName};
+use crate::shapes::{User, UserStatusName, optional_wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::Duplicate, Code::Sealed];
 
@@ -40,9 +40,7 @@ pub(crate) struct Request {
     /// Whether the user stays `pending` until an identifier is verified. When absent, the App's setting, which is false
     /// unless it was changed.
     requires_verification: Option<bool>,
-    /// Type of the wallet that is made for the user: `ethereum` (also when absent or `""`), `solana`, `bitcoin`, `DOT` or
-    /// `XLM`, or their other names `ETH`, `SOL`, `BTC`, `polkadot`, `stellar`. This release keeps `ethereum` wallets.
-    #[schema(examples("ethereum"))]
+    #[schema(schema_with = optional_wallet_type_input)]
     wallet_type: Option<String>,
     /// Whether the answer holds the whole user.
     #[schema(examples(true))]

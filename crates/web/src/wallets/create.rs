@@ -8,7 +8,7 @@ use vestry_domain::wallet::WalletType;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Wallet, parse_id};
+use crate::shapes::{Wallet, parse_id, wallet_type_input};
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 
@@ -16,9 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
 #[derive(Deserialize, ToSchema)]
 #[schema(as = CreateWalletRequest)]
 pub(crate) struct Request {
-    /// `ethereum`, `solana`, `bitcoin`, `DOT` or `XLM`, or their other names `ETH`, `SOL`, `BTC`, `polkadot`, `stellar`.
-    /// This release keeps `ethereum` wallets.
-    #[schema(examples("ethereum"))]
+    #[schema(schema_with = wallet_type_input)]
     wallet_type: String,
     /// The user who gets it.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]

@@ -230,7 +230,7 @@ async fn s_17_the_test_environment_does_not_exist_for_live_keys(api: &Api) {
     nowhere.refuses(404, "not_found", Some("route"));
     let (mut hidden, mut open) = (0, 0);
     for operation in described().all() {
-        let path = operation.path.replace('{', "").replace('}', "");
+        let path = operation.path.replace(['{', '}'], "");
         for method in [operation.method.as_str(), "PATCH"] {
             let body = operation.has_body.then(|| json!({}));
             let answer = live.send(method, &path, body).await;

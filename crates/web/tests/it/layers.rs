@@ -88,7 +88,21 @@ async fn another_method_is_not_allowed() {
         let answer = api.test().send("HEAD", "/livez", None).await;
         assert_eq!((answer.status, answer.text.as_str()), (405, ""));
         let answer = api.test().send("PATCH", "/v1/test/messages", None).await;
-        assert_answer_snapshot!(answer, @"");
+        assert_answer_snapshot!(answer, @r#"
+        {
+          "body": {
+            "error": {
+              "code": "method_not_allowed",
+              "message": "this path does not have that method; see the Allow header"
+            },
+            "error_message": "this path does not have that method; see the Allow header",
+            "error_type": "method_not_allowed",
+            "request_id": "[request id]",
+            "status_code": 405
+          },
+          "status": 405
+        }
+        "#);
     })
     .await;
 }

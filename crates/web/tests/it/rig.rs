@@ -24,6 +24,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_limiter::MemoryLimiter;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
+use vestry_ports::mailer::Mailer;
 use vestry_ports::store::Store;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
@@ -32,7 +33,7 @@ use vestry_web::WebSettings;
 
 pub(crate) use answer::{Answer, assert_answer_snapshot};
 pub(crate) use client::Client;
-pub(crate) use contract::{Described, described};
+pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
 pub(crate) use http::Connection;
 
@@ -222,7 +223,9 @@ async fn ports(
         sealer: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         limiter: Arc::clone(&wishes.limiter),
-        mailer: wishes.has_mailer.then(|| mailer.clone() as _),
+        mailer: wishes
+            .has_mailer
+            .then(|| -> Arc<dyn Mailer> { mailer.clone() }),
         clock: clock.clone(),
         entropy,
     }

@@ -109,6 +109,10 @@ fn bounds(schema: &Value) -> Vec<String> {
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
         bounds.push(format!("matches {pattern}"));
     }
+    if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+        let names: Vec<String> = names.iter().map(Value::to_string).collect();
+        bounds.push(format!("one of {}", names.join(", ")));
+    }
     if let Some(default) = schema.get("default") {
         bounds.push(format!("default {default}"));
     }

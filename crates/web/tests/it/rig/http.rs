@@ -43,6 +43,31 @@ impl Connection {
 
     /// The next answer, or nothing when the other side closed instead.
     pub(crate) async fn receive(&mut self) -> Option<Raw> {
+        let (status, headers) = self.receive_head().await?;
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap());
+        while self.read.len() < length {
+            assert!(self.more().await, "the body ended early");
+        }
+        let body = self.read.drain(..length).collect();
+        Some(Raw {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    /// The next answer to a `HEAD`, which has no body whatever its length says (RFC 9110, section 9.3.2).
+    pub(crate) async fn receive_without_body(&mut self) -> Option<Raw> {
+        let (status, headers) = self.receive_head().await?;
+        Some(Raw {
+            status,
+            headers,
+            body: Vec::new(),
+        })
+    }
+
+    async fn receive_head(&mut self) -> Option<(u16, Vec<(String, String)>)> {
         let end = loop {
             if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -57,18 +82,7 @@ impl Connection {
             }
         };
         let head = String::from_utf8(self.read.drain(..end).collect()).unwrap();
-        let (status, headers) = parse_head(&head);
-        let length = headers.iter().find(|(name, _)| name == "content-length");
-        let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap());
-        while self.read.len() < length {
-            assert!(self.more().await, "the body ended early");
-        }
-        let body = self.read.drain(..length).collect();
-        Some(Raw {
-            status,
-            headers,
-            body,
-        })
+        Some(parse_head(&head))
     }
 
     /// Whether the other side has closed, waiting until it does or says something.

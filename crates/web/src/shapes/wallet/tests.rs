@@ -1,0 +1,15 @@
+use super::*;
+
+/// Every name that is described is one that the domain takes, and each chain has two.
+#[test]
+fn the_described_names_are_those_of_the_domain() {
+    let mut chains: Vec<WalletType> = input_names()
+        .map(|name| name.as_str().unwrap().parse().unwrap())
+        .collect();
+    chains.sort_unstable();
+    let twice: Vec<WalletType> = WalletType::ALL
+        .into_iter()
+        .flat_map(|chain| [chain, chain])
+        .collect();
+    assert_eq!(chains, twice);
+}
