@@ -197,8 +197,9 @@ impl JobEnd {
     }
 }
 
-/// How long a worker may hold a job before another one may take it.
-pub const LEASE: Seconds = Seconds(30);
+/// How long a worker may hold a job before another one may take it: twice as long as a transport may take over one
+/// message, so that a slow transport alone never makes two workers send.
+pub const LEASE: Seconds = Seconds(60);
 
 /// The longest wait before try number `attempts + 1`: one second, doubling, at most 30. The worker draws
 /// uniformly below it, so that a thousand jobs that failed together do not come back together.

@@ -16,12 +16,19 @@ const TOUCH_EVERY: Seconds = Seconds(60);
 const FINGERPRINT_MAX: usize = 1024;
 
 /// What the App's backend knows about the end user's device; `""` where it said nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFingerprint {
     /// The end user's address, as text.
     pub ip: String,
     /// The end user's `User-Agent`.
     pub user_agent: String,
+}
+
+/// Only `[redacted]`: where people are is nobody's to log.
+impl std::fmt::Debug for DeviceFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
 }
 
 impl DeviceFingerprint {

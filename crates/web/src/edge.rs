@@ -58,8 +58,8 @@ fn present(answer: HttpResponse, id: &RequestId) -> HttpResponse {
             &foreign
         }
     };
-    if problem.code.status().is_server_error() {
-        report(problem, id);
+    if let Some(cause) = problem.cause.as_deref() {
+        report(problem.code, cause, id);
     }
     let body = serde_json::to_vec(&problem.body(id.as_str())).unwrap_or_default();
     let (status, headers) = (problem.code.status(), refusal_headers(problem));
@@ -111,21 +111,17 @@ fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
 }
 
 /// A failure of ours, once, with its whole chain of causes; the answer has nothing of it.
-fn report(problem: &Problem, id: &RequestId) {
-    let mut causes = String::new();
-    let mut next: Option<&dyn std::error::Error> = problem.cause.as_deref().map(|cause| {
-        let cause: &dyn std::error::Error = cause;
-        cause
-    });
-    while let Some(cause) = next {
-        let separator = if causes.is_empty() { "" } else { ": " };
-        causes.push_str(separator);
-        causes.push_str(&cause.to_string());
-        next = cause.source();
+fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &RequestId) {
+    let mut causes = cause.to_string();
+    let mut next = cause.source();
+    while let Some(deeper) = next {
+        causes.push_str(": ");
+        causes.push_str(&deeper.to_string());
+        next = deeper.source();
     }
     tracing::error!(
         request_id = id.as_str(),
-        code = problem.code.on_the_wire(),
+        code = code.on_the_wire(),
         cause = causes,
         "request failed"
     );

@@ -91,7 +91,7 @@ impl Service {
             // `true`, `60` and `null` are JSON; everything else, such as `ES256`, is a word.
             *slot = serde_json::from_str(value).unwrap_or_else(|_word| value.clone().into());
             serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
-                Invalid::value(name.clone(), format!("{name} cannot be {value:?}"))
+                Invalid::value(name.clone(), format!("{name} cannot take this value"))
             })?;
         }
         let parsed: AppSettings =

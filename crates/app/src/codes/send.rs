@@ -19,7 +19,7 @@ use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service, mint};
 
 /// What the caller of `login_or_create` sent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LoginOrCreate {
     /// The address.
     pub email: String,
@@ -32,7 +32,7 @@ pub struct LoginOrCreate {
 }
 
 /// What the caller of `send` sent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SendCode {
     /// The address; must exist.
     pub email: String,

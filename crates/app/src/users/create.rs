@@ -18,7 +18,7 @@ use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct CreateUser {
     /// Address; required when there is no number.
     pub email: Option<String>,

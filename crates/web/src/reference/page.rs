@@ -13,8 +13,8 @@ use actix_web::http::header::{
 };
 use serde_json::Value;
 
-use crate::openapi;
 use crate::problem::{Code, Problem};
+use crate::{openapi, routes};
 use html::{Html, anchor};
 use operation::Operation;
 
@@ -97,10 +97,21 @@ fn navigation(
     page.raw("</ul>\n</nav>\n");
 }
 
-/// Operations by their tag, both in the order of the document.
+/// Operations by their tag, both in the order in which the endpoints stand in their table.
 fn groups(document: &Value) -> Vec<(&str, Vec<Operation<'_>>)> {
+    let order: Vec<String> = routes::endpoints()
+        .into_iter()
+        .map(|endpoint| endpoint.path)
+        .collect();
+    let mut operations: Vec<Operation<'_>> = Operation::all(document).collect();
+    operations.sort_by_key(|operation| {
+        order
+            .iter()
+            .position(|path| path == operation.path())
+            .unwrap_or(order.len())
+    });
     let mut groups: Vec<(&str, Vec<Operation<'_>>)> = Vec::new();
-    for operation in Operation::all(document) {
+    for operation in operations {
         let tag = operation.tag();
         match groups.iter_mut().find(|(known, _)| *known == tag) {
             Some((_, operations)) => operations.push(operation),

@@ -39,9 +39,14 @@ pub(super) fn table(page: &mut Html, document: &Value, schema: &Value) {
         .get("required")
         .and_then(Value::as_array);
     page.raw("<div class=\"tail\"><table>\n<tr><th>Field</th><th>Type</th><th>Meaning</th></tr>\n");
-    for (name, field) in properties {
-        let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
-        row(page, name, field, is_required, text(field, "/description"));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
+    let (needed, optional): (Vec<_>, Vec<_>) = properties
+        .iter()
+        .partition(|(name, _)| is_required(name.as_str()));
+    for (name, field) in needed.into_iter().chain(optional) {
+        let meaning = text(field, "/description");
+        row(page, name, field, is_required(name), meaning);
     }
     page.raw("</table></div>\n");
 }

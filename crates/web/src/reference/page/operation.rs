@@ -26,6 +26,10 @@ impl<'a> Operation<'a> {
         })
     }
 
+    pub(super) const fn path(&self) -> &'a str {
+        self.path
+    }
+
     pub(super) fn tag(&self) -> &'a str {
         text(self.described, "/tags/0")
     }
