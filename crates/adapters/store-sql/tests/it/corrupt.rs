@@ -34,7 +34,7 @@ async fn an_edited_value_is_named_and_not_shown(place: &Place) {
         ("user_emails", "address", "'edited'"),
         ("users", "metadata", "'edited'"),
         ("users", "status", "'edited'"),
-        ("apps", "settings", "'{\"edited\": 1}'"),
+        ("apps", "settings", "'{\"jwt_lifetime_seconds\": \"long\"}'"),
         ("sessions", "factors", "'[\"edited\"]'"),
         ("sessions", "permissions", "'edited'"),
     ] {
