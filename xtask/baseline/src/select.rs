@@ -12,8 +12,10 @@ use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 
 use crate::Failure;
 
-/// Connections, as many as the service opens by default.
-const CONNECTIONS: usize = 16;
+/// Connections to Postgres, as many as the service opens by default.
+const CONNECTIONS: usize = 10;
+/// Readers of a SQLite file, likewise.
+const READERS: usize = 4;
 /// Tasks that ask at once, as many as the load has connections.
 const TASKS: usize = 64;
 
@@ -98,7 +100,7 @@ impl Source {
     pub(crate) async fn open(url: &str) -> Result<Self, Failure> {
         if let Some(path) = url.strip_prefix("sqlite:") {
             let pool = managed::Pool::<Sqlite>::builder(Sqlite(path.to_owned()))
-                .max_size(CONNECTIONS)
+                .max_size(READERS)
                 .build()?;
             let key = any_key!(pool);
             return Ok(Self::Sqlite(pool, key));

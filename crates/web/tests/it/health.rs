@@ -1,5 +1,6 @@
 //! Probes.
 
+use serde_json::json;
 use vestry_web::{Draining, WebSettings};
 
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
@@ -98,6 +99,50 @@ async fn a_database_that_is_gone_is_named() {
         }
         "#);
         api.anonymous().get("/livez").await.ok();
+    })
+    .await;
+}
+
+/// F5: without its key provider the service is ready and signs in, and refuses what needs a key that is not open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
+    on_with(Lane::Sqlite, Wishes::default(), async |api| {
+        api.vault.set_gone(true);
+        let ready = api.anonymous().get("/readyz").await.ok();
+        assert_eq!(ready.body["vault"], "unavailable");
+        let request = json!({"email": "ada@example.com"});
+        let refused = api
+            .test()
+            .post("/v1/auth/users/create", request.clone())
+            .await;
+        refused.refuses(503, "sealed", None);
+        assert_answer_snapshot!(refused, @r#"
+        {
+          "body": {
+            "error": {
+              "code": "sealed",
+              "message": "the keys cannot be used at the moment; try again"
+            },
+            "error_message": "the keys cannot be used at the moment; try again",
+            "error_type": "sealed",
+            "request_id": "[request id]",
+            "status_code": 503
+          },
+          "status": 503
+        }
+        "#);
+        // Sign-in goes on: its keys are open since the App was made.
+        let other = json!({"email": "eve@example.com"});
+        let code = "/v1/auth/otps/email/login_or_create";
+        api.test().post(code, other).await.ok();
+        let listed = api.test().get("/v1/wallets/list").await.ok();
+        assert_eq!(listed.body["total_count"], 0, "nothing was made silently");
+        api.vault.set_gone(false);
+        let created = api.test().post("/v1/auth/users/create", request).await.ok();
+        // Opened keys are good for an hour without it.
+        api.vault.set_gone(true);
+        let path = format!("/v1/auth/users/{}", created.text_at("/user_id"));
+        api.test().get(&path).await.ok();
     })
     .await;
 }

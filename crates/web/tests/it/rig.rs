@@ -6,6 +6,7 @@ mod contract;
 mod database;
 mod http;
 mod mask;
+mod vault;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) use client::Client;
 pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
 pub(crate) use http::Connection;
+use vault::Removable;
 
 /// When every test begins.
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
@@ -72,6 +74,7 @@ pub(crate) struct Api {
     pub(crate) service: Arc<Service>,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) vault: Arc<Removable>,
     pub(crate) app: App,
     pub(crate) place: Place,
     address: SocketAddr,
@@ -99,7 +102,9 @@ impl Api {
     async fn start(place: Place, wishes: Wishes) -> Self {
         let clock = Arc::new(FakeClock::at(START));
         let mailer = Arc::new(FakeMailer::default());
-        let ports = ports(&place, &clock, &mailer, &wishes).await;
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
+        let vault = Arc::new(vault(&place, &entropy));
+        let ports = ports(&place, &clock, &mailer, &vault, entropy, &wishes).await;
         let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
         let app = service.create_app("Demo").await.unwrap();
         let configure = vestry_web::configure(Arc::clone(&service), wishes.web);
@@ -115,6 +120,7 @@ impl Api {
             service,
             clock,
             mailer,
+            vault,
             app,
             place,
             address,
@@ -203,22 +209,26 @@ impl Api {
     }
 }
 
+fn vault(place: &Place, entropy: &Arc<dyn Entropy>) -> Removable {
+    let root_key = place.directory.path().join("root.key");
+    LocalVault::create(&root_key, &**entropy).unwrap();
+    Removable::new(LocalVault::open(&root_key, Arc::clone(entropy)).unwrap())
+}
+
 async fn ports(
     place: &Place,
     clock: &Arc<FakeClock>,
     mailer: &Arc<FakeMailer>,
+    vault: &Arc<Removable>,
+    entropy: Arc<dyn Entropy>,
     wishes: &Wishes,
 ) -> Ports {
     let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&place.settings).await.unwrap());
-    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
-    let root_key = place.directory.path().join("root.key");
-    LocalVault::create(&root_key, &*entropy).unwrap();
-    let vault = Arc::new(LocalVault::open(&root_key, Arc::clone(&entropy)).unwrap());
     let custody = Custody::new(vault.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.unwrap());
     Ports {
         store,
-        vault,
+        vault: vault.clone(),
         custodian: custody.clone(),
         sealer: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),

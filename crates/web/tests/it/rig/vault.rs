@@ -1,0 +1,63 @@
+//! A key provider that can go away.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use vestry_domain::Secret;
+use vestry_domain::envelope::WrappedKey;
+use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
+use vestry_vault_local::LocalVault;
+
+/// The local vault, until it is taken away.
+pub(crate) struct Removable {
+    vault: LocalVault,
+    gone: AtomicBool,
+}
+
+impl Removable {
+    pub(super) const fn new(vault: LocalVault) -> Self {
+        Self {
+            vault,
+            gone: AtomicBool::new(false),
+        }
+    }
+
+    /// From here on (`true`) it cannot be reached, or can be again.
+    pub(crate) fn set_gone(&self, gone: bool) {
+        self.gone.store(gone, Ordering::SeqCst);
+    }
+
+    fn here(&self) -> Result<&LocalVault, VaultError> {
+        if self.gone.load(Ordering::SeqCst) {
+            return Err(VaultError::Unavailable("taken away by the test".into()));
+        }
+        Ok(&self.vault)
+    }
+}
+
+#[async_trait]
+impl KeyVault for Removable {
+    async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
+        self.here()?.wrap(context, key).await
+    }
+
+    async fn unwrap(
+        &self,
+        context: &[u8],
+        wrapped: &WrappedKey,
+    ) -> Result<Secret<[u8; 32]>, VaultError> {
+        self.here()?.unwrap(context, wrapped).await
+    }
+
+    async fn status(&self) -> Result<VaultStatus, VaultError> {
+        self.here()?.status().await
+    }
+
+    async fn add_root_version(&self) -> Result<u32, VaultError> {
+        self.here()?.add_root_version().await
+    }
+
+    async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
+        self.here()?.retire_below(version).await
+    }
+}
