@@ -100,6 +100,9 @@ async fn admission(
     request: &ServiceRequest,
 ) -> Result<(Arc<Caller>, Verdict), Problem> {
     let key = presented_key(door, request)?;
+    if let Some(admission) = state.service.admit_at_once(key.expose()) {
+        return Ok(admission);
+    }
     let admitted = state.service.run(|service| async move {
         let caller = service.authenticate(key.expose()).await?;
         let verdict = service.admit(&caller).await?;

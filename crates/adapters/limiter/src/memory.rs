@@ -78,6 +78,10 @@ impl RateLimiter for MemoryLimiter {
     ) -> Result<Verdict, LimiterUnavailable> {
         Ok(self.count(world, limit, now))
     }
+
+    fn hit_at_once(&self, world: &World, limit: Limit, now: Timestamp) -> Option<Verdict> {
+        Some(self.count(world, limit, now))
+    }
 }
 
 #[cfg(test)]

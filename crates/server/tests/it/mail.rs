@@ -53,11 +53,10 @@ async fn a_live_code_arrives_by_mail(mut site: Site) {
     let token = json!({ "session_token": text(&verified, "session_token") });
     api.post("/v1/auth/sessions/verify", &token).await.ok();
     assert_eq!(api.get("/v1/test/messages").await.error(404), "not_found");
-    let log = server.process.output();
+    let log = server.process.stop().await;
     for secret in [code.as_str(), "xample.com", smtp_server::PASSWORD] {
         assert!(!log.contains(secret), "{log}");
     }
-    server.process.stop().await;
     let received = block_in_place(|| mail_server.finish());
     assert_eq!(received.mails.len(), 0, "one mail and no more");
 }
@@ -78,10 +77,9 @@ async fn without_a_transport_a_live_send_creates_nothing() {
         .pairs("SELECT id AS one, status AS two FROM users")
         .await;
     assert!(users.is_empty());
-    let log = server.process.output();
+    let log = server.process.stop().await;
     assert!(
         log.contains("no mail transport is configured for live messages"),
         "{log}"
     );
-    server.process.stop().await;
 }

@@ -93,11 +93,12 @@ impl Process {
         self.ended().await;
     }
 
-    /// Asks it to stop, and expects that it does so in order.
-    pub(crate) async fn stop(mut self) {
+    /// Asks it to stop, expects that it does so in order, and answers everything it said.
+    pub(crate) async fn stop(mut self) -> String {
         self.signal(Signal::TERM);
         let status = self.ended().await;
         assert_eq!(status.code(), Some(0), "it said:\n{}", self.output());
+        self.output()
     }
 
     /// Everything it said up to now.
