@@ -19,7 +19,7 @@ pub enum Fault {
     /// No transport for this kind of message is configured for live use (503 `unavailable`).
     #[error("no {0} transport is configured for live messages")]
     NoTransport(&'static str),
-    /// The transaction lost against another one and can be run again; [`retried`] does.
+    /// The transaction lost against another one and can be run again; `fault::retried` does.
     #[error("the transaction lost against others too often")]
     LostRace,
     /// Stored data failed its authentication; somebody must look (500 `internal`).

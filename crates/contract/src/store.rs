@@ -3,7 +3,7 @@
 //! A function gets a store that is empty and ready. Where it runs a transaction, it runs it again on
 //! [`StoreError::Retry`](vestry_ports::store::StoreError::Retry), as the service does.
 
-/// Runs a transaction and commits it; the body is an expression of type [`StoreResult`].
+/// Runs a transaction and commits it; the body is an expression of type `StoreResult`.
 macro_rules! in_tx {
     ($store:expr, |$tx:ident| $body:expr) => {{
         let mut tries = 0;
@@ -23,7 +23,7 @@ macro_rules! in_tx {
     }};
 }
 
-/// Reads through a view; the body is an expression of type [`StoreResult`].
+/// Reads through a view; the body is an expression of type `StoreResult`.
 macro_rules! in_view {
     ($store:expr, |$view:ident| $body:expr) => {{
         let mut $view = $crate::store::stage::works($store.read().await);

@@ -1,0 +1,195 @@
+//! What is left in memory after wallet keys were made and used (S3 in small): the process reads itself.
+//!
+//! Root key and App keys are not looked for: what is derived from them is kept on purpose, for as long as their lease
+//! lasts, and is as good as they are to whoever can read the memory.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+
+use vestry_contract::fakes::{FakeStore, SeededEntropy};
+use vestry_contract::samples::Samples;
+use vestry_custody::Custody;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, World};
+use vestry_ports::custody::{Custodian, WalletOrder};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::store::Store;
+use vestry_vault_local::LocalVault;
+
+const WALLETS: usize = 100;
+const SIGNATURES_EACH: usize = 5;
+
+/// What is looked for is kept masked, or the search would find its own list.
+const MASK: u8 = 0x5a;
+type Masked = [u8; 32];
+/// Keys are looked for by halves: freed memory keeps a key but for its first bytes, where the allocator writes.
+const HALF: usize = 16;
+type Half = [u8; HALF];
+
+/// Remembers, masked, every 32 bytes that were drawn: private keys and data keys are such draws.
+struct Recording {
+    source: SeededEntropy,
+    drawn: Mutex<Vec<Masked>>,
+}
+
+impl Recording {
+    fn drawn(&self) -> Vec<Masked> {
+        self.drawn.lock().unwrap().clone()
+    }
+}
+
+impl Entropy for Recording {
+    fn fill(&self, buffer: &mut [u8]) {
+        self.source.fill(buffer);
+        if buffer.len() == 32 {
+            let mut masked = [0; 32];
+            for (masked, byte) in masked.iter_mut().zip(buffer) {
+                *masked = *byte ^ MASK;
+            }
+            self.drawn.lock().unwrap().push(masked);
+        }
+    }
+}
+
+/// Halves of keys by their first two bytes, as they are and turned around: the curve library's numbers are
+/// little-endian.
+struct Search(BTreeMap<[u8; 2], Vec<Half>>);
+
+impl Search {
+    fn new(keys: &[Masked]) -> Self {
+        let mut by_start: BTreeMap<[u8; 2], Vec<Half>> = BTreeMap::new();
+        for key in keys {
+            let mut turned = *key;
+            turned.reverse();
+            for half in key.chunks_exact(HALF).chain(turned.chunks_exact(HALF)) {
+                let half: Half = half.try_into().unwrap();
+                let start = [half[0], half[1]];
+                by_start.entry(start).or_default().push(half);
+            }
+        }
+        Self(by_start)
+    }
+
+    fn count_in(&self, bytes: &[u8]) -> usize {
+        let mut starts = vec![false; 1 << 16];
+        for start in self.0.keys() {
+            starts[usize::from(u16::from_be_bytes(*start))] = true;
+        }
+        let count_at = |window: &[u8]| {
+            let start = [window[0] ^ MASK, window[1] ^ MASK];
+            if !starts[usize::from(u16::from_be_bytes(start))] {
+                return 0;
+            }
+            let fits = |half: &&Half| {
+                let mut pairs = window.iter().zip(half.iter());
+                pairs.all(|(byte, masked)| *byte ^ MASK == *masked)
+            };
+            self.0[&start].iter().filter(fits).count()
+        };
+        bytes.windows(HALF).map(count_at).sum()
+    }
+
+    /// In how many places of this process's writable memory half a key lies.
+    fn count_in_this_process(&self) -> usize {
+        let memory = File::open("/proc/self/mem").unwrap();
+        let mut piece = vec![0; 1 << 20];
+        let mut count = 0;
+        for (from, to) in writable_ranges() {
+            let mut at = from;
+            while at < to {
+                let length = usize::try_from(to - at).unwrap().min(piece.len());
+                let piece = &mut piece[..length];
+                // A range that the process has given back in the meantime holds nothing.
+                if memory.read_exact_at(piece, at).is_ok() {
+                    count += self.count_in(piece);
+                }
+                piece.fill(0);
+                at += u64::try_from(length).unwrap();
+            }
+        }
+        count
+    }
+}
+
+fn writable_ranges() -> Vec<(u64, u64)> {
+    let number = |text| u64::from_str_radix(text, 16).unwrap();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let ranges = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        rest.starts_with("rw").then(|| (number(from), number(to)))
+    });
+    ranges.collect()
+}
+
+/// Custody over an App with its keys.
+async fn custody(entropy: &Arc<Recording>, samples: &mut Samples) -> (Arc<Custody>, World) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("root.key");
+    LocalVault::create(&path, entropy.as_ref()).unwrap();
+    let vault = Arc::new(LocalVault::open(&path, entropy.clone()).unwrap());
+    let store = FakeStore::default();
+    let custody = Custody::new(vault, Arc::new(store.clone()), entropy.clone()).unwrap();
+    let now = samples.tick();
+    let app = samples.id(now);
+    let keys = custody.mint_app_keys(app, now).await.unwrap();
+    let mut tx = store.begin().await.unwrap();
+    for key in &keys {
+        tx.app_keys().insert(key).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    (Arc::new(custody), World::new(app, Environment::Live))
+}
+
+fn order(samples: &mut Samples, world: World) -> WalletOrder {
+    let created_at = samples.tick();
+    WalletOrder {
+        wallet_id: samples.id(created_at),
+        key_id: samples.id(created_at),
+        world,
+        user_id: samples.id(created_at),
+        wallet_type: WalletType::Ethereum,
+        created_at,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
+    let mut samples = Samples::fresh();
+    let entropy = Arc::new(Recording {
+        source: SeededEntropy::fresh(),
+        drawn: Mutex::default(),
+    });
+    let (custody, world) = custody(&entropy, &mut samples).await;
+    let before = entropy.drawn().len();
+    for _ in 0..WALLETS {
+        let order = order(&mut samples, world);
+        let custody = Arc::clone(&custody);
+        let used = tokio::spawn(async move {
+            let (stored, key) = custody.create_wallet(order).await.unwrap();
+            for _ in 0..SIGNATURES_EACH {
+                let signed = custody.sign_message(stored.clone(), key.clone(), b"m");
+                signed.await.unwrap();
+            }
+        });
+        used.await.unwrap();
+    }
+    let drawn = entropy.drawn().split_off(before);
+    assert_eq!(
+        drawn.len(),
+        2 * WALLETS,
+        "a private key and a data key for each wallet"
+    );
+
+    let search = Search::new(&drawn);
+    assert_eq!(search.count_in_this_process(), 0);
+
+    // The search itself: a key that lies about is found, either way round.
+    let mut planted: Vec<u8> = drawn[0].iter().map(|masked| masked ^ MASK).collect();
+    assert!(search.count_in_this_process() > 0);
+    planted.reverse();
+    assert!(search.count_in_this_process() > 0);
+    drop(planted);
+}
