@@ -16,6 +16,8 @@ pub mod users;
 pub mod vault;
 pub mod wallets;
 
+mod guard;
+mod letters;
 mod mint;
 
 pub use caller::{AuthenticateError, Caller, NotAllowed};

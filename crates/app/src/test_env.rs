@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct FindMessages {
     /// Exactly this recipient.
     pub to: Option<String>,
-    /// `otp`.
+    /// As in [`MessageKind::as_str`].
     pub kind: Option<String>,
     /// Only messages newer than this one.
     pub after: Option<MessageId>,

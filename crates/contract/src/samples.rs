@@ -172,6 +172,10 @@ impl Samples {
                 create_requires_verification: true,
                 session_absolute_minutes: 5,
                 session_idle_minutes: 7,
+                freshness_minutes: 16,
+                end_sessions_on_change: false,
+                notify_on_change: false,
+                enumeration_safe: true,
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
             },
@@ -342,6 +346,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
+            held: self.coin(),
         }
     }
 
@@ -362,6 +367,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
+            held: self.coin(),
         }
     }
 

@@ -121,6 +121,8 @@ macro_rules! store_suite {
                 a_taken_identifier_leaves_the_transaction_good
                 an_address_is_verified_once
                 a_number_is_verified_once
+                unverified_identifiers_are_held
+                a_detached_identifier_is_free
                 parallel_sign_ups_make_one_user
                 parallel_attachments_of_an_address_go_to_one
                 parallel_attachments_of_a_number_go_to_one
@@ -151,6 +153,7 @@ macro_rules! store_suite {
                 a_code_dies_at_its_end
                 a_new_code_replaces_the_old
                 codes_of_other_identifiers_stay
+                a_forgotten_identifier_has_no_code
                 a_code_stays_in_its_place
                 the_same_identifier_in_two_worlds_has_two_codes
                 parallel_tries_are_exact
@@ -195,6 +198,7 @@ macro_rules! store_suite {
                 a_session_ends_once
                 an_unknown_session_does_not_end
                 all_sessions_of_a_user_end
+                all_other_sessions_of_a_user_end
                 parallel_ends_count_once
                 parallel_token_swaps_succeed_once
                 an_end_wins_over_parallel_updates

@@ -58,6 +58,14 @@ pub struct AppSettings {
     pub session_absolute_minutes: i64,
     /// Minutes without a verify after which a session ends; 0 means never.
     pub session_idle_minutes: i64,
+    /// Minutes for which a proved factor counts as fresh for a sensitive change, 1 to 1440 (S-7).
+    pub freshness_minutes: i64,
+    /// Whether a change of a way to sign in ends the user's other sessions (S-6).
+    pub end_sessions_on_change: bool,
+    /// Whether a change of a way to sign in is told to every verified address of the user (S-6).
+    pub notify_on_change: bool,
+    /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
+    pub enumeration_safe: bool,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -74,6 +82,10 @@ impl Default for AppSettings {
             create_requires_verification: false,
             session_absolute_minutes: 525_600,
             session_idle_minutes: 0,
+            freshness_minutes: 15,
+            end_sessions_on_change: true,
+            notify_on_change: true,
+            enumeration_safe: false,
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -108,6 +120,7 @@ impl AppSettings {
             0,
             525_600,
         )?;
+        within("freshness_minutes", self.freshness_minutes, 1, 1440)?;
         Ok(self)
     }
 
@@ -122,6 +135,11 @@ impl AppSettings {
             absolute: Seconds::from_minutes(self.session_absolute_minutes),
             idle,
         }
+    }
+
+    /// How long a proved factor counts as fresh (S-7).
+    pub const fn freshness(&self) -> Seconds {
+        Seconds::from_minutes(self.freshness_minutes)
     }
 
     /// Lifetime of session JWTs.

@@ -147,6 +147,12 @@ pub enum SecretKind {
     OutboxPayload,
     /// Private half of a session signing key.
     SigningKey,
+    /// Pepper over a password's hash.
+    Password,
+    /// Seed of an authenticator app.
+    TotpSeed,
+    /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
+    RecoveryCode,
 }
 
 impl SecretKind {
@@ -156,6 +162,9 @@ impl SecretKind {
             Self::Code => "code",
             Self::OutboxPayload => "outbox-payload",
             Self::SigningKey => "signing-key",
+            Self::Password => "password",
+            Self::TotpSeed => "totp-seed",
+            Self::RecoveryCode => "recovery-code",
         }
     }
 }

@@ -176,12 +176,18 @@ ids! {
     SessionId "sess";
     /// A signing key of session JWTs; its id is the `kid`.
     SigningKeyId "jwk";
+    /// An authenticator app of a user.
+    TotpId "totp";
     /// A user.
     UserId "user";
     /// A wallet.
     WalletId "wallet";
     /// The private key behind a wallet.
     WalletKeyId "walletpk";
+    /// A challenge that the holder of a wallet shall sign.
+    WalletRegistrationId "walletrr";
+    /// A passkey of a user.
+    WebauthnCredentialId "webauthn";
 }
 
 #[cfg(test)]

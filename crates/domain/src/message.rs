@@ -48,13 +48,34 @@ impl FromStr for Channel {
 pub enum MessageKind {
     /// A one-time passcode.
     Otp,
+    /// A link that signs in.
+    MagicLink,
+    /// A link that invites.
+    Invite,
+    /// A link that sets a new password.
+    PasswordReset,
+    /// Tells the owner of an address that a way to sign in was changed (S-6).
+    SecurityNotice,
 }
 
 impl MessageKind {
-    /// `otp`.
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Otp,
+        Self::MagicLink,
+        Self::Invite,
+        Self::PasswordReset,
+        Self::SecurityNotice,
+    ];
+
+    /// As on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Otp => "otp",
+            Self::MagicLink => "magic_link",
+            Self::Invite => "invite",
+            Self::PasswordReset => "password_reset",
+            Self::SecurityNotice => "security_notice",
         }
     }
 }
@@ -63,10 +84,15 @@ impl FromStr for MessageKind {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "otp" => Ok(Self::Otp),
-            _ => Err(Invalid::value("kind", "kind is otp")),
-        }
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| {
+                Invalid::value(
+                    "kind",
+                    "kind is otp, magic_link, invite, password_reset or security_notice",
+                )
+            })
     }
 }
 
@@ -146,7 +172,78 @@ pub fn otp_mail(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Mess
     }
 }
 
-fn escape_html(text: &str) -> String {
+/// The mail that tells the owner of an address that something about the account changed (S-6). It carries no link: a reader
+/// must not learn to click in mails of this kind.
+pub fn security_notice(app_name: &str, to: &str, change: CredentialChange) -> Message {
+    let what = change.sentence();
+    let advice = "If this was not you, sign in and end all sessions, or contact us.";
+    let name = escape_html(app_name);
+    Message {
+        channel: Channel::Email,
+        kind: MessageKind::SecurityNotice,
+        to: to.to_owned(),
+        subject: format!("Your {app_name} account was changed"),
+        text: format!("{what}\n\nThis concerns your {app_name} account. {advice}\n"),
+        html: format!("<p>{what}</p><p>This concerns your {name} account. {advice}</p>"),
+        code: String::new(),
+        link: String::new(),
+        token: String::new(),
+    }
+}
+
+/// What changed in the ways a user can sign in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CredentialChange {
+    /// A password was set or changed.
+    Password,
+    /// An e-mail address was added.
+    EmailAdded,
+    /// An e-mail address was removed.
+    EmailRemoved,
+    /// A phone number was added.
+    PhoneAdded,
+    /// A phone number was removed.
+    PhoneRemoved,
+    /// An authenticator app was added.
+    TotpAdded,
+    /// An authenticator app was removed.
+    TotpRemoved,
+    /// A passkey was added.
+    PasskeyAdded,
+    /// A passkey was removed.
+    PasskeyRemoved,
+    /// A wallet that signs in was added.
+    WalletAdded,
+    /// A wallet that signs in was removed.
+    WalletRemoved,
+    /// A link to an identity provider was removed.
+    ProviderRemoved,
+}
+
+impl CredentialChange {
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Password => "Your password was changed.",
+            Self::EmailAdded => "An e-mail address was added to your account.",
+            Self::EmailRemoved => "An e-mail address was removed from your account.",
+            Self::PhoneAdded => "A phone number was added to your account.",
+            Self::PhoneRemoved => "A phone number was removed from your account.",
+            Self::TotpAdded => "An authenticator app was added to your account.",
+            Self::TotpRemoved => "An authenticator app was removed from your account.",
+            Self::PasskeyAdded => "A passkey was added to your account.",
+            Self::PasskeyRemoved => "A passkey was removed from your account.",
+            Self::WalletAdded => "A wallet was added to the ways you can sign in.",
+            Self::WalletRemoved => "A wallet was removed from the ways you can sign in.",
+            Self::ProviderRemoved => "A linked sign-in provider was removed from your account.",
+        }
+    }
+}
+
+/// How long a notice is worth sending.
+pub const NOTICE_LIFETIME: Seconds = Seconds(86_400);
+
+/// Text as it may stand in HTML, in content and in quoted attributes.
+pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::FingerprintMatch;
-use crate::ids::{EmailId, PhoneNumberId, SessionId, UserId};
+use crate::ids::{
+    EmailId, PhoneNumberId, SessionId, TotpId, UserId, WalletId, WebauthnCredentialId,
+};
 use crate::timestamp::Seconds;
+use crate::wallet::WalletType;
 use crate::{Invalid, Timestamp, World};
 
 /// Shortest and longest `session_expires_in`, in minutes.
@@ -95,9 +98,42 @@ pub enum Proof {
         /// The number, E.164.
         phone_number: String,
     },
+    /// A link sent to an e-mail address.
+    EmailLink {
+        /// The address's id.
+        email_id: EmailId,
+        /// The address.
+        email: String,
+    },
+    /// The user's password.
+    Password,
+    /// A code of an authenticator app (RFC 6238).
+    Totp {
+        /// The TOTP's id.
+        totp_id: TotpId,
+    },
+    /// A recovery code of an authenticator app.
+    RecoveryCode {
+        /// The TOTP's id.
+        totp_id: TotpId,
+    },
+    /// A passkey (WebAuthn).
+    Passkey {
+        /// The credential's id here; not the authenticator's credential id.
+        webauthn_credential_id: WebauthnCredentialId,
+    },
+    /// A signature by the key of a wallet that the user holds.
+    Wallet {
+        /// The wallet's id.
+        wallet_id: WalletId,
+        /// Its chain.
+        wallet_type: WalletType,
+        /// Its address, in the chain's own text form.
+        public_address: String,
+    },
 }
 
-/// Without the address or number.
+/// Without address, number or wallet address.
 impl std::fmt::Debug for Proof {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -105,6 +141,55 @@ impl std::fmt::Debug for Proof {
             Self::SmsCode {
                 phone_number_id, ..
             } => write!(f, "SmsCode({phone_number_id})"),
+            Self::EmailLink { email_id, .. } => write!(f, "EmailLink({email_id})"),
+            Self::Password => f.write_str("Password"),
+            Self::Totp { totp_id } => write!(f, "Totp({totp_id})"),
+            Self::RecoveryCode { totp_id } => write!(f, "RecoveryCode({totp_id})"),
+            Self::Passkey {
+                webauthn_credential_id,
+            } => write!(f, "Passkey({webauthn_credential_id})"),
+            Self::Wallet { wallet_id, .. } => write!(f, "Wallet({wallet_id})"),
+        }
+    }
+}
+
+impl Proof {
+    /// Whether the other proof is of the same thing, whatever else is known of that thing.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::EmailCode { email_id: a, .. }, Self::EmailCode { email_id: b, .. })
+            | (Self::EmailLink { email_id: a, .. }, Self::EmailLink { email_id: b, .. }) => a == b,
+            (
+                Self::SmsCode {
+                    phone_number_id: a, ..
+                },
+                Self::SmsCode {
+                    phone_number_id: b, ..
+                },
+            ) => a == b,
+            (Self::Password, Self::Password) => true,
+            (Self::Totp { totp_id: a }, Self::Totp { totp_id: b })
+            | (Self::RecoveryCode { totp_id: a }, Self::RecoveryCode { totp_id: b }) => a == b,
+            (
+                Self::Passkey {
+                    webauthn_credential_id: a,
+                },
+                Self::Passkey {
+                    webauthn_credential_id: b,
+                },
+            ) => a == b,
+            (Self::Wallet { wallet_id: a, .. }, Self::Wallet { wallet_id: b, .. }) => a == b,
+            (
+                Self::EmailCode { .. }
+                | Self::SmsCode { .. }
+                | Self::EmailLink { .. }
+                | Self::Password
+                | Self::Totp { .. }
+                | Self::RecoveryCode { .. }
+                | Self::Passkey { .. }
+                | Self::Wallet { .. },
+                _,
+            ) => false,
         }
     }
 }
@@ -113,8 +198,18 @@ impl Factor {
     /// `delivery_channel` of the API.
     pub const fn delivery_channel(&self) -> &'static str {
         match self.proof {
-            Proof::EmailCode { .. } => "email",
+            Proof::EmailCode { .. } | Proof::EmailLink { .. } => "email",
             Proof::SmsCode { .. } => "sms",
+            Proof::Password => "password",
+            Proof::Totp { .. } => "totp_authenticator",
+            Proof::RecoveryCode { .. } => "totp_recovery_code",
+            Proof::Passkey { .. } => "webauthn_credential",
+            Proof::Wallet {
+                wallet_type: WalletType::Solana,
+                ..
+            } => "sol_wallet",
+            // No other chain signs people in.
+            Proof::Wallet { .. } => "eth_wallet",
         }
     }
 
@@ -122,18 +217,24 @@ impl Factor {
     pub const fn kind(&self) -> &'static str {
         match self.proof {
             Proof::EmailCode { .. } | Proof::SmsCode { .. } => "otp",
+            Proof::EmailLink { .. } => "magic_link",
+            Proof::Password => "password",
+            Proof::Totp { .. } | Proof::RecoveryCode { .. } => "totp",
+            Proof::Passkey { .. } => "webauthn",
+            Proof::Wallet { .. } => "wallet",
         }
     }
 
     /// `method` of the API: what was proved and when.
     pub fn method(&self) -> Value {
+        let last_verified_at = self.last_verified_at;
         match &self.proof {
-            Proof::EmailCode { email_id, email } => json!({
+            Proof::EmailCode { email_id, email } | Proof::EmailLink { email_id, email } => json!({
                 "method_id": email_id,
                 "method_type": "email",
                 "email_id": email_id,
                 "email": email,
-                "last_verified_at": self.last_verified_at,
+                "last_verified_at": last_verified_at,
             }),
             Proof::SmsCode {
                 phone_number_id,
@@ -143,24 +244,35 @@ impl Factor {
                 "method_type": "phone_number",
                 "phone_number_id": phone_number_id,
                 "phone_number": phone_number,
-                "last_verified_at": self.last_verified_at,
+                "last_verified_at": last_verified_at,
             }),
-        }
-    }
-
-    /// Whether the other factor proves the same thing, so that it refreshes this one instead of standing beside it.
-    fn is_same_as(&self, other: &Self) -> bool {
-        match (&self.proof, &other.proof) {
-            (Proof::EmailCode { email_id: a, .. }, Proof::EmailCode { email_id: b, .. }) => a == b,
-            (
-                Proof::SmsCode {
-                    phone_number_id: a, ..
-                },
-                Proof::SmsCode {
-                    phone_number_id: b, ..
-                },
-            ) => a == b,
-            (Proof::EmailCode { .. } | Proof::SmsCode { .. }, _) => false,
+            Proof::Password => json!({ "last_verified_at": last_verified_at }),
+            Proof::Totp { totp_id } | Proof::RecoveryCode { totp_id } => json!({
+                "method_id": totp_id,
+                "method_type": "totp",
+                "totp_id": totp_id,
+                "last_verified_at": last_verified_at,
+            }),
+            Proof::Passkey {
+                webauthn_credential_id,
+            } => json!({
+                "method_id": webauthn_credential_id,
+                "method_type": "webauthn",
+                "webauthn_credential_id": webauthn_credential_id,
+                "last_verified_at": last_verified_at,
+            }),
+            Proof::Wallet {
+                wallet_id,
+                wallet_type,
+                public_address,
+            } => json!({
+                "method_id": wallet_id,
+                "method_type": "wallet",
+                "wallet_id": wallet_id,
+                "wallet_type": wallet_type.as_str(),
+                "wallet_public_address": public_address,
+                "last_verified_at": last_verified_at,
+            }),
         }
     }
 }
@@ -257,10 +369,23 @@ impl Session {
 
     /// Adds a factor, or renews it when it is there already.
     pub fn add_factor(&mut self, factor: Factor, now: Timestamp) {
-        self.factors.retain(|known| !known.is_same_as(&factor));
+        self.factors
+            .retain(|known| !known.proof.is_of_the_same(&factor.proof));
         self.factors.push(factor);
         self.last_active_at = now;
         self.updated_at = now;
+    }
+
+    /// Whether it holds a factor of one of these kinds that was proved within the last `within` (S-7).
+    pub fn proved_lately(
+        &self,
+        within: Seconds,
+        now: Timestamp,
+        kinds: impl Fn(&Proof) -> bool,
+    ) -> bool {
+        self.factors
+            .iter()
+            .any(|factor| kinds(&factor.proof) && now < factor.last_verified_at + within)
     }
 
     /// Whether `last_active_at` is old enough to be written again: after a minute, or sooner under a short idle limit. That

@@ -93,6 +93,9 @@ pub struct UserEmail {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// Attached before somebody proved the account by something else; only a session of the account can prove it now
+    /// (attack 1: whoever planted it shall not get in by it).
+    pub held: bool,
 }
 
 /// A phone number of a user, unique in the world.
@@ -110,6 +113,9 @@ pub struct UserPhone {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// Attached before somebody proved the account by something else; only a session of the account can prove it now
+    /// (attack 1: whoever planted it shall not get in by it).
+    pub held: bool,
 }
 
 /// A user with its identifiers, oldest first.

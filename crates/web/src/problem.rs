@@ -30,6 +30,7 @@ pub(crate) enum Code {
     InvalidApiKey,
     InvalidSession,
     KeyNotAllowed,
+    InsufficientFactor,
     WalletReadOnly,
     NotFound,
     MethodNotAllowed,
@@ -71,6 +72,10 @@ impl Code {
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call needs",
+            ),
+            Self::InsufficientFactor => (
+                StatusCode::FORBIDDEN,
+                "this needs a session with another factor, or with one proved more lately",
             ),
             Self::WalletReadOnly => (
                 StatusCode::FORBIDDEN,

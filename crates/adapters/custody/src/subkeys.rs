@@ -48,6 +48,9 @@ pub(crate) struct SecretSubkeys {
     code: KindSubkeys,
     outbox_payload: KindSubkeys,
     signing_key: KindSubkeys,
+    password: KindSubkeys,
+    totp_seed: KindSubkeys,
+    recovery_code: KindSubkeys,
 }
 
 impl SecretSubkeys {
@@ -56,6 +59,9 @@ impl SecretSubkeys {
             SecretKind::Code => &self.code,
             SecretKind::OutboxPayload => &self.outbox_payload,
             SecretKind::SigningKey => &self.signing_key,
+            SecretKind::Password => &self.password,
+            SecretKind::TotpSeed => &self.totp_seed,
+            SecretKind::RecoveryCode => &self.recovery_code,
         }
     }
 }
@@ -69,6 +75,9 @@ impl Subkeys for SecretSubkeys {
             code: KindSubkeys::derive(&root, SecretKind::Code)?,
             outbox_payload: KindSubkeys::derive(&root, SecretKind::OutboxPayload)?,
             signing_key: KindSubkeys::derive(&root, SecretKind::SigningKey)?,
+            password: KindSubkeys::derive(&root, SecretKind::Password)?,
+            totp_seed: KindSubkeys::derive(&root, SecretKind::TotpSeed)?,
+            recovery_code: KindSubkeys::derive(&root, SecretKind::RecoveryCode)?,
         })
     }
 }

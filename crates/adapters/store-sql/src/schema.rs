@@ -88,6 +88,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
+        held -> Bool,
     }
 }
 
@@ -101,6 +102,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
+        held -> Bool,
     }
 }
 

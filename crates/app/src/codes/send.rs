@@ -3,10 +3,10 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
-use vestry_domain::envelope::{Place, SecretKind};
-use vestry_domain::ids::{EventId, UserId};
+use vestry_domain::envelope::SecretKind;
+use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
-use vestry_domain::message::{Channel, OutboxJob, otp_mail};
+use vestry_domain::message::{OutboxJob, otp_mail};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
@@ -16,6 +16,7 @@ use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Attached, Repositories};
 
 use crate::fault::{may_lose_race, retried};
+use crate::letters::Delivery;
 use crate::{Caller, Fault, NotAllowed, Service, mint};
 
 /// What the caller of `login_or_create` sent.
@@ -304,44 +305,17 @@ impl Service {
             digits.expose(),
             request.lifetime,
         ));
-        let job = self.job(&caller.world, &mail, request).await?;
-        Ok(Draft { owner, code, job })
-    }
-
-    async fn job(
-        &self,
-        world: &World,
-        mail: &Secret<vestry_domain::message::Message>,
-        request: &Request,
-    ) -> Result<OutboxJob, Fault> {
-        // The outbox keeps the time of the machine: a frozen test clock must not hold its messages back.
-        let now = self.ports.clock.machine();
-        let id: EventId = self.new_id(now);
-        let owner = id.to_string();
-        let place = Place {
-            world: *world,
-            kind: SecretKind::OutboxPayload,
-            owner: &owner,
-        };
-        let plaintext = Secret::new(
-            serde_json::to_vec(mail.expose()).map_err(|error| Fault::Internal(Box::new(error)))?,
-        );
-        let payload = self.ports.sealer.seal(place, plaintext.expose()).await?;
         let delay = if request.reserved == Some(Reserved::Slow) {
             Seconds(5)
         } else {
             Seconds(0)
         };
-        Ok(OutboxJob {
-            id,
-            world: *world,
-            channel: Channel::Email,
-            payload,
-            not_before: now + delay,
-            deliver_before: now + request.lifetime,
-            attempts: 0,
-            created_at: now,
-        })
+        let delivery = Delivery {
+            delay,
+            lifetime: request.lifetime,
+        };
+        let job = self.letter(&caller.world, &mail, delivery).await?;
+        Ok(Draft { owner, code, job })
     }
 
     async fn store_code(

@@ -6,13 +6,14 @@ use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::UserId;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::users::proof::{ProofError, Proven, prove};
+use crate::{Caller, Fault, NotAllowed, Service, guard};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -56,6 +57,9 @@ pub enum VerifyCodeError {
         /// When the next try counts.
         retry_after: Seconds,
     },
+    /// The identifier was attached before somebody else proved the account; only a session of its user can prove it.
+    #[error("this identifier can be verified within a session of its user only")]
+    NeedsSession,
     /// The session to be continued is not valid.
     #[error(transparent)]
     InvalidSession(#[from] InvalidSession),
@@ -85,6 +89,16 @@ impl From<GrantError> for VerifyCodeError {
     }
 }
 
+impl From<ProofError> for VerifyCodeError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Gone => Self::InvalidCode,
+            ProofError::NeedsSession => Self::NeedsSession,
+            ProofError::Store(store) => store.into(),
+        }
+    }
+}
+
 impl From<StoreError> for VerifyCodeError {
     fn from(error: StoreError) -> Self {
         Self::Fault(error.into())
@@ -96,12 +110,6 @@ struct Presented<'a> {
     command: &'a VerifyCode,
     method: String,
     mac: Mac,
-}
-
-/// A right code and whom it signs in.
-struct Proved {
-    code: Code,
-    factor: Factor,
 }
 
 impl Service {
@@ -155,15 +163,8 @@ impl Service {
         let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
-        if let Some(until) = tx
-            .guards()
-            .blocked_until(world, &presented.method)
-            .await?
-            .filter(|until| now < *until)
-        {
-            return Err(VerifyCodeError::TooManyAttempts {
-                retry_after: until - now,
-            });
+        if let Some(retry_after) = guard::wait(&mut *tx, world, &presented.method, now).await? {
+            return Err(VerifyCodeError::TooManyAttempts { retry_after });
         }
         // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
         let attempt = tx
@@ -173,7 +174,7 @@ impl Service {
         let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
         if !self.is_right(caller, presented, &code).await? {
             if !is_reserved(&mut *tx, caller, method_id).await? {
-                count_failure(&mut *tx, world, &presented.method, now).await?;
+                guard::count_failure(&mut *tx, world, &presented.method, now).await?;
             }
             tx.commit().await?;
             return Err(VerifyCodeError::InvalidCode);
@@ -186,15 +187,15 @@ impl Service {
             return Err(VerifyCodeError::InvalidCode);
         }
         tx.guards().reset(world, &presented.method).await?;
-        let proved = self.prove(&mut *tx, world, code, now).await?;
+        let proven = prove(&mut *tx, world, method_id, wish.user(), now).await?;
         let sign_in = SignIn {
-            user_id: proved.code.user_id,
-            factor: proved.factor,
+            user_id: proven.user_id,
+            factor: factor(method_id, proven, now),
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
         tx.commit().await?;
-        Ok((proved.code, granted))
+        Ok((code, granted))
     }
 
     /// Compares digits, in constant time, and device (OTP-7, OTP-8).
@@ -222,49 +223,23 @@ impl Service {
             .is_none_or(|sent| sent.matches(&command.device_fingerprint, rule));
         Ok(digits && device)
     }
+}
 
-    /// The identifier is proved: it becomes verified, and its owner active.
-    async fn prove(
-        &self,
-        tx: &mut dyn Repositories,
-        world: &World,
-        code: Code,
-        now: Timestamp,
-    ) -> Result<Proved, VerifyCodeError> {
-        let proof = match code.method_id {
-            MethodId::Email(email_id) => {
-                let email = tx
-                    .users()
-                    .email(world, email_id)
-                    .await?
-                    .ok_or(VerifyCodeError::InvalidCode)?;
-                tx.users().verify_email(world, email_id, now).await?;
-                Proof::EmailCode {
-                    email_id,
-                    email: email.email.address().to_owned(),
-                }
-            }
-            MethodId::Phone(phone_number_id) => {
-                let phone = tx
-                    .users()
-                    .phone(world, phone_number_id)
-                    .await?
-                    .ok_or(VerifyCodeError::InvalidCode)?;
-                tx.users().verify_phone(world, phone_number_id, now).await?;
-                Proof::SmsCode {
-                    phone_number_id,
-                    phone_number: phone.number.as_str().to_owned(),
-                }
-            }
-        };
-        tx.users().activate(world, code.user_id, now).await?;
-        Ok(Proved {
-            code,
-            factor: Factor {
-                proof,
-                last_verified_at: now,
-            },
-        })
+/// The factor that a proved identifier is.
+fn factor(method: MethodId, proven: Proven, now: Timestamp) -> Factor {
+    let proof = match method {
+        MethodId::Email(email_id) => Proof::EmailCode {
+            email_id,
+            email: proven.text,
+        },
+        MethodId::Phone(phone_number_id) => Proof::SmsCode {
+            phone_number_id,
+            phone_number: proven.text,
+        },
+    };
+    Factor {
+        proof,
+        last_verified_at: now,
     }
 }
 
@@ -281,18 +256,4 @@ async fn is_reserved(
         }
         MethodId::Email(_) | MethodId::Phone(_) => Ok(false),
     }
-}
-
-/// Failures are counted over all codes of the identifier; a new code does not reset them (OTP-5).
-async fn count_failure(
-    tx: &mut dyn Repositories,
-    world: &World,
-    subject: &str,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let failures = tx.guards().fail(world, subject, now).await?;
-    if let Some(wait) = code::wait_after(failures) {
-        tx.guards().block(world, subject, now + wait).await?;
-    }
-    Ok(())
 }

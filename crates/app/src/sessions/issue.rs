@@ -1,5 +1,6 @@
 //! The rule of the trio: how every verify call makes, renews or extends a session.
 
+use vestry_domain::ids::UserId;
 use vestry_domain::limits;
 use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn};
 use vestry_domain::signing_key::SigningKey;
@@ -61,6 +62,12 @@ pub(crate) enum PresentedError {
 }
 
 impl SessionWish {
+    /// Whose session shall be continued, if one was presented.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        let presented = self.presented.as_ref();
+        presented.map(|presented| presented.session.user_id)
+    }
+
     /// Whether the answer will carry a session.
     pub(crate) const fn wants_session(&self) -> bool {
         self.length.is_some() || self.presented.is_some()

@@ -150,6 +150,7 @@ impl Service {
                 verified: false,
                 created_at: now,
                 updated_at: now,
+                held: false,
             })
             .into_iter()
             .collect();
@@ -168,6 +169,7 @@ impl Service {
             verified: false,
             created_at: now,
             updated_at: now,
+            held: false,
         }
     }
 

@@ -38,6 +38,10 @@ async fn every_setting_can_be_changed() {
         ("create_requires_verification", "true"),
         ("session_absolute_minutes", "43200"),
         ("session_idle_minutes", "30"),
+        ("freshness_minutes", "5"),
+        ("end_sessions_on_change", "false"),
+        ("notify_on_change", "false"),
+        ("enumeration_safe", "true"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -50,6 +54,10 @@ async fn every_setting_can_be_changed() {
         create_requires_verification: true,
         session_absolute_minutes: 43_200,
         session_idle_minutes: 30,
+        freshness_minutes: 5,
+        end_sessions_on_change: false,
+        notify_on_change: false,
+        enumeration_safe: true,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };

@@ -6,10 +6,13 @@ use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
 use super::{House, changed_bits, is_tampered, other_lengths, works};
 use crate::samples::Samples;
 
-const KINDS: [SecretKind; 3] = [
+const KINDS: [SecretKind; 6] = [
     SecretKind::Code,
     SecretKind::OutboxPayload,
     SecretKind::SigningKey,
+    SecretKind::Password,
+    SecretKind::TotpSeed,
+    SecretKind::RecoveryCode,
 ];
 
 const fn place(world: World, kind: SecretKind, owner: &str) -> Place<'_> {

@@ -155,6 +155,26 @@ pub async fn codes_of_other_identifiers_stay(store: Arc<dyn Store>) {
     }
 }
 
+/// A forgotten identifier has no code left, and others keep theirs.
+pub async fn a_forgotten_identifier_has_no_code(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (code, other) = (stage.code(&user).await, stage.code(&user).await);
+    for stranger in stage.strangers(world).await {
+        in_tx!(stage.store, |tx| tx
+            .codes()
+            .forget(&stranger, other.method_id)
+            .await);
+    }
+    in_tx!(stage.store, |tx| tx
+        .codes()
+        .forget(&world, code.method_id)
+        .await);
+    assert!(stage.try_code(&code, code.created_at).await.is_none());
+    assert!(stage.try_code(&other, other.created_at).await.is_some());
+}
+
 /// A code is tried and used in its own world under its own identifier only, and what happens elsewhere counts no try
 /// (OTP-7, I11).
 pub async fn a_code_stays_in_its_place(store: Arc<dyn Store>) {

@@ -46,6 +46,34 @@ impl Stage {
     }
 }
 
+/// All sessions of the user but one end, once, and nobody else's (S-6).
+pub async fn all_other_sessions_of_a_user_end(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (kept, _) = stage.session(&user).await;
+    let (first, _) = stage.session(&user).await;
+    let (second, _) = stage.session(&user).await;
+    let (foreign, _) = stage.session(&other).await;
+    let at = stage.samples.tick();
+    for expected in [2, 0] {
+        let ended = in_tx!(stage.store, |tx| tx
+            .sessions()
+            .delete_others(&world, user.id, kept.id, at)
+            .await);
+        assert_eq!(ended, expected);
+    }
+    for (session, ended_at) in [
+        (kept, None),
+        (first, Some(at)),
+        (second, Some(at)),
+        (foreign, None),
+    ] {
+        let now = stage.session_of(world, session.id).await.unwrap();
+        assert_eq!(now.deleted_at, ended_at);
+    }
+}
+
 /// Every field of a session comes back as it went in, by its token and by its id.
 pub async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -465,6 +465,67 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
 }
 
+/// What is not verified is held, of this user only; verifying lets it go (attack 1).
+pub async fn unverified_identifiers_are_held(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (email, phone) = (stage.email(&user).await, stage.phone(&user).await);
+    let other = stage.user(world).await;
+    let (foreign_email, foreign_phone) = (stage.email(&other).await, stage.phone(&other).await);
+    in_tx!(stage.store, |tx| tx
+        .users()
+        .hold_unverified(&world, user.id)
+        .await);
+    let profile = stage.profile(world, user.id).await.unwrap();
+    assert_eq!(profile.emails[0].held, email.held || !email.verified);
+    assert_eq!(profile.phones[0].held, phone.held || !phone.verified);
+    let profile = stage.profile(world, other.id).await.unwrap();
+    assert_eq!(profile.emails, [foreign_email]);
+    assert_eq!(profile.phones, [foreign_phone]);
+    if email.verified || phone.verified {
+        return;
+    }
+    let at = stage.samples.tick();
+    in_tx!(stage.store, |tx| {
+        tx.users().verify_email(&world, email.id, at).await?;
+        tx.users().verify_phone(&world, phone.id, at).await
+    });
+    let profile = stage.profile(world, user.id).await.unwrap();
+    assert!(!profile.emails[0].held && !profile.phones[0].held);
+}
+
+/// A detached address or number is gone, once, from its own world only, and free for another user.
+pub async fn a_detached_identifier_is_free(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (email, phone) = (stage.email(&user).await, stage.phone(&user).await);
+    let stranger = stage.strangers(world).await[0];
+    for (from, expected) in [(stranger, false), (world, true), (world, false)] {
+        let removed = in_tx!(stage.store, |tx| {
+            let email = tx.users().remove_email(&from, email.id).await?;
+            let phone = tx.users().remove_phone(&from, phone.id).await?;
+            Ok((email, phone))
+        });
+        assert_eq!(removed, (expected, expected));
+    }
+    let email = UserEmail {
+        user_id: other.id,
+        ..email
+    };
+    let phone = UserPhone {
+        user_id: other.id,
+        ..phone
+    };
+    let attached = in_tx!(stage.store, |tx| {
+        let email = tx.users().attach_email(&world, &email).await?;
+        let phone = tx.users().attach_phone(&world, &phone).await?;
+        Ok((email, phone))
+    });
+    assert_eq!(attached, (Attached::Yes, Attached::Yes));
+}
+
 /// Fifty sign-ups with one new address at once, spelled in two ways: one user, and nobody sees an error (R2, I10).
 pub async fn parallel_sign_ups_make_one_user(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -43,6 +43,8 @@ pub trait Codes: Send {
         purpose: CodePurpose,
         now: Timestamp,
     ) -> StoreResult<bool>;
+    /// Deletes the codes of an identifier, whatever their purpose.
+    async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()>;
     /// Deletes codes that expired before the given moment, in all worlds; returns how many.
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
 }
@@ -115,6 +117,14 @@ pub trait Sessions: Send {
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
     /// Ends all sessions of a user; returns how many.
     async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64>;
+    /// Ends all sessions of a user but one; returns how many.
+    async fn delete_others(
+        &mut self,
+        world: &World,
+        user: UserId,
+        kept: SessionId,
+        at: Timestamp,
+    ) -> StoreResult<u64>;
     /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds; returns how many.
     async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64>;
 }

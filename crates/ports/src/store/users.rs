@@ -28,6 +28,9 @@ pub trait Users: Send {
     /// Turns a pending user into an active one; does nothing to an active one.
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 
+    /// Marks every identifier of the user that is not verified as held.
+    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()>;
+
     /// Attaches an address, decided by the unique index on its identity.
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
     /// An address by its identity, with the owner.
@@ -38,8 +41,11 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserEmail, User)>>;
     /// An address by its id.
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
-    /// Marks an address as verified; does nothing when it is.
+    /// Marks an address as verified and no longer held; does nothing when it is.
     async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
+
+    /// Detaches an address; `false` when there is none.
+    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
 
     /// Attaches a number, decided by the unique index.
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached>;
@@ -51,11 +57,13 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserPhone, User)>>;
     /// A number by its id.
     async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>>;
-    /// Marks a number as verified; does nothing when it is.
+    /// Marks a number as verified and no longer held; does nothing when it is.
     async fn verify_phone(
         &mut self,
         world: &World,
         id: PhoneNumberId,
         at: Timestamp,
     ) -> StoreResult<()>;
+    /// Detaches a number; `false` when there is none.
+    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool>;
 }

@@ -15,6 +15,7 @@ use crate::shapes::{Device, IssuedFields, Session, Trio};
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOtp,
     Code::InvalidSession,
+    Code::InsufficientFactor,
     Code::TooManyAttempts,
     Code::Sealed,
 ];

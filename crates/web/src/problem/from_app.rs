@@ -98,6 +98,7 @@ impl From<VerifyCodeError> for Problem {
             VerifyCodeError::TooManyAttempts { retry_after } => {
                 Self::new(Code::TooManyAttempts).after(retry_after)
             }
+            VerifyCodeError::NeedsSession => Self::new(Code::InsufficientFactor),
             VerifyCodeError::InvalidSession(session) => session.into(),
             VerifyCodeError::Fault(fault) => fault.into(),
         }

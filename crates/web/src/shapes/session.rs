@@ -55,6 +55,12 @@ struct Factor {
 enum DeliveryChannel {
     Email,
     Sms,
+    Password,
+    TotpAuthenticator,
+    TotpRecoveryCode,
+    WebauthnCredential,
+    EthWallet,
+    SolWallet,
 }
 
 /// What kind of proof it was.
@@ -63,6 +69,11 @@ enum DeliveryChannel {
 #[expect(dead_code, reason = "describes an object that the domain makes")]
 enum FactorType {
     Otp,
+    MagicLink,
+    Password,
+    Totp,
+    Webauthn,
+    Wallet,
 }
 
 /// What was proved, and when.
@@ -70,9 +81,14 @@ enum FactorType {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes an object that the domain makes")]
 struct FactorMethod {
-    /// Id of the address or number.
-    #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
+    /// Id of what was proved; password factors have none.
+    #[schema(
+        required = false,
+        pattern = "^(email|pn|totp|webauthn|wallet)_[0-9A-Za-z]{27}$"
+    )]
     method_id: String,
+    /// Password factors have none.
+    #[schema(required = false)]
     method_type: MethodType,
     /// Unix seconds.
     last_verified_at: i64,
@@ -88,6 +104,21 @@ struct FactorMethod {
     /// For SMS factors.
     #[schema(required = false)]
     phone_number: String,
+    /// For factors of an authenticator app and of its recovery codes.
+    #[schema(required = false, pattern = "^totp_[0-9A-Za-z]{27}$")]
+    totp_id: String,
+    /// For passkeys.
+    #[schema(required = false, pattern = "^webauthn_[0-9A-Za-z]{27}$")]
+    webauthn_credential_id: String,
+    /// For wallets.
+    #[schema(required = false, pattern = "^wallet_[0-9A-Za-z]{27}$")]
+    wallet_id: String,
+    /// For wallets.
+    #[schema(required = false)]
+    wallet_type: String,
+    /// For wallets.
+    #[schema(required = false)]
+    wallet_public_address: String,
 }
 
 /// Kind of the thing that was proved.
@@ -97,6 +128,9 @@ struct FactorMethod {
 enum MethodType {
     Email,
     PhoneNumber,
+    Totp,
+    Webauthn,
+    Wallet,
 }
 
 /// The device that the session was made on; `""` where nothing was said.

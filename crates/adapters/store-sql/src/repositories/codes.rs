@@ -69,6 +69,12 @@ impl Codes for Unit {
         Ok(self.done(used)? == 1)
     }
 
+    async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()> {
+        let all = in_world!(codes, world).filter(codes::method_id.eq(method.to_string()));
+        let deleted = diesel::delete(all).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
         let old = codes::table.filter(codes::expires_at.lt(expired_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;

@@ -107,6 +107,25 @@ impl Sessions for Unit {
         self.done(updated).map(count)
     }
 
+    async fn delete_others(
+        &mut self,
+        world: &World,
+        user: UserId,
+        kept: SessionId,
+        at: Timestamp,
+    ) -> StoreResult<u64> {
+        let others = in_world!(sessions, world)
+            .filter(sessions::user_id.eq(user.to_string()))
+            .filter(sessions::id.ne(kept.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(others).set((
+            sessions::deleted_at.eq(at.unix()),
+            sessions::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(count)
+    }
+
     async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64> {
         let moment = over_before.unix();
         let over = sessions::table

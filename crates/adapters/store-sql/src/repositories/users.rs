@@ -64,6 +64,21 @@ impl Users for Unit {
         self.done(updated).map(drop)
     }
 
+    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {
+        let emails = in_world!(user_emails, world)
+            .filter(user_emails::user_id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(emails).set(user_emails::held.eq(true));
+        let held = update.execute(self.writing()?).await;
+        self.done(held)?;
+        let phones = in_world!(user_phones, world)
+            .filter(user_phones::user_id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(phones).set(user_phones::held.eq(true));
+        let held = update.execute(self.writing()?).await;
+        self.done(held).map(drop)
+    }
+
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
         let insert = diesel::insert_into(user_emails::table)
             .values(UserEmailRow::new(world, email))
@@ -105,10 +120,17 @@ impl Users for Unit {
             .filter(user_emails::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_emails::verified.eq(true),
+            user_emails::held.eq(false),
             user_emails::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
         self.done(updated).map(drop)
+    }
+
+    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
+        let row = in_world!(user_emails, world).filter(user_emails::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
     }
 
     async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached> {
@@ -157,10 +179,17 @@ impl Users for Unit {
             .filter(user_phones::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_phones::verified.eq(true),
+            user_phones::held.eq(false),
             user_phones::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
         self.done(updated).map(drop)
+    }
+
+    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
+        let row = in_world!(user_phones, world).filter(user_phones::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
     }
 }
 

@@ -76,6 +76,7 @@ pub(crate) struct UserEmailRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
+    held: bool,
 }
 
 impl UserEmailRow {
@@ -90,6 +91,7 @@ impl UserEmailRow {
             verified: email.verified,
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
+            held: email.held,
         }
     }
 }
@@ -111,6 +113,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
+            held: row.held,
         })
     }
 }
@@ -126,6 +129,7 @@ pub(crate) struct UserPhoneRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
+    held: bool,
 }
 
 impl UserPhoneRow {
@@ -139,6 +143,7 @@ impl UserPhoneRow {
             verified: phone.verified,
             created_at: phone.created_at.unix(),
             updated_at: phone.updated_at.unix(),
+            held: phone.held,
         }
     }
 }
@@ -156,6 +161,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
+            held: row.held,
         })
     }
 }

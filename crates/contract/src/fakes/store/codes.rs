@@ -77,6 +77,16 @@ impl Codes for Work {
         })
     }
 
+    async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()> {
+        self.writing(|state| {
+            let wanted = (*world, method);
+            state
+                .codes
+                .retain(|row| (row.code.world, row.code.method_id) != wanted);
+            Ok(())
+        })
+    }
+
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let expired = |row: &CodeRow| row.code.expires_at < expired_before;

@@ -122,6 +122,27 @@ impl Sessions for Work {
         })
     }
 
+    async fn delete_others(
+        &mut self,
+        world: &World,
+        user: UserId,
+        kept: SessionId,
+        at: Timestamp,
+    ) -> StoreResult<u64> {
+        self.writing(|state| {
+            let all = state.sessions.iter_mut().map(|(_, session)| session);
+            let others = all
+                .filter(|session| session.world == *world && session.user_id == user)
+                .filter(|session| session.id != kept && session.deleted_at.is_none());
+            let mut ended = 0;
+            for session in others {
+                end(session, at);
+                ended += 1;
+            }
+            Ok(ended)
+        })
+    }
+
     async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let is_over = |(_, session): &(TokenHash, Session)| {

@@ -9,7 +9,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Attached, StoreResult, Users};
 
 use super::Work;
-use super::state::{State, add};
+use super::state::{State, add, remove};
 
 impl State {
     fn user(&self, world: World, id: UserId) -> Option<&User> {
@@ -78,6 +78,20 @@ impl Users for Work {
         })
     }
 
+    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {
+        self.writing(|state| {
+            let emails = state.emails.iter_mut();
+            for (_, email) in emails.filter(|(of, email)| of == world && email.user_id == id) {
+                email.held |= !email.verified;
+            }
+            let phones = state.phones.iter_mut();
+            for (_, phone) in phones.filter(|(of, phone)| of == world && phone.user_id == id) {
+                phone.held |= !phone.verified;
+            }
+            Ok(())
+        })
+    }
+
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
         self.writing(|state| {
             state.needs_user(*world, email.user_id)?;
@@ -118,9 +132,19 @@ impl Users for Work {
                 rows.find(|(of, email)| of == world && email.id == id && !email.verified);
             if let Some((_, email)) = unverified {
                 email.verified = true;
+                email.held = false;
                 email.updated_at = at;
             }
             Ok(())
+        })
+    }
+
+    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let gone = remove(&mut state.emails, |(of, email)| {
+                of == world && email.id == id
+            });
+            Ok(gone == 1)
         })
     }
 
@@ -168,9 +192,19 @@ impl Users for Work {
                 rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
             if let Some((_, phone)) = unverified {
                 phone.verified = true;
+                phone.held = false;
                 phone.updated_at = at;
             }
             Ok(())
+        })
+    }
+
+    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let gone = remove(&mut state.phones, |(of, phone)| {
+                of == world && phone.id == id
+            });
+            Ok(gone == 1)
         })
     }
 }

@@ -1,0 +1,83 @@
+//! What follows from a change of the ways a user can sign in: other sessions end, and the owner is told (S-6).
+
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::message::{CredentialChange, NOTICE_LIFETIME, OutboxJob, security_notice};
+use vestry_domain::{Secret, Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::letters::Delivery;
+use crate::{Caller, Fault, Service};
+
+/// A change that is about to be made, with the notices that tell of it.
+pub(crate) struct AnnouncedChange {
+    user: UserId,
+    notices: Vec<OutboxJob>,
+}
+
+impl Service {
+    /// Prepares the notices of a change, before its transaction: one for every verified address of the user. Live Apps
+    /// without a mail transport have none.
+    pub(crate) async fn announce(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        change: CredentialChange,
+    ) -> Result<AnnouncedChange, Fault> {
+        let mut notices = Vec::new();
+        if caller.settings().notify_on_change && (caller.is_test() || self.has_mailer()) {
+            let mut read = self.ports.store.read().await?;
+            let profile = read.users().profile(&caller.world, user).await?;
+            drop(read);
+            let emails = profile.map(|profile| profile.emails).unwrap_or_default();
+            for email in emails.iter().filter(|email| email.verified) {
+                let to = email.email.address();
+                let notice = Secret::new(security_notice(&caller.app.name, to, change));
+                let delivery = Delivery::within(NOTICE_LIFETIME);
+                notices.push(self.letter(&caller.world, &notice, delivery).await?);
+            }
+        }
+        Ok(AnnouncedChange { user, notices })
+    }
+
+    /// Writes what follows from a change, in the transaction of the change: the user's sessions end, but for `kept` (the one
+    /// in which the change was made), unless the App set otherwise; the notices go to the outbox.
+    pub(crate) async fn carry_out(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        change: &AnnouncedChange,
+        kept: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if caller.settings().end_sessions_on_change {
+            let world = &caller.world;
+            match kept {
+                Some(kept) => {
+                    let sessions = tx.sessions();
+                    sessions
+                        .delete_others(world, change.user, kept, now)
+                        .await?;
+                }
+                None => {
+                    tx.sessions().delete_all(world, change.user, now).await?;
+                }
+            }
+        }
+        for notice in &change.notices {
+            tx.outbox().push(notice).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes everything by which somebody could come in besides identifiers: sessions and credentials. Managed wallets stay;
+/// they are the user's property and sign nobody in.
+pub(crate) async fn remove_credentials(
+    tx: &mut dyn Repositories,
+    world: &World,
+    user: UserId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    tx.sessions().delete_all(world, user, now).await?;
+    Ok(())
+}
