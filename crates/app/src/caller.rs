@@ -98,6 +98,7 @@ impl Service {
         if key.revoked_at.is_some() || key.kind != ApiKeyKind::Secret {
             return Err(AuthenticateError::Unknown);
         }
+        self.test_clocks.follow(app.id, app.test_clock);
         let caller = Arc::new(Caller {
             world: key.world,
             key,
@@ -134,7 +135,10 @@ impl Service {
     /// # Errors
     /// The limiter's store is away and the limiter does not stand in for it.
     pub async fn admit(&self, caller: &Caller) -> Result<Verdict, Fault> {
-        let (limit, now) = (self.request_limit(caller), self.ports.clock.machine());
+        let (limit, now) = (
+            self.request_limit(caller),
+            self.now_for_limits(&caller.world),
+        );
         let hit = self.ports.limiter.hit(&caller.world, limit, now).await;
         hit.map_err(|unavailable: LimiterUnavailable| Fault::Unavailable(Box::new(unavailable)))
     }
@@ -145,6 +149,7 @@ impl Service {
         let now = self.ports.clock.machine();
         let caller = self.remembered(&TokenHash::of(presented), now)?;
         let limit = self.request_limit(&caller);
+        let now = self.now_for_limits(&caller.world);
         let verdict = self.ports.limiter.hit_at_once(&caller.world, limit, now)?;
         Some((caller, verdict))
     }

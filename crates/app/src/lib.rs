@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod fault;
 pub mod service;
 pub mod sessions;
+pub mod test_clock;
 pub mod test_env;
 pub mod users;
 pub mod vault;

@@ -20,6 +20,7 @@ use vestry_ports::vault::KeyVault;
 
 use crate::caller::CachedCaller;
 use crate::sessions::keys::CachedKeys;
+use crate::test_clock::TestClocks;
 use crate::{Fault, mint};
 
 /// What the core needs from the world, put together by the composition root.
@@ -77,6 +78,7 @@ pub struct Service {
     pub(crate) outbox_bell: Notify,
     /// Rings when a message was captured.
     pub(crate) captured_bell: Notify,
+    pub(crate) test_clocks: TestClocks,
 }
 
 impl Service {
@@ -91,6 +93,7 @@ impl Service {
             opened_keys: Mutex::default(),
             outbox_bell: Notify::new(),
             captured_bell: Notify::new(),
+            test_clocks: TestClocks::default(),
         }
     }
 
@@ -136,8 +139,19 @@ impl Service {
         self.ports.clock.machine()
     }
 
+    /// The time of a world: the machine's, or that of the App's test clock.
     pub(crate) fn now(&self, world: &World) -> Timestamp {
-        self.ports.clock.now(world)
+        match self.test_clocks.of(world) {
+            Some(clock) => clock.now(self.ports.clock.machine()),
+            None => self.ports.clock.now(world),
+        }
+    }
+
+    /// The time that the limit of requests of a world follows.
+    pub(crate) fn now_for_limits(&self, world: &World) -> Timestamp {
+        let machine = self.ports.clock.machine();
+        let clock = self.test_clocks.of(world);
+        clock.map_or(machine, |clock| clock.for_limits(machine))
     }
 
     pub(crate) fn new_id<I: Id>(&self, at: Timestamp) -> I {

@@ -16,6 +16,7 @@ use vestry_domain::phone::PhoneNumber;
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session};
 use vestry_domain::signing_key::{Algorithm, SigningKey};
+use vestry_domain::test_clock::{Mode, TestClock};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
@@ -179,8 +180,23 @@ impl Samples {
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
             },
+            test_clock: self.test_clock(),
             created_at,
             updated_at: self.moment(),
+        }
+    }
+
+    /// A test clock that was set.
+    pub fn test_clock(&mut self) -> TestClock {
+        let shows = self.moment();
+        TestClock {
+            revision: i64::try_from(self.below(1_000_000)).unwrap_or(1),
+            set_at: self.moment(),
+            mode: self.pick(&[
+                Mode::Machine,
+                Mode::Frozen { shows },
+                Mode::Running { shows },
+            ]),
         }
     }
 

@@ -73,6 +73,8 @@ macro_rules! store_suite {
                 apps_are_listed_oldest_first
                 an_update_writes_one_app
                 an_update_of_an_unknown_app_does_nothing
+                a_test_clock_is_swapped_once
+                parallel_swaps_of_a_test_clock_succeed_once
             }
             store::api_keys {
                 a_key_comes_back_with_its_app

@@ -6,6 +6,7 @@ use crate::ids::AppId;
 use crate::limits::Limit;
 use crate::session::SessionLimits;
 use crate::signing_key::Algorithm;
+use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
 use crate::{Environment, Invalid, Timestamp, text};
 
@@ -18,6 +19,8 @@ pub struct App {
     pub name: String,
     /// What the App can change.
     pub settings: AppSettings,
+    /// The clock of its test environment.
+    pub test_clock: TestClock,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.

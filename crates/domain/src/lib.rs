@@ -20,6 +20,7 @@ pub mod redirect;
 pub mod secret;
 pub mod session;
 pub mod signing_key;
+pub mod test_clock;
 pub mod text;
 pub mod timestamp;
 pub mod token;

@@ -36,6 +36,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallets sign_message;
         TestKey test_env messages;
         TestKey test_env clear_messages;
+        TestKey test_env read_clock;
+        TestKey test_env set_clock;
+        TestKey test_env reset_clock;
         Public health live;
         Public health ready;
         Public reference document;

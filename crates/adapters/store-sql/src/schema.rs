@@ -7,6 +7,7 @@ diesel::table! {
         settings -> Text,
         created_at -> BigInt,
         updated_at -> BigInt,
+        test_clock -> Text,
     }
 }
 

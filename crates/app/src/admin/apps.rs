@@ -4,6 +4,7 @@ use vestry_domain::World;
 use vestry_domain::app::{self, App, AppSettings};
 use vestry_domain::envelope::AppKey;
 use vestry_domain::ids::AppId;
+use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid};
 
 use super::AdminError;
@@ -21,6 +22,7 @@ impl Service {
             id: self.new_id(now),
             name: app::name(name)?,
             settings: AppSettings::default(),
+            test_clock: TestClock::default(),
             created_at: now,
             updated_at: now,
         };

@@ -21,12 +21,13 @@ use vestry_domain::ids::{EmailId, Id, UserId};
 use vestry_domain::message::CapturedMessage;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserEmail;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
-use vestry_ports::store::Store;
+use vestry_ports::store::{Attached, Store};
 use vestry_ports::vault::KeyVault;
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
@@ -168,6 +169,10 @@ impl Rig {
             .authenticate(self.test_key.expose())
             .await
             .unwrap()
+    }
+
+    pub(crate) fn test_key(&self) -> &str {
+        self.test_key.expose()
     }
 
     /// A request with the App's live key.
@@ -329,6 +334,30 @@ impl Rig {
     /// A user without a wallet.
     pub(crate) async fn walletless(&self, caller: &Caller, email: &str) -> UserId {
         self.login(caller, email).await.email.user_id
+    }
+
+    /// Attaches an address to a user, unverified.
+    pub(crate) async fn attach(&self, caller: &Caller, user: &FullUser, email: &str) -> EmailId {
+        let id = self.id();
+        let email = UserEmail {
+            id,
+            user_id: user.profile.user.id,
+            email: vestry_domain::email::Email::parse(email).unwrap(),
+            verified: false,
+            created_at: self.now(),
+            updated_at: self.now(),
+            held: false,
+        };
+        let mut tx = self.fake.begin().await.unwrap();
+        let attached = tx.users().attach_email(&caller.world, &email).await;
+        assert_eq!(attached.unwrap(), Attached::Yes);
+        tx.commit().await.unwrap();
+        id
+    }
+
+    /// Sweeps once.
+    pub(crate) async fn sweep(&self) {
+        self.service.run_sweeper(std::future::ready(())).await;
     }
 
     /// Whether a user has the address.

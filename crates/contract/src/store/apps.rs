@@ -6,6 +6,7 @@ use vestry_domain::app::{App, AppSettings};
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
+use crate::race::{count, race};
 
 /// Every field of an App comes back as it went in, the defaults of its settings included.
 pub async fn an_app_comes_back_as_it_was(store: Arc<dyn Store>) {
@@ -62,6 +63,7 @@ pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
     let listed = in_view!(stage.store, |view| view.apps().list().await);
     let expected = App {
         created_at: app.created_at,
+        test_clock: app.test_clock,
         ..changed
     };
     assert_eq!(listed, [expected, bystander]);
@@ -76,4 +78,48 @@ pub async fn an_update_of_an_unknown_app_does_nothing(store: Arc<dyn Store>) {
     assert!(!updated);
     let listed = in_view!(stage.store, |view| view.apps().list().await);
     assert_eq!(listed, [app]);
+}
+
+/// A test clock is swapped for the one that the caller knows, of one App only; an update of the App leaves it alone.
+pub async fn a_test_clock_is_swapped_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (app, bystander) = (stage.app().await, stage.app().await);
+    let (first, second) = (stage.samples.test_clock(), stage.samples.test_clock());
+    for (from, to, expected) in [
+        (app.test_clock, first, true),
+        (app.test_clock, second, false),
+        (first, second, true),
+    ] {
+        let swapped = in_tx!(stage.store, |tx| tx
+            .apps()
+            .swap_test_clock(app.id, &from, &to)
+            .await);
+        assert_eq!(swapped, expected);
+    }
+    in_tx!(stage.store, |tx| tx.apps().update(&app).await);
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    let expected = App {
+        test_clock: second,
+        ..app
+    };
+    assert_eq!(listed, [expected, bystander]);
+}
+
+/// Of parallel swaps of one clock one succeeds.
+pub async fn parallel_swaps_of_a_test_clock_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let app = stage.app().await;
+    let clocks: Vec<_> = (0..20).map(|_| stage.samples.test_clock()).collect();
+    let (id, known) = (app.id, app.test_clock);
+    let swapped = race(clocks.into_iter().map(|clock| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            in_tx!(store, |tx| tx
+                .apps()
+                .swap_test_clock(id, &known, &clock)
+                .await)
+        }
+    }))
+    .await;
+    assert_eq!(count(&swapped, &true), 1);
 }

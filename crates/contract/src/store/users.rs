@@ -429,6 +429,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     let expected = UserEmail {
         verified: true,
         updated_at: at,
+        held: false,
         ..email.clone()
     };
     assert_eq!(stage.email_of(world, &email).await, Some(expected));
@@ -460,6 +461,7 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     let expected = UserPhone {
         verified: true,
         updated_at: at,
+        held: false,
         ..phone.clone()
     };
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));

@@ -7,6 +7,7 @@ use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::signing_key::SigningKey;
+use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 
@@ -23,6 +24,13 @@ pub trait Apps: Send {
     async fn list(&mut self) -> StoreResult<Vec<App>>;
     /// Writes name, settings and `updated_at`; `false` when there is no such App.
     async fn update(&mut self, app: &App) -> StoreResult<bool>;
+    /// Puts a test clock in the place of `from`; `false` when the App has another one by now, or is not there.
+    async fn swap_test_clock(
+        &mut self,
+        app: AppId,
+        from: &TestClock,
+        to: &TestClock,
+    ) -> StoreResult<bool>;
 }
 
 /// API keys and public tokens.

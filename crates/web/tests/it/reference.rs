@@ -123,7 +123,7 @@ async fn the_examples_work() {
                 .ok();
             worked += 1;
         }
-        assert_eq!(worked, 6);
+        assert_eq!(worked, 7);
     })
     .await;
 }

@@ -12,7 +12,12 @@ on_both! {
     a_query_names_what_it_refuses
     wait_answers_as_soon_as_there_is_a_message
     messages_can_be_deleted
+    a_clock_is_set_read_and_reset
+    a_clock_names_what_it_refuses
+    a_link_of_time_is_short_by_the_test_clock
 }
+
+const CLOCK: &str = "/v1/test/clock";
 
 async fn send(api: &Api, email: &str) {
     let request = json!({"email": email});
@@ -141,5 +146,103 @@ async fn messages_can_be_deleted(api: &Api) {
     assert_eq!(
         api.test().delete(MESSAGES, None).await.ok().body["deleted_count"],
         0
+    );
+}
+
+async fn a_clock_is_set_read_and_reset(api: &Api) {
+    let read = api.test().get(CLOCK).await.ok();
+    assert_answer_snapshot!(read, @r#"
+    {
+      "body": {
+        "frozen": false,
+        "now": 1800000000,
+        "set": false
+      },
+      "status": 200
+    }
+    "#);
+    let change = json!({"now": 1_900_000_000, "frozen": true});
+    let set = api.test().post(CLOCK, change).await.ok();
+    assert_answer_snapshot!(set, @r#"
+    {
+      "body": {
+        "frozen": true,
+        "now": 1900000000,
+        "set": true
+      },
+      "status": 200
+    }
+    "#);
+    let advanced = api
+        .test()
+        .post(CLOCK, json!({"advance_seconds": 5}))
+        .await
+        .ok();
+    assert_eq!(advanced.body["now"], 1_900_000_005);
+    let reset = api.test().delete(CLOCK, None).await.ok();
+    assert_eq!(
+        reset.body,
+        json!({"now": 1_800_000_000, "frozen": false, "set": false})
+    );
+}
+
+async fn a_clock_names_what_it_refuses(api: &Api) {
+    for (change, param) in [
+        (json!({}), "now"),
+        (json!({"now": 5}), "now"),
+        (json!({"now": "tomorrow"}), "now"),
+        (json!({"now": 1_900_000_000.5}), "now"),
+        (json!({"advance_seconds": -1}), "advance_seconds"),
+        (
+            json!({"advance_seconds": 4_000_000_000_i64}),
+            "advance_seconds",
+        ),
+        (
+            json!({"now": 1_900_000_000, "advance_seconds": 1}),
+            "advance_seconds",
+        ),
+        (json!({"frozen": "yes"}), "frozen"),
+    ] {
+        let refused = api.test().post(CLOCK, change.clone()).await;
+        assert_eq!(refused.status, 400, "{change}");
+        assert_eq!(refused.body["error"]["param"], param, "{change}");
+    }
+    let read = api.test().get(CLOCK).await.ok();
+    assert_eq!(read.body["set"], false, "a refused change changes nothing");
+}
+
+/// An hour passes in a moment, for sessions and the JWTs of the test world.
+async fn a_link_of_time_is_short_by_the_test_clock(api: &Api) {
+    let sent = api
+        .test()
+        .post(
+            "/v1/auth/otps/email/login_or_create",
+            json!({"email": "ok@vestry.test"}),
+        )
+        .await
+        .ok();
+    let proof = json!({
+        "method_id": sent.text_at("/email_id"),
+        "otp": "000000",
+        "session_expires_in": 60,
+    });
+    let verified = api.test().post("/v1/auth/otps/verify", proof).await.ok();
+    api.test()
+        .post(CLOCK, json!({"advance_seconds": 3599}))
+        .await
+        .ok();
+    let verify = json!({"session_token": verified.text_at("/session_token")});
+    api.test()
+        .post("/v1/auth/sessions/verify", verify.clone())
+        .await
+        .ok();
+    api.test()
+        .post(CLOCK, json!({"advance_seconds": 1}))
+        .await
+        .ok();
+    let over = api.test().post("/v1/auth/sessions/verify", verify).await;
+    assert_eq!(
+        (over.status, &over.body["error"]["code"]),
+        (401, &json!("invalid_session"))
     );
 }

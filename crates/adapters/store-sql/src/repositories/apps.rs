@@ -5,6 +5,7 @@ use diesel::prelude::{ExpressionMethods, OptionalExtension, QueryDsl, Selectable
 use diesel_async::RunQueryDsl;
 use vestry_domain::app::App;
 use vestry_domain::ids::AppId;
+use vestry_domain::test_clock::TestClock;
 use vestry_ports::store::{Apps, StoreResult};
 
 use super::{Unit, read_all};
@@ -47,5 +48,19 @@ impl Apps for Unit {
             diesel::update(apps::table.filter(apps::id.eq(app.id.to_string()))).set(changes);
         let updated = update.execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
+    }
+
+    async fn swap_test_clock(
+        &mut self,
+        app: AppId,
+        from: &TestClock,
+        to: &TestClock,
+    ) -> StoreResult<bool> {
+        let unchanged = apps::table
+            .filter(apps::id.eq(app.to_string()))
+            .filter(apps::test_clock.eq(to_json(from)?));
+        let update = diesel::update(unchanged).set(apps::test_clock.eq(to_json(to)?));
+        let swapped = update.execute(self.writing()?).await;
+        Ok(self.done(swapped)? == 1)
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct AppRow {
     settings: String,
     created_at: i64,
     updated_at: i64,
+    test_clock: String,
 }
 
 impl TryFrom<&App> for AppRow {
@@ -33,6 +34,7 @@ impl TryFrom<&App> for AppRow {
             settings: to_json(&app.settings)?,
             created_at: app.created_at.unix(),
             updated_at: app.updated_at.unix(),
+            test_clock: to_json(&app.test_clock)?,
         })
     }
 }
@@ -48,6 +50,7 @@ impl TryFrom<AppRow> for App {
             name: row.name,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
+            test_clock: table.json("test_clock", &row.test_clock)?,
         })
     }
 }

@@ -6,6 +6,7 @@ use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
 use vestry_domain::signing_key::SigningKey;
+use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{
@@ -40,9 +41,23 @@ impl Apps for Work {
             };
             *row = App {
                 created_at: row.created_at,
+                test_clock: row.test_clock,
                 ..app.clone()
             };
             Ok(true)
+        })
+    }
+
+    async fn swap_test_clock(
+        &mut self,
+        app: AppId,
+        from: &TestClock,
+        to: &TestClock,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.apps.iter_mut();
+            let unchanged = rows.find(|row| row.id == app && row.test_clock == *from);
+            Ok(unchanged.map(|row| row.test_clock = *to).is_some())
         })
     }
 }

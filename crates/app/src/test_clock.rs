@@ -1,0 +1,140 @@
+//! `/v1/test/clock`: the clock that codes, links, sessions, TOTP, JWTs and limits of a test world follow.
+//!
+//! It is kept with the App and read with every key, so that other processes follow within a second; the process that sets it
+//! follows at once. Delivery of messages, leases of workers and keys that sign keep the time of the machine.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use vestry_domain::app::App;
+use vestry_domain::ids::AppId;
+use vestry_domain::test_clock::{ClockChange, Mode, TestClock};
+use vestry_domain::{Environment, Timestamp, World};
+
+use crate::fault::retried;
+use crate::test_env::TestEnvError;
+use crate::{Caller, Fault, Service};
+
+/// The clocks that are set, as far as this process knows.
+#[derive(Default)]
+pub(crate) struct TestClocks(RwLock<HashMap<AppId, TestClock>>);
+
+impl TestClocks {
+    /// The clock of a test world, if one was ever set. Live worlds have none (S-17).
+    pub(crate) fn of(&self, world: &World) -> Option<TestClock> {
+        if world.environment == Environment::Live {
+            return None;
+        }
+        let clocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        clocks.get(&world.app_id).copied()
+    }
+
+    /// Takes note of a clock that was read or set; an older reading than the known one changes nothing.
+    pub(crate) fn follow(&self, app: AppId, clock: TestClock) {
+        let known =
+            |clocks: &HashMap<AppId, TestClock>| clocks.get(&app).map_or(0, |known| known.revision);
+        // Nearly always there is nothing to note, and readers do not wait for one another.
+        if clock.revision <= known(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let mut clocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if clock.revision > known(&clocks) {
+            clocks.insert(app, clock);
+        }
+    }
+}
+
+/// What a test clock shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockReading {
+    /// The time of the test world.
+    pub now: Timestamp,
+    /// Whether it stands still.
+    pub frozen: bool,
+    /// Whether it is a clock of its own, and not the machine's.
+    pub is_set: bool,
+}
+
+impl Service {
+    /// What the clock of the world shows.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn read_test_clock(&self, caller: &Caller) -> Result<ClockReading, TestEnvError> {
+        let app = self.app_of_test(caller).await?;
+        self.test_clocks.follow(app.id, app.test_clock);
+        Ok(self.reading(&app.test_clock))
+    }
+
+    /// Sets the clock of the world.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn set_test_clock(
+        &self,
+        caller: &Caller,
+        change: ClockChange,
+    ) -> Result<ClockReading, TestEnvError> {
+        self.swap_test_clock(caller, |known, machine| Ok(known.changed(change, machine)?))
+            .await
+    }
+
+    /// Gives the world the machine's time back.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn reset_test_clock(&self, caller: &Caller) -> Result<ClockReading, TestEnvError> {
+        self.swap_test_clock(caller, |known, machine| Ok(known.reset(machine)))
+            .await
+    }
+
+    /// Two changes at once are made one after the other: each is worked out on what the other left.
+    async fn swap_test_clock(
+        &self,
+        caller: &Caller,
+        change: impl Fn(&TestClock, Timestamp) -> Result<TestClock, TestEnvError>,
+    ) -> Result<ClockReading, TestEnvError> {
+        loop {
+            let app = self.app_of_test(caller).await?;
+            let changed = change(&app.test_clock, self.ports.clock.machine())?;
+            if retried(|| self.store_test_clock(&app, &changed)).await? {
+                self.test_clocks.follow(app.id, changed);
+                return Ok(self.reading(&changed));
+            }
+        }
+    }
+
+    async fn store_test_clock(&self, app: &App, clock: &TestClock) -> Result<bool, Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        let apps = tx.apps();
+        let swapped = apps.swap_test_clock(app.id, &app.test_clock, clock).await?;
+        tx.commit().await?;
+        Ok(swapped)
+    }
+
+    async fn app_of_test(&self, caller: &Caller) -> Result<App, TestEnvError> {
+        if !caller.is_test() {
+            return Err(TestEnvError::NotFound);
+        }
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let app = read.apps().find(caller.app.id).await.map_err(Fault::from)?;
+        app.ok_or(TestEnvError::NotFound)
+    }
+
+    fn reading(&self, clock: &TestClock) -> ClockReading {
+        let machine = self.ports.clock.machine();
+        ClockReading {
+            now: clock.now(machine),
+            frozen: clock.is_frozen(machine),
+            is_set: clock.mode != Mode::Machine,
+        }
+    }
+
+    /// The earliest time that any world has: what expired before it is over everywhere.
+    pub(crate) async fn earliest_now(&self) -> Result<Timestamp, Fault> {
+        let machine = self.ports.clock.machine();
+        let apps = self.ports.store.read().await?.apps().list().await?;
+        let clocks = apps.iter().map(|app| app.test_clock.now(machine));
+        Ok(clocks.fold(machine, Timestamp::min))
+    }
+}

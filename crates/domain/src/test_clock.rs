@@ -1,0 +1,153 @@
+//! A clock of its own for the test environment of an App, so that a link of seven days can be tested in a moment.
+
+use serde::{Deserialize, Serialize};
+
+use crate::timestamp::Seconds;
+use crate::{Invalid, Timestamp};
+
+/// Earliest and latest time that a test clock can be set to, in Unix seconds: ids cannot carry an earlier one
+/// (2014-05-13), and 2100-01-01.
+pub const BOUNDS: (i64, i64) = (1_400_000_000, 4_102_444_800);
+/// A test clock that nobody sets for so long falls back to the machine's: a forgotten one must not keep old rows for ever.
+const LAPSE: Seconds = Seconds(7 * 86_400);
+
+/// The test clock of an App, as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestClock {
+    /// Counts every change, from 0; of two readings the one with more is newer.
+    pub revision: i64,
+    /// The machine's time at the last change.
+    pub set_at: Timestamp,
+    /// What it shows.
+    #[serde(flatten)]
+    pub mode: Mode,
+}
+
+/// What a test clock shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum Mode {
+    /// The machine's time.
+    Machine,
+    /// Always this time.
+    Frozen {
+        /// The time.
+        shows: Timestamp,
+    },
+    /// This time when it was set, and on from there.
+    Running {
+        /// The time.
+        shows: Timestamp,
+    },
+}
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self {
+            revision: 0,
+            set_at: Timestamp::from_unix(0),
+            mode: Mode::Machine,
+        }
+    }
+}
+
+/// How a test clock shall be changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClockChange {
+    /// Show this time, in Unix seconds.
+    pub now: Option<i64>,
+    /// Show a time so many seconds later, 0 or more.
+    pub advance_seconds: Option<i64>,
+    /// Stand still, or run. When absent: as before; a clock that is set for the first time runs.
+    pub frozen: Option<bool>,
+}
+
+impl TestClock {
+    /// What it shows when the machine's clock shows `machine`.
+    pub fn now(&self, machine: Timestamp) -> Timestamp {
+        match self.mode_at(machine) {
+            Mode::Machine => machine,
+            Mode::Frozen { shows } => shows,
+            Mode::Running { shows } => shows + (machine - self.set_at),
+        }
+    }
+
+    /// The time that limits of requests follow: it jumps where the clock was set, but never stands still, or a frozen clock
+    /// would shut its own App out.
+    pub fn for_limits(&self, machine: Timestamp) -> Timestamp {
+        match self.mode_at(machine) {
+            Mode::Machine => machine,
+            Mode::Frozen { shows } | Mode::Running { shows } => shows + (machine - self.set_at),
+        }
+    }
+
+    /// Whether it stands still.
+    pub fn is_frozen(&self, machine: Timestamp) -> bool {
+        matches!(self.mode_at(machine), Mode::Frozen { .. })
+    }
+
+    fn mode_at(&self, machine: Timestamp) -> Mode {
+        if machine < self.set_at + LAPSE {
+            self.mode
+        } else {
+            Mode::Machine
+        }
+    }
+
+    /// The clock after a change.
+    ///
+    /// # Errors
+    /// Nothing to change, both `now` and `advance_seconds`, or a time outside of [`BOUNDS`]; names the field.
+    pub fn changed(&self, change: ClockChange, machine: Timestamp) -> Result<Self, Invalid> {
+        let present = self.now(machine);
+        let (param, shows) = match (change.now, change.advance_seconds, change.frozen) {
+            (Some(_), Some(_), _) => {
+                return Err(Invalid::value(
+                    "advance_seconds",
+                    "send now or advance_seconds, not both",
+                ));
+            }
+            (Some(now), None, _) => ("now", now),
+            (None, Some(seconds), _) if seconds < 0 => {
+                return Err(Invalid::value(
+                    "advance_seconds",
+                    "advance_seconds is 0 or more; to go back, send now",
+                ));
+            }
+            (None, Some(seconds), _) => ("advance_seconds", present.unix().saturating_add(seconds)),
+            (None, None, Some(_)) => ("frozen", present.unix()),
+            (None, None, None) => return Err(Invalid::missing("now")),
+        };
+        let (least, most) = BOUNDS;
+        if !(least..=most).contains(&shows) {
+            return Err(Invalid::value(
+                param,
+                format!("the clock shows Unix seconds from {least} to {most}"),
+            ));
+        }
+        let shows = Timestamp::from_unix(shows);
+        let frozen = change.frozen.unwrap_or_else(|| self.is_frozen(machine));
+        Ok(Self {
+            revision: self.revision + 1,
+            set_at: machine,
+            mode: if frozen {
+                Mode::Frozen { shows }
+            } else {
+                Mode::Running { shows }
+            },
+        })
+    }
+
+    /// The clock after it was given up for the machine's.
+    #[must_use]
+    pub const fn reset(&self, machine: Timestamp) -> Self {
+        Self {
+            revision: self.revision + 1,
+            set_at: machine,
+            mode: Mode::Machine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! `GET /v1/test/clock`
+
+use actix_web::web::Json;
+
+use super::clock::Clock;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+
+/// Read the test clock
+///
+/// With a live key this path does not exist.
+#[utoipa::path(
+    get,
+    path = "/v1/test/clock",
+    operation_id = "readTestClock",
+    tag = "Test environment",
+    responses((status = 200, description = "The time of the test environment", body = Clock))
+)]
+pub(crate) async fn handle(call: Call) -> Result<Json<Clock>, Problem> {
+    let reading = call
+        .run(|service, caller| async move { service.read_test_clock(&caller).await })
+        .await?;
+    Ok(Json(reading.into()))
+}

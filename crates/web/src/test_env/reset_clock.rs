@@ -1,0 +1,26 @@
+//! `DELETE /v1/test/clock`
+
+use actix_web::web::Json;
+
+use super::clock::Clock;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+
+/// Give up the test clock
+///
+/// The test environment has the machine's time again. With a live key this path does not exist.
+#[utoipa::path(
+    delete,
+    path = "/v1/test/clock",
+    operation_id = "resetTestClock",
+    tag = "Test environment",
+    responses((status = 200, description = "The time of the test environment", body = Clock))
+)]
+pub(crate) async fn handle(call: Call) -> Result<Json<Clock>, Problem> {
+    let reading = call
+        .run(|service, caller| async move { service.reset_test_clock(&caller).await })
+        .await?;
+    Ok(Json(reading.into()))
+}
