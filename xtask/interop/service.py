@@ -22,12 +22,12 @@ class Service:
             ready = json.load(file)
         self.base_url = ready["base_url"]
         self.app_id = ready["app_id"]
-        self._key = ready["test"]["secret_key"]
+        self.secret_key = ready["test"]["secret_key"]
 
     def call(self, method, path, body=None, expect=200):
         """Sends one request with the secret key and returns the answer's JSON."""
         request = urllib.request.Request(self.base_url + path, method=method)
-        request.add_header("Authorization", f"Bearer {self._key}")
+        request.add_header("Authorization", f"Bearer {self.secret_key}")
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")

@@ -1,0 +1,215 @@
+"""The PyPI client `streambird`, unmodified, drives users, passcodes, magic links, sessions and authenticator apps."""
+
+import contextlib
+import re
+
+import pyotp
+import streambird
+from streambird import exceptions
+
+from service import Check, Service
+
+SESSION_MINUTES = 60
+TOTP_STEP = 30
+
+USER_KEYS = {
+    "user_id",
+    "app_id",
+    "first_name",
+    "middle_name",
+    "last_name",
+    "status",
+    "active",
+    "created_at",
+    "updated_at",
+    "emails",
+    "phone_numbers",
+    "idp_providers",
+    "wallets",
+    "totps",
+    "webauthn_credentials",
+    "metadata",
+}
+ISSUED = re.compile("[0-9A-Za-z]{64}")
+
+
+class Journey:
+    """One service, its client, and what is the same in every journey."""
+
+    def __init__(self, service, check):
+        self.service = service
+        self.check = check
+        self.client = streambird.Client(service.secret_key, api_instance_url=f"{service.base_url}/v1")
+
+    def name(self, label):
+        """A name that no earlier run used."""
+        return f"{label}-{self.check.seed}"
+
+    def number(self):
+        """A number of the plan for fiction that is long enough to be taken as real: +1 415 555 2xxx."""
+        return f"+1415555{self.check.random.randrange(2000, 9000)}"
+
+    def message(self, to, kind):
+        """The newest message to somebody."""
+        found = self.service.get("/v1/test/messages", to=to, kind=kind, wait=10)["messages"]
+        self.check.that(bool(found), f"a message of kind {kind} was captured")
+        return found[0]
+
+    def refuses(self, error, call, description):
+        """The call raises this exception of the client, and with it the message that our errors carry."""
+        try:
+            call()
+        except error as refusal:
+            self.check.that(bool(refusal.message) and not refusal.message.startswith("{"), f"{description}: in words")
+        except exceptions.StreambirdException as refusal:
+            self.check.that(False, f"{description}: {refusal.code}")
+        else:
+            self.check.that(False, f"{description}: it was taken")
+
+    def issued(self, answer, user_id, description):
+        """The answer of a verify call with a session."""
+        check = self.check
+        check.that(answer["user_id"] == user_id, f"{description}: the user")
+        check.that(bool(ISSUED.fullmatch(answer["session_token"])), f"{description}: a token")
+        check.that(answer["session_jwt"].count(".") == 2, f"{description}: a JWT")
+        check.that(answer["session"]["user_id"] == user_id, f"{description}: the session's user")
+        return answer["session"]
+
+
+def users(journey):
+    check, client = journey.check, journey.client
+    address, number = f"{journey.name('user')}@example.com", journey.number()
+    made = client.users.create(email=address, first_name="Ada", last_name="Lovelace")
+    check.that(made["status"] == "active" and made["email_id"].startswith("email_"), "create: an active user")
+    user_id = made["user_id"]
+    user = client.users.get(user_id)
+    check.that(USER_KEYS <= user.keys(), "get: every field")
+    check.that((user["first_name"], user["middle_name"]) == ("Ada", ""), "get: the names")
+    second = f"{journey.name('second')}@example.com"
+    updated = client.users.update(user_id, emails=[second], phone_numbers=[number], middle_name="King")
+    check.that([one["email"] for one in updated["emails"]] == [address, second], "update: both addresses")
+    check.that([one["phone_number"] for one in updated["phone_numbers"]] == [number], "update: the number")
+    check.that(client.users.get(user_id)["middle_name"] == "King", "update: the name")
+    journey.refuses(
+        exceptions.StreambirdDuplicateResource, lambda: client.users.create(email=address.upper()), "create twice"
+    )
+    journey.refuses(exceptions.StreambirdInvalidRequest, lambda: client.users.create(), "create without identifier")
+    removed = client.users.delete_email(updated["emails"][1]["id"])
+    check.that(removed["user_id"] == user_id, "delete_email: whose it was")
+    client.users.delete_phone_number(updated["phone_numbers"][0]["id"])
+    left = client.users.get(user_id)
+    check.that((len(left["emails"]), left["phone_numbers"]) == (1, []), "what was deleted is gone")
+    gone = client.users.delete(user_id)
+    check.that(gone["user_id"] == user_id, "delete: whom")
+    journey.refuses(exceptions.StreambirdResourceNotFound, lambda: client.users.get(user_id), "get of a deleted user")
+
+
+def email_passcodes(journey):
+    check, client = journey.check, journey.client
+    address = f"{journey.name('otp')}@example.com"
+    begun = client.otps.email.login_or_create(address, expires_in=5)
+    check.that(begun["user_created"] is True and begun["status"] == "active", "login_or_create: a new user")
+    journey.refuses(
+        exceptions.StreambirdInvalidRequest,
+        lambda: client.otps.verify("000000x", begun["email_id"]),
+        "a wrong passcode",
+    )
+    sent = client.otps.email.send(address, expires_in=5)
+    check.that((sent["user_id"], sent["email_id"]) == (begun["user_id"], begun["email_id"]), "send: the same user")
+    code = journey.message(address, "otp")["code"]
+    verified = client.otps.verify(code, sent["email_id"], session_expires_in=SESSION_MINUTES)
+    session = journey.issued(verified, begun["user_id"], "otps.verify")
+    check.that(session["factors"][0]["delivery_channel"] == "email", "the factor is the address")
+    journey.refuses(
+        exceptions.StreambirdInvalidRequest, lambda: client.otps.verify(code, sent["email_id"]), "a passcode twice"
+    )
+    return verified
+
+
+def sms_passcodes(journey):
+    check, client = journey.check, journey.client
+    number = journey.number()
+    begun = client.otps.sms.login_or_create(number, expires_in=5)
+    check.that(begun["phone_number_id"].startswith("pn_") and begun["user_created"] is True, "sms: a new user")
+    sent = client.otps.sms.send(number, expires_in=5)
+    check.that(sent["phone_number_id"] == begun["phone_number_id"], "sms: the same number")
+    code = journey.message(number, "otp")["code"]
+    verified = client.otps.verify(code, sent["phone_number_id"], session_expires_in=SESSION_MINUTES)
+    session = journey.issued(verified, begun["user_id"], "otps.verify by sms")
+    check.that(session["factors"][0]["delivery_channel"] == "sms", "the factor is the number")
+
+
+def magic_links(journey):
+    check, client = journey.check, journey.client
+    address = f"{journey.name('link')}@example.com"
+    begun = client.magic_links.email.login_or_create(address, login_expires_in=30, registration_expires_in=30)
+    check.that(begun["user_created"] is True, "magic_links: a new user")
+    mail = journey.message(address, "magic_link")
+    check.that(mail["token"] in mail["link"], "magic_links: the link carries the token")
+    verified = client.magic_links.verify(mail["token"], session_expires_in=SESSION_MINUTES)
+    session = journey.issued(verified, begun["user_id"], "magic_links.verify")
+    check.that(session["factors"][0]["type"] == "magic_link", "the factor is a link")
+    journey.refuses(
+        exceptions.StreambirdInvalidRequest, lambda: client.magic_links.verify(mail["token"]), "a link twice"
+    )
+    made = client.magic_links.create(begun["user_id"])
+    again = client.magic_links.verify(made["token"], session_token=verified["session_token"])
+    check.that(again["session"]["id"] == session["id"], "a second link continues the session")
+    check.that(again["session_token"] != verified["session_token"], "with a fresh token")
+
+
+def sessions(journey, verified):
+    check, client = journey.check, journey.client
+    token, session = verified["session_token"], verified["session"]
+    by_token = client.sessions.verify(session_token=token)
+    check.that(by_token["session"]["id"] == session["id"], "sessions.verify by token")
+    by_jwt = client.sessions.verify(session_jwt=verified["session_jwt"], session_expires_in=120)
+    check.that(by_jwt["session"]["expires_at"] > session["expires_at"], "sessions.verify extends")
+    listed = client.sessions.list(session["user_id"])["sessions"]
+    check.that([one["id"] for one in listed] == [session["id"]], "sessions.list")
+    client.sessions.delete(session_id=session["id"])
+    journey.refuses(
+        exceptions.StreambirdUnauthorized, lambda: client.sessions.verify(session_token=token), "a deleted session"
+    )
+
+
+def authenticator_apps(journey):
+    check, client, service = journey.check, journey.client, journey.service
+    user_id = client.users.create(email=f"{journey.name('totp')}@example.com")["user_id"]
+    made = client.totps.create(user_id)
+    check.that(len(made["recovery_codes"]) == 16, "totps: sixteen recovery codes")
+    app = pyotp.TOTP(made["secret"])
+    now = service.call("POST", "/v1/test/clock", {"advance_seconds": 0, "frozen": True})["now"]
+    with contextlib.ExitStack() as stack:
+        stack.callback(service.call, "DELETE", "/v1/test/clock")
+        verified = client.totps.verify(app.at(now), user_id, session_expires_in=SESSION_MINUTES)
+        session = journey.issued(verified, user_id, "totps.verify")
+        check.that(session["factors"][0]["delivery_channel"] == "totp_authenticator", "the factor is the app")
+        journey.refuses(
+            exceptions.StreambirdException, lambda: client.totps.verify(app.at(now), user_id), "a step twice"
+        )
+        now = service.call("POST", "/v1/test/clock", {"advance_seconds": TOTP_STEP})["now"]
+        again = client.totps.verify(app.at(now), user_id, session_token=verified["session_token"])
+        check.that(again["session"]["id"] == session["id"], "the next step continues the session")
+    code = made["recovery_codes"][0]
+    recovered = client.totps.recovery(code, user_id, session_expires_in=SESSION_MINUTES)
+    factor = journey.issued(recovered, user_id, "totps.recovery")["factors"][0]
+    check.that(factor["delivery_channel"] == "totp_recovery_code", "the factor is a recovery code")
+    journey.refuses(exceptions.StreambirdException, lambda: client.totps.recovery(code, user_id), "a recovery code twice")
+    [totp] = client.totps.recovery_codes(user_id)["totps"]
+    check.that(sorted(totp["recovery_codes"]) == sorted(made["recovery_codes"][1:]), "fifteen codes are left")
+
+
+def main():
+    check = Check("streambird", "streambird", "pyotp")
+    journey = Journey(Service(), check)
+    users(journey)
+    verified = email_passcodes(journey)
+    sms_passcodes(journey)
+    magic_links(journey)
+    sessions(journey, verified)
+    authenticator_apps(journey)
+    check.end()
+
+
+main()
