@@ -18,6 +18,37 @@ const TOUCH_EVERY: Seconds = Seconds(60);
 /// Longest stored user agent and address, in characters.
 const FINGERPRINT_MAX: usize = 1024;
 
+/// Most `permissions` of a session, and the longest one in characters: they travel in every JWT.
+pub const PERMISSIONS_MAX: (usize, usize) = (50, 100);
+
+/// Checks the permissions that an App wants a session to carry. What they mean is the App's business; each is kept once.
+///
+/// # Errors
+/// More than 50, or one that is empty, over 100 characters, or holds a control character.
+pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
+    let (most, longest) = PERMISSIONS_MAX;
+    let mut kept: Vec<String> = Vec::new();
+    for permission in wanted {
+        let length = permission.chars().count();
+        if length == 0 || length > longest || permission.chars().any(char::is_control) {
+            return Err(Invalid::value(
+                "permissions",
+                format!("a permission has 1 to {longest} characters and no control characters"),
+            ));
+        }
+        if !kept.contains(&permission) {
+            kept.push(permission);
+        }
+    }
+    if kept.len() > most {
+        return Err(Invalid::value(
+            "permissions",
+            format!("a session carries at most {most} permissions"),
+        ));
+    }
+    Ok(kept)
+}
+
 /// What the App's backend knows about the end user's device; `""` where it said nothing.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFingerprint {

@@ -2,7 +2,7 @@
 
 use vestry_domain::ids::UserId;
 use vestry_domain::limits;
-use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn};
+use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn, permissions};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
@@ -11,7 +11,7 @@ use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use crate::{Caller, Fault, Service, mint};
 
-/// The three optional fields of every verify call.
+/// The optional fields about sessions of every verify call: the trio, and what the session shall carry.
 #[derive(Debug, Clone, Default)]
 pub struct Trio {
     /// Minutes, 5 to 525600: start a session that long, or give an existing one that much from now.
@@ -20,6 +20,8 @@ pub struct Trio {
     pub session_token: Option<Secret<String>>,
     /// An existing session, by JWT.
     pub session_jwt: Option<Secret<String>>,
+    /// What the session carries for the App; none in a new session, and as before in a continued one, when absent.
+    pub permissions: Option<Vec<String>>,
 }
 
 /// The session that was presented does not exist, has ended, or is not this user's in this world (401 `invalid_session`).
@@ -42,6 +44,7 @@ pub struct IssuedSession {
 pub(crate) struct SessionWish {
     length: Option<Seconds>,
     presented: Option<Presented>,
+    permissions: Option<Vec<String>>,
 }
 
 /// A session that was named by the caller: which, and by which token.
@@ -86,6 +89,7 @@ impl Service {
             .session_expires_in
             .map(|value| limits::minutes("session_expires_in", value, least, most))
             .transpose()?;
+        let permissions = trio.permissions.clone().map(permissions).transpose()?;
         let presented = self
             .presented(
                 caller,
@@ -93,7 +97,11 @@ impl Service {
                 trio.session_jwt.as_ref(),
             )
             .await?;
-        Ok(SessionWish { length, presented })
+        Ok(SessionWish {
+            length,
+            presented,
+            permissions,
+        })
     }
 
     /// The living session that a token, a JWT or both name.
@@ -171,6 +179,9 @@ impl Service {
                 .filter(|session| session.user_id == sign_in.user_id)
                 .ok_or(InvalidSession)?;
             session.add_factor(sign_in.factor, now);
+            if let Some(permissions) = &wish.permissions {
+                session.permissions.clone_from(permissions);
+            }
             if let Some(length) = wish.length {
                 session.extend(length, limits, now);
             }
@@ -192,7 +203,8 @@ impl Service {
             return Ok(None);
         };
         let id = self.new_id(now);
-        let session = Session::start(id, caller.world, sign_in, length, limits, now);
+        let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
+        session.permissions = wish.permissions.clone().unwrap_or_default();
         tx.sessions()
             .insert(&session, &hash)
             .await

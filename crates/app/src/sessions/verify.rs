@@ -2,7 +2,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::limits;
-use vestry_domain::session::{DeviceFingerprint, EXPIRES_IN_MINUTES, Session, SessionLimits};
+use vestry_domain::session::{self, DeviceFingerprint, EXPIRES_IN_MINUTES, Session, SessionLimits};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp};
 
@@ -19,6 +19,8 @@ pub struct VerifySession {
     pub session_jwt: Option<Secret<String>>,
     /// Minutes from now at which it shall end.
     pub session_expires_in: Option<i64>,
+    /// What the session shall carry for the App from now on; as before when absent.
+    pub permissions: Option<Vec<String>>,
     /// The end user's device; checked for form.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -63,6 +65,18 @@ impl From<PresentedError> for VerifySessionError {
     }
 }
 
+/// What a verify changes besides `last_active_at`.
+struct Change {
+    length: Option<Seconds>,
+    permissions: Option<Vec<String>>,
+}
+
+impl Change {
+    const fn is_wanted(&self) -> bool {
+        self.length.is_some() || self.permissions.is_some()
+    }
+}
+
 impl Service {
     /// Verifies a session, extends it when asked to, and answers a fresh JWT.
     ///
@@ -79,6 +93,11 @@ impl Service {
             .session_expires_in
             .map(|value| limits::minutes("session_expires_in", value, least, most))
             .transpose()?;
+        let permissions = command.permissions.map(session::permissions).transpose()?;
+        let change = Change {
+            length,
+            permissions,
+        };
         let now = self.now(&caller.world);
         let presented = self
             .presented(
@@ -92,8 +111,8 @@ impl Service {
             .session;
         let key = self.ready_signing_key(&caller.world).await?;
         let limits = caller.settings().session_limits();
-        if let Some(length) = length {
-            session = retried(|| self.extend(&session, length, limits, now)).await?;
+        if change.is_wanted() {
+            session = retried(|| self.change(&session, &change, limits, now)).await?;
         } else if session.wants_touch(limits, now) {
             retried(|| self.touch(&session, now)).await?;
             session.last_active_at = now;
@@ -107,17 +126,23 @@ impl Service {
     }
 
     /// Guarded: a session that was ended in the meantime is not extended.
-    async fn extend(
+    async fn change(
         &self,
         known: &Session,
-        length: Seconds,
+        change: &Change,
         limits: SessionLimits,
         now: Timestamp,
     ) -> Result<Session, VerifySessionError> {
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         let held = hold(&mut *tx, known, limits, now).await;
         let mut session = held.map_err(Fault::from)?.ok_or(InvalidSession)?;
-        session.extend(length, limits, now);
+        if let Some(length) = change.length {
+            session.extend(length, limits, now);
+        }
+        if let Some(permissions) = &change.permissions {
+            session.permissions.clone_from(permissions);
+            session.updated_at = now;
+        }
         let kept = tx.sessions().update(&session, None).await;
         if !kept.map_err(Fault::from)? {
             return Err(InvalidSession.into());

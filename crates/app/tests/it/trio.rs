@@ -545,3 +545,71 @@ async fn s_2_one_token_is_renewed_once() {
         [first.session.id]
     );
 }
+
+fn carrying(permissions: &[&str]) -> Option<Vec<String>> {
+    Some(permissions.iter().map(ToString::to_string).collect())
+}
+
+/// Permissions are empty until the App sets them, stay while it says nothing, and travel in the JWT.
+#[tokio::test]
+async fn permissions_are_what_the_app_set_last() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let trio = Trio {
+        permissions: carrying(&["read", "write", "read"]),
+        ..lasting(60)
+    };
+    let first = continued(&rig, &test, trio).await;
+    assert_eq!(first.session.permissions, ["read", "write"]);
+    let kept = continued(&rig, &test, with_token(&first.token)).await;
+    assert_eq!(kept.session.permissions, ["read", "write"]);
+    let trio = Trio {
+        permissions: carrying(&[]),
+        ..with_token(&kept.token)
+    };
+    let emptied = continued(&rig, &test, trio).await;
+    assert_eq!(emptied.session.permissions, [""; 0]);
+    let verify = VerifySession {
+        session_token: Some(emptied.token.clone()),
+        permissions: carrying(&["admin"]),
+        ..VerifySession::default()
+    };
+    let verified = rig.service.verify_session(&test, verify).await.unwrap();
+    assert_eq!(verified.session.permissions, ["admin"]);
+    assert_eq!(verified.session.expires_at, emptied.session.expires_at);
+    let again = rig.by_jwt(&test, &verified.jwt).await.unwrap();
+    assert_eq!(again.session.permissions, ["admin"]);
+}
+
+/// A refused permission costs no code.
+#[tokio::test]
+async fn permissions_have_bounds() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, code) = rig.fresh_code(&test, ADA).await;
+    let many: Vec<String> = (0..51).map(|number| number.to_string()).collect();
+    let refused = [
+        vec![String::new()],
+        vec!["x".repeat(101)],
+        vec!["a\nb".to_owned()],
+        many.clone(),
+    ];
+    let verify = async |permissions: Vec<String>| {
+        let command = VerifyCode {
+            trio: Trio {
+                permissions: Some(permissions),
+                ..lasting(60)
+            },
+            ..proof(sent.email.id, &code)
+        };
+        rig.service.verify_code(&test, command).await
+    };
+    for permissions in refused {
+        match verify(permissions).await {
+            Err(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "permissions"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let session = verify(many[1..].to_vec()).await.unwrap().issued.unwrap();
+    assert_eq!(session.session.permissions.len(), 50);
+}

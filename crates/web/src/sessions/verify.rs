@@ -25,6 +25,9 @@ pub(crate) struct Request {
     /// Minutes from now at which the session shall end.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
+    /// Strings that the session and its JWTs carry for the App from now on; as before when absent.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
@@ -65,6 +68,7 @@ pub(crate) async fn handle(
         session_token: request.session_token.map(Secret::new),
         session_jwt: request.session_jwt.map(Secret::new),
         session_expires_in: request.session_expires_in,
+        permissions: request.permissions,
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let verified = call

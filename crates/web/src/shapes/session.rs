@@ -172,6 +172,7 @@ pub(crate) struct Trio {
     pub(crate) session_expires_in: Option<i64>,
     pub(crate) session_token: Option<String>,
     pub(crate) session_jwt: Option<String>,
+    pub(crate) permissions: Option<Vec<String>>,
 }
 
 impl From<Trio> for vestry_app::sessions::Trio {
@@ -180,6 +181,7 @@ impl From<Trio> for vestry_app::sessions::Trio {
             session_expires_in: trio.session_expires_in,
             session_token: trio.session_token.map(Secret::new),
             session_jwt: trio.session_jwt.map(Secret::new),
+            permissions: trio.permissions,
         }
     }
 }
