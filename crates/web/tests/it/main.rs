@@ -12,6 +12,7 @@
 
 mod rig;
 
+mod attacks;
 mod health;
 mod https;
 mod isolation;

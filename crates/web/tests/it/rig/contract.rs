@@ -21,6 +21,8 @@ pub(crate) struct Operation {
     pub(crate) path: String,
     pub(crate) is_keyed: bool,
     pub(crate) has_body: bool,
+    /// Names of the fields of the body.
+    pub(crate) fields: Vec<String>,
     responses: HashMap<u16, Response>,
 }
 
@@ -196,6 +198,7 @@ impl Operation {
             path: path.to_owned(),
             is_keyed: !operation["security"].as_array().unwrap().is_empty(),
             has_body: operation.get("requestBody").is_some(),
+            fields: fields(document, operation),
             responses: responses.collect(),
         }
     }
@@ -207,6 +210,18 @@ impl Operation {
                 ours == theirs || (ours.starts_with('{') && !theirs.is_empty())
             })
     }
+}
+
+fn fields(document: &Value, operation: &Value) -> Vec<String> {
+    let schema = operation.pointer("/requestBody/content/application~1json/schema");
+    let name = schema.and_then(|schema| schema["$ref"].as_str());
+    let schema = name.and_then(|name| document.pointer(name.trim_start_matches('#')));
+    let properties = schema.and_then(|schema| schema["properties"].as_object());
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// A schema of the description, with everything that it refers to.

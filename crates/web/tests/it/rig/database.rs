@@ -18,7 +18,7 @@ pub(crate) enum Lane {
 pub(crate) struct Place {
     pub(crate) settings: Settings,
     pub(crate) directory: TempDir,
-    _server: Option<Throwaway>,
+    server: Option<Throwaway>,
 }
 
 impl Place {
@@ -32,6 +32,35 @@ impl Place {
             b"not a database at all, and long enough to be looked at",
         )
         .unwrap();
+    }
+}
+
+impl Place {
+    /// Everything that the database holds, as whoever copies it would read it.
+    pub(crate) async fn dump(&self) -> Vec<u8> {
+        if let Database::Sqlite(path) = &self.settings.database {
+            let mut dump = std::fs::read(path).unwrap();
+            let log = path.with_extension("db-wal");
+            dump.extend(std::fs::read(log).unwrap_or_default());
+            return dump;
+        }
+        let url = &self.server.as_ref().unwrap().url;
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let tables =
+            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'";
+        let mut dump = Vec::new();
+        for table in client.query(tables, &[]).await.unwrap() {
+            let table: String = table.get(0);
+            let rows = format!("SELECT to_jsonb(row)::text FROM \"{table}\" AS row");
+            for row in client.query(&rows, &[]).await.unwrap() {
+                let text: String = row.get(0);
+                dump.extend_from_slice(text.as_bytes());
+            }
+        }
+        drop(client);
+        driver.await.unwrap().unwrap();
+        dump
     }
 }
 
@@ -50,7 +79,7 @@ impl Lane {
         Some(Place {
             settings,
             directory,
-            _server: server,
+            server: server,
         })
     }
 }

@@ -1,0 +1,12 @@
+//! The attack classes of the security bar, one test a row, over HTTP on both databases.
+//!
+//! Where the proof lies deeper than HTTP (rows of a signature check, of a crash), the test here is the part of it that a
+//! client can see; the rest is named `attack_N` in the crate that it belongs to.
+
+mod codes;
+mod dump;
+mod headers;
+mod input;
+mod sessions;
+mod takeover;
+mod unicode;

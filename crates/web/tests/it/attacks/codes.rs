@@ -1,0 +1,111 @@
+//! Rows 3 and 4: guessing codes, and racing for them.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::Barrier;
+use vestry_domain::code::MAX_TRIES;
+
+use crate::journeys::{sent, verified};
+use crate::rig::{Answer, Api, on_both};
+
+on_both! {
+    attack_3_guessing_for_a_day_with_resends
+    attack_4_parallel_tries_are_exact
+}
+
+const VERIFY: &str = "/v1/auth/otps/verify";
+
+/// 10,000 guesses a day, evenly spread, with a new code whenever one may be sent, each guess from another address. The odds
+/// are those of the guesses that were compared with a living code.
+async fn attack_3_guessing_for_a_day_with_resends(api: &Api) {
+    const GUESSES: i64 = 10_000;
+    const LIFETIME: i64 = 600;
+    let victim = json!({"email": "victim@example.com", "expires_in": 10});
+    let (mut compared, mut codes) = (0, 0);
+    // Of the living code: its id, how many guesses it has seen, and when it dies.
+    let mut living: Option<(String, i64, i64)> = None;
+    for guess in 0..GUESSES {
+        let now = guess * 86_400 / GUESSES;
+        if living
+            .as_ref()
+            .is_none_or(|(_, tries, dies)| *tries == MAX_TRIES || *dies <= now)
+        {
+            let path = "/v1/auth/otps/email/login_or_create";
+            let asked = api.test().post(path, victim.clone()).await;
+            if asked.status == 200 {
+                living = Some((asked.text_at("/email_id"), 0, now + LIFETIME));
+                codes += 1;
+            }
+        }
+        if let Some((method, tries, dies)) = &mut living {
+            let refused = api
+                .test()
+                .post(
+                    VERIFY,
+                    json!({
+                        "method_id": method,
+                        "otp": format!("{:06}", guess % 1_000_000),
+                        "device_fingerprint": {"ip": format!("203.0.113.{}", guess % 256)},
+                    }),
+                )
+                .await;
+            assert!([400, 429].contains(&refused.status), "{}", refused.text);
+            if refused.status == 400 && *tries < MAX_TRIES && now < *dies {
+                *tries += 1;
+                compared += 1;
+            }
+        }
+        api.clock.advance(vestry_domain::timestamp::Seconds(
+            (guess + 1) * 86_400 / GUESSES - now,
+        ));
+    }
+    println!(
+        "attack 3: {GUESSES} guesses in a day, {codes} codes sent, {compared} guesses compared: odds {compared}/1000000"
+    );
+    assert!(codes > 1 && (1..100).contains(&compared));
+}
+
+/// 200 clients at once, on several connections each: the right code wins once, and no more than five wrong ones are counted.
+async fn attack_4_parallel_tries_are_exact(api: &Api) {
+    for round in 0..5 {
+        let right = sent(api, &api.test(), &format!("right-{round}@example.com")).await;
+        let proof = json!({
+            "method_id": right.method_id, "otp": right.code, "session_expires_in": 60,
+        });
+        let answers = at_once(api, 200, &proof).await;
+        let wins = answers.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!(wins, 1);
+        let listed = api
+            .test()
+            .get(&format!("/v1/auth/sessions/list?user_id={}", right.user_id))
+            .await
+            .ok();
+        assert_eq!(listed.body["sessions"].as_array().unwrap().len(), 1);
+        let wrong = sent(api, &api.test(), &format!("wrong-{round}@example.com")).await;
+        let guess = if wrong.code == "000000" {
+            "000001"
+        } else {
+            "000000"
+        };
+        let proof = json!({"method_id": wrong.method_id, "otp": guess});
+        let answers = at_once(api, 200, &proof).await;
+        assert!(answers.iter().all(|answer| answer.status == 400));
+        verified(&api.test(), &wrong, json!({}))
+            .await
+            .refuses(400, "invalid_otp", None);
+    }
+}
+
+/// The same request from so many clients, none of which begins before all are there.
+async fn at_once(api: &Api, clients: usize, body: &serde_json::Value) -> Vec<Answer> {
+    let start = Arc::new(Barrier::new(clients));
+    let tries = (0..clients).map(|_| {
+        let start = Arc::clone(&start);
+        async move {
+            start.wait().await;
+            api.test().post(VERIFY, body.clone()).await
+        }
+    });
+    futures_util::future::join_all(tries).await
+}

@@ -1,0 +1,199 @@
+//! Rows 11, 13 and 14: forged tokens, planted tokens, and endings that must last.
+
+use serde_json::{Value, json};
+
+use crate::journeys::{sent, signed_in, verified};
+use crate::rig::{Api, on_both};
+
+on_both! {
+    attack_11_forged_tokens_are_refused
+    attack_13_no_presented_session_is_adopted
+    attack_14_an_ended_session_stays_ended
+}
+
+const VERIFY: &str = "/v1/auth/sessions/verify";
+
+/// base64url without padding (RFC 4648, section 5), for headers made here.
+fn base64url(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let mut group = [0_u8; 3];
+        group[..chunk.len()].copy_from_slice(chunk);
+        let number = u32::from_be_bytes([0, group[0], group[1], group[2]]);
+        for place in 0..=chunk.len() {
+            let index = (number >> (18 - 6 * place)) & 63;
+            text.push(char::from(ALPHABET[usize::try_from(index).unwrap()]));
+        }
+    }
+    text
+}
+
+/// The signature checks behind this are those of the adapter, which has a matrix of its own; here is what a client can send.
+async fn attack_11_forged_tokens_are_refused(api: &Api) {
+    let jwt = signed_in(api, "ada@example.com")
+        .await
+        .text_at("/session_jwt");
+    let set = api.test().get("/v1/auth/jwks/default").await.ok();
+    let key = set.body["keys"][0].clone();
+    let kid = key["kid"].as_str().unwrap();
+    let parts: Vec<&str> = jwt.split('.').collect();
+    let [head, claims, signature] = parts[..] else {
+        panic!("three parts");
+    };
+    let with_head = |header: Value| {
+        format!(
+            "{}.{claims}.{signature}",
+            base64url(header.to_string().as_bytes())
+        )
+    };
+    let mut forged = Vec::new();
+    for alg in [
+        "none", "None", "NONE", "nOnE", "", "HS256", "HS384", "HS512", "RS256", "PS256", "ES384",
+        "ES512", "EdDSA", "ES256K",
+    ] {
+        forged.push(with_head(json!({"alg": alg, "kid": kid, "typ": "JWT"})));
+        let header = base64url(
+            json!({"alg": alg, "kid": kid, "typ": "JWT"})
+                .to_string()
+                .as_bytes(),
+        );
+        forged.push(format!("{header}.{claims}."));
+    }
+    for (name, value) in [
+        ("jwk", key.clone()),
+        ("jku", json!("https://evil.example/keys")),
+        ("x5u", json!("https://evil.example/cert")),
+        ("x5c", json!(["AAAA"])),
+        ("crit", json!(["exp"])),
+        ("b64", json!(false)),
+        ("zip", json!("DEF")),
+    ] {
+        let mut header = json!({"alg": "ES256", "kid": kid, "typ": "JWT"});
+        header[name] = value;
+        forged.push(with_head(header));
+    }
+    for kid in [
+        "",
+        "../../etc/passwd",
+        "' OR 1=1 --",
+        "jwk_000000000000000000000000000",
+        "\u{0}",
+    ] {
+        forged.push(with_head(json!({"alg": "ES256", "kid": kid, "typ": "JWT"})));
+    }
+    for typ in ["at+jwt", "jwt", "", "JWE"] {
+        forged.push(with_head(json!({"alg": "ES256", "kid": kid, "typ": typ})));
+    }
+    forged.extend([
+        format!("{head}.{claims}"),
+        format!("{head}.{claims}.{}", &signature[..signature.len() - 2]),
+        format!("{head}.{claims}.{signature}A"),
+        format!("{head}.{claims}.{signature}=="),
+        format!("{head}..{signature}"),
+        format!(".{claims}.{signature}"),
+        format!("{head}.{claims}.{signature}.{signature}"),
+        format!("{head}.{}.{signature}", base64url(b"{}")),
+        format!(" {jwt}"),
+        "..".to_owned(),
+        String::new(),
+        "x".repeat(10_000),
+    ]);
+    for token in &forged {
+        let refused = api.test().post(VERIFY, json!({"session_jwt": token})).await;
+        assert!(
+            refused.status == 401 || token.is_empty() && refused.status == 400,
+            "{token}: {}",
+            refused.text
+        );
+    }
+    api.test()
+        .post(VERIFY, json!({"session_jwt": jwt}))
+        .await
+        .ok();
+}
+
+/// A session that is not a living one of the very user who proves is refused, costs no code, and is never taken over (S-2).
+async fn attack_13_no_presented_session_is_adopted(api: &Api) {
+    let attacker = signed_in(api, "attacker@example.com").await;
+    let ended = signed_in(api, "victim@example.com").await;
+    let end = json!({"session_token": ended.text_at("/session_token")});
+    api.test()
+        .delete("/v1/auth/sessions/delete", Some(end))
+        .await
+        .ok();
+    let other_app = api.other_app().await;
+    let foreign = sent(api, &other_app, "victim@example.com").await;
+    let foreign = verified(&other_app, &foreign, json!({"session_expires_in": 60}))
+        .await
+        .ok();
+    let code = sent(api, &api.test(), "victim@example.com").await;
+    for planted in [&attacker, &ended, &foreign] {
+        for field in ["session_token", "session_jwt"] {
+            let session =
+                json!({field: planted.text_at(&format!("/{field}")), "session_expires_in": 60});
+            verified(&api.test(), &code, session)
+                .await
+                .refuses(401, "invalid_session", None);
+        }
+    }
+    let invented = json!({"session_token": "x".repeat(64), "session_expires_in": 60});
+    verified(&api.test(), &code, invented)
+        .await
+        .refuses(401, "invalid_session", None);
+    let own = verified(&api.test(), &code, json!({"session_expires_in": 60}))
+        .await
+        .ok();
+    let tokens: Vec<_> = [&attacker, &ended, &foreign]
+        .map(|answer| answer.text_at("/session_token"))
+        .to_vec();
+    assert!(!tokens.contains(&own.text_at("/session_token")));
+    let theirs = json!({"session_token": attacker.text_at("/session_token")});
+    let still = api.test().post(VERIFY, theirs).await.ok();
+    assert_eq!(
+        still.text_at("/session/user_id"),
+        attacker.text_at("/user_id")
+    );
+}
+
+/// Neither its tokens nor an extension bring a session back; `deleted_at` is set once (S-4). After a kill and a restart: the
+/// server's own tests.
+async fn attack_14_an_ended_session_stays_ended(api: &Api) {
+    let session = signed_in(api, "ada@example.com").await;
+    let (token, jwt) = (
+        session.text_at("/session_token"),
+        session.text_at("/session_jwt"),
+    );
+    let verified = api
+        .test()
+        .post(VERIFY, json!({"session_jwt": jwt}))
+        .await
+        .ok();
+    let fresh = verified.text_at("/session_jwt");
+    api.test()
+        .delete(
+            "/v1/auth/sessions/delete",
+            Some(json!({"session_token": token})),
+        )
+        .await
+        .ok();
+    for wish in [
+        json!({"session_token": token}),
+        json!({"session_jwt": jwt}),
+        json!({"session_jwt": fresh, "session_expires_in": 525_600}),
+        json!({"session_token": token, "session_expires_in": 5}),
+    ] {
+        api.test()
+            .post(VERIFY, wish)
+            .await
+            .refuses(401, "invalid_session", None);
+    }
+    api.pass(100);
+    api.test()
+        .delete(
+            "/v1/auth/sessions/delete",
+            Some(json!({"session_token": token})),
+        )
+        .await
+        .refuses(401, "invalid_session", None);
+}
