@@ -3,6 +3,7 @@
 //! Delivery is at least once. A worker that dies between the transport's acceptance and its own note sends again,
 //! under the same `Message-ID` and with the same code.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,10 +14,12 @@ use vestry_domain::ids::{EventId, Id, MessageId};
 use vestry_domain::message::{
     CapturedMessage, Channel, JobEnd, LEASE, Message, OutboxJob, longest_wait,
 };
+use vestry_domain::phone::PhoneNumber;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
+use vestry_ports::sms::SmsError;
 
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
@@ -34,7 +37,8 @@ const KEPT: Seconds = Seconds(7 * 86_400);
 enum Outcome {
     End(JobEnd),
     Captured(Box<Secret<Message>>),
-    Again,
+    /// Not before the provider wants to be asked again, if it said when.
+    Again(Option<Seconds>),
 }
 
 impl Service {
@@ -104,7 +108,7 @@ impl Service {
             Ok(outcome) => outcome,
             Err(fault) => {
                 tracing::warn!(job = %id, attempts, error = causes(&fault), "a message could not be prepared");
-                Outcome::Again
+                Outcome::Again(None)
             }
         };
         // A note that is lost means that the message is sent again when the lease ends.
@@ -115,14 +119,15 @@ impl Service {
 
     async fn attempt(&self, job: &OutboxJob) -> Result<Outcome, Fault> {
         if self.ports.clock.machine() >= job.deliver_before {
-            tracing::warn!(job = %job.id, attempts = job.attempts, "a message expired before it could be delivered");
+            // What is over when it is made is a decoy, which nobody shall get.
+            if job.created_at < job.deliver_before {
+                tracing::warn!(job = %job.id, attempts = job.attempts, "a message expired before it could be delivered");
+            }
             return Ok(Outcome::End(JobEnd::Expired));
         }
         let message = self.open_message(job).await?;
         if job.world.environment == Environment::Test {
-            let bounces = Email::parse(&message.expose().to)
-                .is_ok_and(|to| Reserved::of_email(to.identity()) == Some(Reserved::Bounce));
-            return Ok(if bounces {
+            return Ok(if bounces(message.expose()) {
                 Outcome::End(JobEnd::Refused)
             } else {
                 Outcome::Captured(Box::new(message))
@@ -145,24 +150,27 @@ impl Service {
     }
 
     async fn send(&self, job: &OutboxJob, message: &Message) -> Result<Outcome, Fault> {
-        let mailer = match job.channel {
-            Channel::Email => self
-                .ports
-                .mailer
-                .as_ref()
-                .ok_or(Fault::NoTransport("mail"))?,
-            Channel::Sms => return Err(Fault::NoTransport("SMS")),
-        };
-        match mailer.send(job.id, message).await {
-            Ok(()) => Ok(Outcome::End(JobEnd::Delivered)),
-            // Without its causes: servers repeat the recipient's address in their answers.
-            Err(error @ SendError::Transient(_)) => {
-                tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message will be tried again");
-                Ok(Outcome::Again)
+        // Without the causes of a failure: servers repeat the recipient in their answers.
+        match job.channel {
+            Channel::Email => {
+                let mailer = self.ports.mailer.as_ref();
+                let mailer = mailer.ok_or(Fault::NoTransport("mail"))?;
+                Ok(match mailer.send(job.id, message).await {
+                    Ok(()) => Outcome::End(JobEnd::Delivered),
+                    Err(error @ SendError::Transient(_)) => again(job, &error, None),
+                    Err(error @ SendError::Permanent(_)) => refused(job, &error),
+                })
             }
-            Err(error @ SendError::Permanent(_)) => {
-                tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message was refused");
-                Ok(Outcome::End(JobEnd::Refused))
+            Channel::Sms => {
+                let sms = self.ports.sms.as_ref();
+                let sms = sms.ok_or(Fault::NoTransport("SMS"))?;
+                Ok(match sms.send(job.id, message).await {
+                    Ok(()) => Outcome::End(JobEnd::Delivered),
+                    Err(error @ SmsError::Transient { retry_after, .. }) => {
+                        again(job, &error, retry_after)
+                    }
+                    Err(error @ SmsError::Permanent(_)) => refused(job, &error),
+                })
             }
         }
     }
@@ -193,9 +201,10 @@ impl Service {
                     tx.captured().insert(&message).await?;
                 }
             }
-            Outcome::Again => {
+            Outcome::Again(asked) => {
+                let wait = self.wait(job.attempts).max(asked.unwrap_or_default());
                 tx.outbox()
-                    .retry(&job.world, job.id, owner, now + self.wait(job.attempts))
+                    .retry(&job.world, job.id, owner, now + wait)
                     .await?;
             }
         }
@@ -227,6 +236,29 @@ impl Service {
         tx.commit().await?;
         Ok(())
     }
+}
+
+fn again(job: &OutboxJob, error: &dyn Display, retry_after: Option<Seconds>) -> Outcome {
+    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message will be tried again");
+    Outcome::Again(retry_after)
+}
+
+fn refused(job: &OutboxJob, error: &dyn Display) -> Outcome {
+    tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message was refused");
+    Outcome::End(JobEnd::Refused)
+}
+
+/// Whether the message goes to a reserved identity whose transport fails.
+fn bounces(message: &Message) -> bool {
+    let reserved = match message.channel {
+        Channel::Email => Email::parse(&message.to)
+            .ok()
+            .and_then(|to| Reserved::of_email(to.identity())),
+        Channel::Sms => PhoneNumber::stored(message.to.clone())
+            .ok()
+            .and_then(|to| Reserved::of_phone(&to)),
+    };
+    reserved == Some(Reserved::Bounce)
 }
 
 /// Derived from the job: two captures of one job in a second are the same message.

@@ -14,6 +14,7 @@ use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
 use vestry_ports::vault::KeyVault;
@@ -40,6 +41,8 @@ pub struct Ports {
     pub limiter: Arc<dyn RateLimiter>,
     /// Live mail; `None` until it is configured.
     pub mailer: Option<Arc<dyn Mailer>>,
+    /// Live text messages; `None` until they are configured.
+    pub sms: Option<Arc<dyn SmsSender>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -132,6 +135,11 @@ impl Service {
     /// Whether live mail can be sent.
     pub const fn has_mailer(&self) -> bool {
         self.ports.mailer.is_some()
+    }
+
+    /// Whether live text messages can be sent.
+    pub const fn has_sms(&self) -> bool {
+        self.ports.sms.is_some()
     }
 
     /// The time of the machine, which rate limits follow.

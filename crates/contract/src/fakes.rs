@@ -6,12 +6,14 @@ mod clock;
 mod entropy;
 mod limiter;
 mod mailer;
+mod sms;
 mod store;
 
 pub use clock::FakeClock;
 pub use entropy::SeededEntropy;
 pub use limiter::FakeLimiter;
 pub use mailer::FakeMailer;
+pub use sms::FakeSms;
 pub use store::FakeStore;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

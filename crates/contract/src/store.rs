@@ -177,6 +177,7 @@ macro_rules! store_suite {
                 a_full_window_stays_full
                 a_new_window_opens_at_the_reset
                 a_dropped_use_is_given_back
+                uses_are_given_back
                 a_limit_that_is_off_admits_everything
                 counters_are_apart
                 parallel_uses_are_exact

@@ -8,7 +8,7 @@ use crate::session::SessionLimits;
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
-use crate::{Environment, Invalid, Timestamp, text};
+use crate::{Environment, Invalid, Timestamp, phone, text};
 
 /// The container of all users, keys, sessions and wallets of one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,16 @@ pub struct AppSettings {
     pub notify_on_change: bool,
     /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
     pub enumeration_safe: bool,
+    /// Users that login-or-create calls may create in an hour, 0 means no limit (attack 8).
+    pub new_users_per_hour: u32,
+    /// Text messages an hour, 0 means no limit (OTP-10).
+    pub sms_per_hour: u32,
+    /// Text messages an hour to one country, 0 means no limit.
+    pub sms_country_per_hour: u32,
+    /// Text messages an hour to one prefix, 0 means no limit; see [`NumberRange::prefix`](crate::phone::NumberRange).
+    pub sms_prefix_per_hour: u32,
+    /// Countries that text messages are sent to, ISO 3166-1; empty means all.
+    pub sms_countries: Vec<String>,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -89,6 +99,11 @@ impl Default for AppSettings {
             end_sessions_on_change: true,
             notify_on_change: true,
             enumeration_safe: false,
+            new_users_per_hour: 10_000,
+            sms_per_hour: 2_000,
+            sms_country_per_hour: 1_000,
+            sms_prefix_per_hour: 100,
+            sms_countries: Vec::new(),
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -124,6 +139,9 @@ impl AppSettings {
             525_600,
         )?;
         within("freshness_minutes", self.freshness_minutes, 1, 1440)?;
+        for code in &self.sms_countries {
+            phone::country(code)?;
+        }
         Ok(self)
     }
 

@@ -164,6 +164,17 @@ impl Reserved {
             _ => None,
         }
     }
+
+    /// The reserved meaning of a number. None of these numbers belongs to anybody.
+    pub fn of_phone(number: &crate::phone::PhoneNumber) -> Option<Self> {
+        match number.as_str() {
+            "+15005550006" => Some(Self::Ok),
+            "+15005550001" => Some(Self::Expired),
+            "+15005550002" => Some(Self::Wrong),
+            "+15005550003" => Some(Self::Bounce),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

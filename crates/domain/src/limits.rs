@@ -24,6 +24,14 @@ impl Limit {
         }
     }
 
+    /// So many an hour.
+    pub const fn per_hour(most: u32) -> Self {
+        Self {
+            most,
+            window: Seconds(3_600),
+        }
+    }
+
     /// Whether there is no limit at all.
     pub const fn is_off(self) -> bool {
         self.most == 0
@@ -79,6 +87,30 @@ pub mod codes {
         most: 20_000,
         window: Seconds(3_600),
     };
+}
+
+/// What keeps text messages from being sent for the sake of their price (attack 7). The caps for a prefix, a country and an
+/// App are settings of the App.
+pub mod texts {
+    use super::{Limit, Seconds};
+
+    /// Sends to one number in a day; mail is cheaper and has a higher limit.
+    pub const SENDS_PER_NUMBER_AND_DAY: Limit = Limit {
+        most: 10,
+        window: Seconds(86_400),
+    };
+    /// The breaker of a prefix: it opens after so many sends of an hour that no verification followed, and closes with the hour.
+    pub const UNVERIFIED_PER_PREFIX: Limit = Limit {
+        most: 30,
+        window: Seconds(3_600),
+    };
+    /// The breaker of a country, for pumping that spreads over prefixes.
+    pub const UNVERIFIED_PER_COUNTRY: Limit = Limit {
+        most: 300,
+        window: Seconds(3_600),
+    };
+    /// Sends that one verification makes up for: traffic of which at least every tenth text is answered opens no breaker.
+    pub const MADE_UP_FOR: u32 = 10;
 }
 
 /// A whole number of minutes between two bounds, both included.

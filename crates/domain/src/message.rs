@@ -172,6 +172,25 @@ pub fn otp_mail(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Mess
     }
 }
 
+/// The text message that carries a one-time passcode.
+pub fn otp_text(app_name: &str, to: &str, code: &str, lifetime: Seconds) -> Message {
+    let minutes = (lifetime.0 + 59) / 60;
+    let unit = if minutes == 1 { "minute" } else { "minutes" };
+    Message {
+        channel: Channel::Sms,
+        kind: MessageKind::Otp,
+        to: to.to_owned(),
+        subject: String::new(),
+        text: format!(
+            "{code} is your {app_name} code. It is valid for {minutes} {unit}; tell it nobody."
+        ),
+        html: String::new(),
+        code: code.to_owned(),
+        link: String::new(),
+        token: String::new(),
+    }
+}
+
 /// The mail that tells the owner of an address that something about the account changed (S-6). It carries no link: a reader
 /// must not learn to click in mails of this kind.
 pub fn security_notice(app_name: &str, to: &str, change: CredentialChange) -> Message {

@@ -123,6 +123,7 @@ pub(crate) fn service(
         sealer,
         limiter,
         mailer: mailer(&settings.mail)?,
+        sms: None,
         clock,
         entropy,
     };

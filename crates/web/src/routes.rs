@@ -23,6 +23,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey users get;
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
+        SecretKey otps sms_login_or_create;
+        SecretKey otps sms_send;
         SecretKey otps verify;
         SecretKey sessions verify;
         SecretKey sessions list;

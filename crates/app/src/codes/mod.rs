@@ -1,7 +1,12 @@
 //! One-time passcodes.
 
+mod budget;
+mod contact;
+mod decoy;
 pub mod send;
 pub mod verify;
 
-pub use send::{LoginOrCreate, SendCode, SendCodeError, SentCode};
+pub use send::{
+    LoginOrCreate, LoginOrCreateByText, SendCode, SendCodeByText, SendCodeError, SentCode, SentText,
+};
 pub use verify::{VerifiedCode, VerifyCode, VerifyCodeError};

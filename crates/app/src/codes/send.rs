@@ -1,25 +1,27 @@
-//! `otps/email/login_or_create` and `otps/email/send`: a fresh code on its way, or nothing at all.
+//! `otps/{email,sms}/login_or_create` and `otps/{email,sms}/send`: a fresh code on its way, or nothing at all.
 
 use vestry_domain::api_key::Scope;
-use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
+use vestry_domain::code::{self, Code, CodePurpose, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
-use vestry_domain::message::{OutboxJob, otp_mail};
+use vestry_domain::message::{Channel, OutboxJob};
 use vestry_domain::metadata::Metadata;
+use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::token::TokenHash;
-use vestry_domain::user::{User, UserEmail, UserStatus};
-use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
+use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Attached, Repositories};
 
+use super::budget::{Purse, Unspent};
+use super::contact::Contact;
 use crate::fault::{may_lose_race, retried};
 use crate::letters::Delivery;
 use crate::{Caller, Fault, NotAllowed, Service, mint};
 
-/// What the caller of `login_or_create` sent.
+/// What the caller of `email/login_or_create` sent.
 #[derive(Clone)]
 pub struct LoginOrCreate {
     /// The address.
@@ -32,7 +34,20 @@ pub struct LoginOrCreate {
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// What the caller of `send` sent.
+/// What the caller of `sms/login_or_create` sent.
+#[derive(Clone)]
+pub struct LoginOrCreateByText {
+    /// The number, E.164.
+    pub phone_number: String,
+    /// See [`LoginOrCreate::expires_in`].
+    pub expires_in: Option<i64>,
+    /// See [`LoginOrCreate::requires_verification`].
+    pub requires_verification: Option<bool>,
+    /// See [`LoginOrCreate::device_fingerprint`].
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// What the caller of `email/send` sent.
 #[derive(Clone)]
 pub struct SendCode {
     /// The address; must exist.
@@ -43,14 +58,36 @@ pub struct SendCode {
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// A code that is on its way.
+/// What the caller of `sms/send` sent.
+#[derive(Clone)]
+pub struct SendCodeByText {
+    /// The number, E.164; must exist.
+    pub phone_number: String,
+    /// See [`SendCode::expires_in`].
+    pub expires_in: Option<i64>,
+    /// See [`SendCode::device_fingerprint`].
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// A code that is on its way by mail.
 #[derive(Debug, Clone)]
 pub struct SentCode {
     /// The address.
     pub email: UserEmail,
-    /// Its owner's status.
+    /// Its owner's status; always `pending` while the App is `enumeration_safe`.
     pub status: UserStatus,
-    /// Whether this call created the user.
+    /// Whether this call created the user; never while the App is `enumeration_safe`.
+    pub user_created: bool,
+}
+
+/// A code that is on its way by text message.
+#[derive(Debug, Clone)]
+pub struct SentText {
+    /// The number.
+    pub phone: UserPhone,
+    /// See [`SentCode::status`].
+    pub status: UserStatus,
+    /// See [`SentCode::user_created`].
     pub user_created: bool,
 }
 
@@ -63,10 +100,10 @@ pub enum SendCodeError {
     /// A field was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// No user has the address (`send` only).
-    #[error("no user has this e-mail address")]
-    NotFound,
-    /// Too many codes were sent to this address, from this device or by this App.
+    /// No user has the address or number (`send` only); names which of the two.
+    #[error("no user has this {0}")]
+    NotFound(&'static str),
+    /// Too many codes were sent to this identifier or its range, from this device or by this App.
     #[error("too many codes were sent")]
     TooMany {
         /// When sending is possible again.
@@ -79,45 +116,74 @@ pub enum SendCodeError {
 
 may_lose_race!(SendCodeError);
 
+impl From<Unspent> for SendCodeError {
+    fn from(error: Unspent) -> Self {
+        match error {
+            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
+            Unspent::Store(store) => Self::Fault(store.into()),
+        }
+    }
+}
+
 /// A request whose values were checked.
-struct Request {
-    email: Email,
+struct Request<C: Contact> {
+    typed: C::Typed,
     lifetime: Seconds,
     fingerprint: Option<DeviceFingerprint>,
     reserved: Option<Reserved>,
     /// Status of a user created by this call; `None` when it must exist.
     create: Option<UserStatus>,
+    route: Route,
 }
 
-/// Everything that one try at the transaction writes.
-struct Draft {
-    owner: Owner,
-    code: Code,
-    job: OutboxJob,
+/// What is counted beyond identifier and device.
+enum Route {
+    Mail,
+    Text(NumberRange),
 }
 
-enum Owner {
-    Existing {
-        email: UserEmail,
-        status: UserStatus,
-    },
-    New {
-        user: Box<User>,
-        email: UserEmail,
-    },
-}
-
-impl Owner {
-    const fn email(&self) -> &UserEmail {
+impl Route {
+    /// Sends to one identifier in a day.
+    const fn a_day(&self) -> Limit {
         match self {
-            Self::Existing { email, .. } | Self::New { email, .. } => email,
+            Self::Mail => limits::codes::SENDS_PER_IDENTIFIER_AND_DAY,
+            Self::Text(_) => limits::texts::SENDS_PER_NUMBER_AND_DAY,
         }
     }
 }
 
+/// Everything that one try at the transaction writes.
+struct Draft<C> {
+    owner: Owner<C>,
+    code: Code,
+    job: OutboxJob,
+}
+
+enum Owner<C> {
+    Existing { contact: C, status: UserStatus },
+    New { user: Box<User>, contact: C },
+    Nobody { decoy: C },
+}
+
+impl<C> Owner<C> {
+    const fn contact(&self) -> &C {
+        match self {
+            Self::Existing { contact, .. } | Self::New { contact, .. } => contact,
+            Self::Nobody { decoy } => decoy,
+        }
+    }
+}
+
+/// What every channel answers.
+struct Sent<C> {
+    contact: C,
+    status: UserStatus,
+    user_created: bool,
+}
+
 enum Stored {
     Sent,
-    /// The address was attached by somebody else since we looked; look again.
+    /// The identifier was attached by somebody else since we looked; look again.
     TakenMeanwhile,
 }
 
@@ -132,17 +198,26 @@ impl Service {
         command: LoginOrCreate,
     ) -> Result<SentCode, SendCodeError> {
         caller.require(Scope::AuthWrite)?;
-        let requires_verification = command
-            .requires_verification
-            .unwrap_or(caller.settings().login_requires_verification);
-        let mut request = check(
-            caller,
-            &command.email,
-            command.expires_in,
-            command.device_fingerprint,
-        )?;
-        request.create = Some(UserStatus::initial(requires_verification));
-        self.send_code(caller, request).await
+        let mut request = mail(caller, &command.email, command.expires_in)?;
+        request.fingerprint = command.device_fingerprint;
+        request.create = Some(status_of_new(caller, command.requires_verification));
+        Ok(self.send_code(caller, request).await?.into())
+    }
+
+    /// Sends a sign-in code to a number and creates its user when there is none.
+    ///
+    /// # Errors
+    /// [`SendCodeError`]; nothing is created then.
+    pub async fn login_or_create_by_text(
+        &self,
+        caller: &Caller,
+        command: LoginOrCreateByText,
+    ) -> Result<SentText, SendCodeError> {
+        caller.require(Scope::AuthWrite)?;
+        let mut request = text(caller, &command.phone_number, command.expires_in)?;
+        request.fingerprint = command.device_fingerprint;
+        request.create = Some(status_of_new(caller, command.requires_verification));
+        Ok(self.send_code(caller, request).await?.into())
     }
 
     /// Sends a sign-in code to an address that a user has.
@@ -155,72 +230,91 @@ impl Service {
         command: SendCode,
     ) -> Result<SentCode, SendCodeError> {
         caller.require(Scope::AuthWrite)?;
-        let request = check(
-            caller,
-            &command.email,
-            command.expires_in,
-            command.device_fingerprint,
-        )?;
-        self.send_code(caller, request).await
+        let mut request = mail(caller, &command.email, command.expires_in)?;
+        request.fingerprint = command.device_fingerprint;
+        Ok(self.send_code(caller, request).await?.into())
     }
 
-    async fn send_code(
+    /// Sends a sign-in code to a number that a user has.
+    ///
+    /// # Errors
+    /// [`SendCodeError`].
+    pub async fn send_code_by_text(
         &self,
         caller: &Caller,
-        request: Request,
-    ) -> Result<SentCode, SendCodeError> {
-        if !caller.is_test() && !self.has_mailer() {
-            return Err(Fault::NoTransport("mail").into());
+        command: SendCodeByText,
+    ) -> Result<SentText, SendCodeError> {
+        caller.require(Scope::AuthWrite)?;
+        let mut request = text(caller, &command.phone_number, command.expires_in)?;
+        request.fingerprint = command.device_fingerprint;
+        Ok(self.send_code(caller, request).await?.into())
+    }
+
+    async fn send_code<C: Contact>(
+        &self,
+        caller: &Caller,
+        request: Request<C>,
+    ) -> Result<Sent<C>, SendCodeError> {
+        if !caller.is_test() {
+            self.require_transport(C::CHANNEL)?;
         }
         loop {
-            if let Some(sent) = retried(|| self.try_to_send(caller, &request)).await? {
+            if let Some(owner) = retried(|| self.try_to_send(caller, &request)).await? {
                 self.outbox_bell.notify_one();
-                return Ok(sent);
+                return Ok(answer(caller, owner));
             }
         }
     }
 
-    /// `None`: the address was attached by somebody else since we looked; look again.
-    async fn try_to_send(
+    fn require_transport(&self, channel: Channel) -> Result<(), Fault> {
+        match channel {
+            Channel::Email if !self.has_mailer() => Err(Fault::NoTransport("mail")),
+            Channel::Sms if !self.has_sms() => Err(Fault::NoTransport("SMS")),
+            Channel::Email | Channel::Sms => Ok(()),
+        }
+    }
+
+    /// `None`: the identifier was attached by somebody else since we looked; look again.
+    async fn try_to_send<C: Contact>(
         &self,
         caller: &Caller,
-        request: &Request,
-    ) -> Result<Option<SentCode>, SendCodeError> {
+        request: &Request<C>,
+    ) -> Result<Option<Owner<C>>, SendCodeError> {
         // Everything that needs a key is made before the transaction, and made anew for every try.
         let now = self.now(&caller.world);
         let Some(owner) = self.find_owner(caller, request, now).await? else {
             self.spend_on_nobody(caller, request, now).await?;
-            return Err(SendCodeError::NotFound);
+            return Err(SendCodeError::NotFound(C::RESOURCE));
         };
         let draft = self.draft(caller, request, owner, now).await?;
         match self.store_code(caller, request, &draft, now).await? {
-            Stored::Sent => Ok(Some(draft.owner.into())),
+            Stored::Sent => Ok(Some(draft.owner)),
             Stored::TakenMeanwhile => Ok(None),
         }
     }
 
-    /// The owner of the address, or the user to be created for it; `None` when it must exist and does not.
-    async fn find_owner(
+    /// The owner of the identifier, or the user to be created for it; `None` when it must exist and does not.
+    async fn find_owner<C: Contact>(
         &self,
         caller: &Caller,
-        request: &Request,
+        request: &Request<C>,
         now: Timestamp,
-    ) -> Result<Option<Owner>, SendCodeError> {
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let found = read
-            .users()
-            .email_by_identity(&caller.world, request.email.identity())
-            .await
-            .map_err(Fault::from)?;
+    ) -> Result<Option<Owner<C>>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let found = C::find(&mut *read, &caller.world, &request.typed).await?;
         drop(read);
-        if let Some((email, user)) = found {
+        if let Some((contact, user)) = found {
             return Ok(Some(Owner::Existing {
-                email,
+                contact,
                 status: user.status,
             }));
         }
         let Some(status) = request.create else {
-            return Ok(None);
+            if !caller.settings().enumeration_safe {
+                return Ok(None);
+            }
+            let decoy = self.decoy(caller, &request.typed, now).await?;
+            return Ok(Some(Owner::Nobody { decoy }));
         };
         let id: UserId = self.new_id(now);
         let user = User {
@@ -234,44 +328,48 @@ impl Service {
             created_at: now,
             updated_at: now,
         };
-        let email = self.new_email(id, request.email.clone(), now);
+        let mut random = [0_u8; 16];
+        self.ports.entropy.fill(&mut random);
+        let contact = C::new(random, id, &request.typed, now);
         Ok(Some(Owner::New {
             user: Box::new(user),
-            email,
+            contact,
         }))
     }
 
-    /// An unknown address meets the same limits as a known one, or their lack would tell the two apart (OTP-10).
-    async fn spend_on_nobody(
+    /// An unknown identifier meets the same limits as a known one, or their lack would tell the two apart (OTP-10).
+    async fn spend_on_nobody<C: Contact>(
         &self,
         caller: &Caller,
-        request: &Request,
+        request: &Request<C>,
         now: Timestamp,
     ) -> Result<(), SendCodeError> {
         if request.reserved.is_some() {
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        spend(&mut *tx, &caller.world, request, now).await?;
+        spend_narrow(&mut *tx, caller, request, now).await?;
+        spend_wide(&mut *tx, caller, request, false, now).await?;
         Ok(tx.commit().await.map_err(Fault::from)?)
     }
 
-    async fn draft(
+    async fn draft<C: Contact>(
         &self,
         caller: &Caller,
-        request: &Request,
-        owner: Owner,
+        request: &Request<C>,
+        owner: Owner<C>,
         now: Timestamp,
-    ) -> Result<Draft, Fault> {
+    ) -> Result<Draft<C>, Fault> {
         let digits = match request.reserved {
             Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
             _ => mint::code(&*self.ports.entropy),
         };
-        let email = owner.email();
-        let method_id = MethodId::Email(email.id);
-        // Nobody can type this in: the code of `wrong@vestry.test` is never right.
+        let contact = owner.contact();
+        let method_id = contact.method_id();
+        let is_decoy = matches!(owner, Owner::Nobody { .. });
+        // Nobody can type this in: the code of a decoy and of `wrong@vestry.test` is never right.
         let unguessable = mint::session_token(&*self.ports.entropy);
-        let accepted = if request.reserved == Some(Reserved::Wrong) {
+        let accepted = if is_decoy || request.reserved == Some(Reserved::Wrong) {
             &unguessable
         } else {
             &digits
@@ -288,7 +386,7 @@ impl Service {
             world: caller.world,
             method_id,
             purpose: CodePurpose::SignIn,
-            user_id: email.user_id,
+            user_id: contact.user_id(),
             mac,
             fingerprint: request.fingerprint.clone(),
             created_at: now,
@@ -298,151 +396,192 @@ impl Service {
                 now + request.lifetime
             },
         };
-        // Mail goes to the address as its owner wrote it, never to what this caller typed (attack 5).
-        let mail = Secret::new(otp_mail(
-            &caller.app.name,
-            email.email.address(),
-            digits.expose(),
-            request.lifetime,
-        ));
-        let delay = if request.reserved == Some(Reserved::Slow) {
-            Seconds(5)
-        } else {
-            Seconds(0)
-        };
+        let message = contact.message(&caller.app.name, digits.expose(), request.lifetime);
         let delivery = Delivery {
-            delay,
-            lifetime: request.lifetime,
+            delay: match request.reserved {
+                Some(Reserved::Slow) => Seconds(5),
+                _ => Seconds(0),
+            },
+            lifetime: if is_decoy {
+                Seconds(0)
+            } else {
+                request.lifetime
+            },
         };
-        let job = self.letter(&caller.world, &mail, delivery).await?;
+        let job = self
+            .letter(&caller.world, &Secret::new(message), delivery)
+            .await?;
         Ok(Draft { owner, code, job })
     }
 
-    async fn store_code(
+    async fn store_code<C: Contact>(
         &self,
         caller: &Caller,
-        request: &Request,
-        draft: &Draft,
+        request: &Request<C>,
+        draft: &Draft<C>,
         now: Timestamp,
     ) -> Result<Stored, SendCodeError> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         if request.reserved.is_none() {
-            spend(&mut *tx, world, request, now).await?;
+            spend_narrow(&mut *tx, caller, request, now).await?;
         }
-        if let Owner::New { user, email } = &draft.owner {
+        let mut creates = false;
+        if let Owner::New { user, contact } = &draft.owner {
+            creates = true;
             tx.users().insert(user).await.map_err(Fault::from)?;
-            if tx
-                .users()
-                .attach_email(world, email)
-                .await
-                .map_err(Fault::from)?
-                == Attached::Taken
-            {
+            let attached = contact.attach(&mut *tx, world).await;
+            if attached.map_err(Fault::from)? == Attached::Taken {
                 return Ok(Stored::TakenMeanwhile);
             }
         }
         tx.codes().replace(&draft.code).await.map_err(Fault::from)?;
         tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
+        if request.reserved.is_none() {
+            spend_wide(&mut *tx, caller, request, creates, now).await?;
+        }
         tx.commit().await.map_err(Fault::from)?;
         Ok(Stored::Sent)
     }
 }
 
-impl From<Owner> for SentCode {
-    fn from(owner: Owner) -> Self {
-        match owner {
-            Owner::Existing { email, status } => Self {
-                email,
-                status,
-                user_created: false,
-            },
-            Owner::New { user, email } => Self {
-                email,
-                status: user.status,
-                user_created: true,
-            },
+async fn spend_narrow<C: Contact>(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    request: &Request<C>,
+    now: Timestamp,
+) -> Result<(), Unspent> {
+    let purse = Purse {
+        world: &caller.world,
+        now,
+    };
+    let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
+    purse
+        .spend_narrow(tx, identifier, request.route.a_day(), device)
+        .await
+}
+
+async fn spend_wide<C: Contact>(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    request: &Request<C>,
+    creates: bool,
+    now: Timestamp,
+) -> Result<(), Unspent> {
+    let settings = caller.settings();
+    let purse = Purse {
+        world: &caller.world,
+        now,
+    };
+    match &request.route {
+        Route::Mail => {
+            purse.spend_mail(tx, C::subject(&request.typed)).await?;
+        }
+        Route::Text(range) => purse.spend_text(tx, settings, range).await?,
+    }
+    // Where known and unknown identifiers shall not be told apart, this budget must not tell them apart either.
+    if creates || (settings.enumeration_safe && request.create.is_some()) {
+        purse.spend_new_user(tx, settings).await?;
+    }
+    Ok(())
+}
+
+/// What the caller learns. With `enumeration_safe`, that is the same for everybody.
+fn answer<C>(caller: &Caller, owner: Owner<C>) -> Sent<C> {
+    let (contact, status, user_created) = match owner {
+        Owner::Existing { contact, status } => (contact, status, false),
+        Owner::New { user, contact } => (contact, user.status, true),
+        Owner::Nobody { decoy } => (decoy, UserStatus::Pending, false),
+    };
+    if caller.settings().enumeration_safe {
+        return Sent {
+            contact,
+            status: UserStatus::Pending,
+            user_created: false,
+        };
+    }
+    Sent {
+        contact,
+        status,
+        user_created,
+    }
+}
+
+impl From<Sent<UserEmail>> for SentCode {
+    fn from(sent: Sent<UserEmail>) -> Self {
+        Self {
+            email: sent.contact,
+            status: sent.status,
+            user_created: sent.user_created,
         }
     }
 }
 
-fn check(
+impl From<Sent<UserPhone>> for SentText {
+    fn from(sent: Sent<UserPhone>) -> Self {
+        Self {
+            phone: sent.contact,
+            status: sent.status,
+            user_created: sent.user_created,
+        }
+    }
+}
+
+fn status_of_new(caller: &Caller, requires_verification: Option<bool>) -> UserStatus {
+    let setting = caller.settings().login_requires_verification;
+    UserStatus::initial(requires_verification.unwrap_or(setting))
+}
+
+fn mail(
     caller: &Caller,
     email: &str,
     expires_in: Option<i64>,
-    fingerprint: Option<DeviceFingerprint>,
-) -> Result<Request, Invalid> {
+) -> Result<Request<UserEmail>, Invalid> {
     let email = Email::parse(email)?;
+    checked(caller, email, expires_in, Route::Mail)
+}
+
+fn text(
+    caller: &Caller,
+    number: &str,
+    expires_in: Option<i64>,
+) -> Result<Request<UserPhone>, Invalid> {
+    let number = PhoneNumber::parse(number)?;
+    let range = number.range();
+    let allowed = &caller.settings().sms_countries;
+    let reserved = caller.is_test() && Reserved::of_phone(&number).is_some();
+    if !reserved && !range.takes_texts {
+        return Err(Invalid::value(
+            "phone_number",
+            "phone_number must be one of a person: no premium-rate, shared-cost, toll-free or personal number",
+        ));
+    }
+    if !reserved && !allowed.is_empty() && !allowed.contains(&range.country) {
+        return Err(Invalid::value(
+            "phone_number",
+            "phone_number is of a country that this App sends no text messages to",
+        ));
+    }
+    checked(caller, number, expires_in, Route::Text(range))
+}
+
+fn checked<C: Contact>(
+    caller: &Caller,
+    typed: C::Typed,
+    expires_in: Option<i64>,
+    route: Route,
+) -> Result<Request<C>, Invalid> {
     let (least, most) = code::EXPIRES_IN_MINUTES;
     let lifetime = match expires_in {
         Some(minutes) => limits::minutes("expires_in", minutes, least, most)?,
         None => code::DEFAULT_EXPIRES_IN,
     };
-    let reserved = if caller.is_test() {
-        Reserved::of_email(email.identity())
-    } else {
-        None
-    };
     Ok(Request {
-        email,
+        reserved: caller.is_test().then(|| C::reserved(&typed)).flatten(),
+        typed,
         lifetime,
-        fingerprint,
-        reserved,
+        fingerprint: None,
         create: None,
+        route,
     })
-}
-
-/// The send budgets (OTP-10): the same for known and unknown addresses, because they are counted by what was typed.
-///
-/// The App's budget is split into sixteen counters by address, so that sends to different addresses rarely wait
-/// for one another's commit; the sum is what the limit says.
-async fn spend(
-    tx: &mut dyn Repositories,
-    world: &World,
-    request: &Request,
-    now: Timestamp,
-) -> Result<(), SendCodeError> {
-    const SHARDS: u8 = 16;
-    let identity = request.email.identity().as_str();
-    let shard = TokenHash::of(identity)
-        .0
-        .first()
-        .map_or(0, |byte| byte % SHARDS)
-        .to_string();
-    let per_shard = Limit {
-        most: limits::codes::SENDS_PER_APP.most / u32::from(SHARDS),
-        ..limits::codes::SENDS_PER_APP
-    };
-    let ip = request
-        .fingerprint
-        .as_ref()
-        .map(|device| device.ip.as_str())
-        .filter(|ip| !ip.is_empty());
-    let mut budgets = vec![
-        (
-            "otp_send_identifier",
-            identity,
-            limits::codes::SENDS_PER_IDENTIFIER,
-        ),
-        (
-            "otp_send_identifier_day",
-            identity,
-            limits::codes::SENDS_PER_IDENTIFIER_AND_DAY,
-        ),
-    ];
-    budgets.extend(ip.map(|ip| ("otp_send_ip", ip, limits::codes::SENDS_PER_IP)));
-    budgets.push(("otp_send_app", &shard, per_shard));
-    for (name, subject, limit) in budgets {
-        let verdict = tx
-            .budgets()
-            .spend(world, name, subject, limit, now)
-            .await
-            .map_err(Fault::from)?;
-        if !verdict.admitted {
-            return Err(SendCodeError::TooMany {
-                retry_after: verdict.reset - now,
-            });
-        }
-    }
-    Ok(())
 }

@@ -4,11 +4,13 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::UserId;
+use vestry_domain::phone::PhoneNumber;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
+use super::budget::text_was_verified;
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
@@ -163,17 +165,19 @@ impl Service {
         let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
+        let reserved = is_reserved(&mut *tx, caller, method_id).await?;
         if let Some(retry_after) = guard::wait(&mut *tx, world, &presented.method, now).await? {
             return Err(VerifyCodeError::TooManyAttempts { retry_after });
         }
         // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
+        let most_tries = if reserved { i64::MAX } else { code::MAX_TRIES };
         let attempt = tx
             .codes()
-            .attempt(world, method_id, CodePurpose::SignIn, code::MAX_TRIES, now)
+            .attempt(world, method_id, CodePurpose::SignIn, most_tries, now)
             .await?;
         let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
         if !self.is_right(caller, presented, &code).await? {
-            if !is_reserved(&mut *tx, caller, method_id).await? {
+            if !reserved {
                 guard::count_failure(&mut *tx, world, &presented.method, now).await?;
             }
             tx.commit().await?;
@@ -188,6 +192,9 @@ impl Service {
         }
         tx.guards().reset(world, &presented.method).await?;
         let proven = prove(&mut *tx, world, method_id, wish.user(), now).await?;
+        if matches!(method_id, MethodId::Phone(_)) && !reserved {
+            text_was_verified(&mut *tx, world, &number(&proven)?).await?;
+        }
         let sign_in = SignIn {
             user_id: proven.user_id,
             factor: factor(method_id, proven, now),
@@ -243,17 +250,28 @@ fn factor(method: MethodId, proven: Proven, now: Timestamp) -> Factor {
     }
 }
 
-/// Reserved addresses of the test environment know no limits.
+fn number(proven: &Proven) -> Result<PhoneNumber, Fault> {
+    PhoneNumber::stored(proven.text.clone()).map_err(|error| Fault::Internal(Box::new(error)))
+}
+
+/// Reserved identities of the test environment know no limits.
 async fn is_reserved(
     tx: &mut dyn Repositories,
     caller: &Caller,
     method_id: MethodId,
 ) -> Result<bool, StoreError> {
-    match method_id {
-        MethodId::Email(id) if caller.is_test() => {
-            let email = tx.users().email(&caller.world, id).await?;
-            Ok(email.is_some_and(|email| Reserved::of_email(email.email.identity()).is_some()))
-        }
-        MethodId::Email(_) | MethodId::Phone(_) => Ok(false),
+    if !caller.is_test() {
+        return Ok(false);
     }
+    let reserved = match method_id {
+        MethodId::Email(id) => {
+            let email = tx.users().email(&caller.world, id).await?;
+            email.and_then(|email| Reserved::of_email(email.email.identity()))
+        }
+        MethodId::Phone(id) => {
+            let phone = tx.users().phone(&caller.world, id).await?;
+            phone.and_then(|phone| Reserved::of_phone(&phone.number))
+        }
+    };
+    Ok(reserved.is_some())
 }

@@ -12,7 +12,7 @@ use crate::send::send;
 /// What a caller sees of a send: the wait, or that it went through the limits.
 fn seen(outcome: Result<SentCode, SendCodeError>) -> Option<i64> {
     match outcome {
-        Ok(_) | Err(SendCodeError::NotFound) => None,
+        Ok(_) | Err(SendCodeError::NotFound(_)) => None,
         Err(SendCodeError::TooMany { retry_after }) => Some(retry_after.0),
         Err(other) => panic!("{other:?}"),
     }

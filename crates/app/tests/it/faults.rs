@@ -49,7 +49,7 @@ async fn r14_lost_races_are_run_again() {
         rig.service
             .send_code_by_email(&test, send("nobody@example.com"))
             .await,
-        Err(SendCodeError::NotFound)
+        Err(SendCodeError::NotFound(_))
     ));
     lose();
     let wallet = rig

@@ -38,6 +38,19 @@ async fn ok_always_takes_six_zeros() {
     }
 }
 
+/// Operations, section 5: no limits apply, that of wrong tries included.
+#[tokio::test]
+async fn ok_survives_any_number_of_wrong_tries() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let sent = rig.login(&test, "ok@vestry.test").await;
+    for _ in 0..50 {
+        let wrong = rig.verify(&test, sent.email.id, "000001").await;
+        assert!(matches!(wrong, Err(VerifyCodeError::InvalidCode)));
+    }
+    rig.verify(&test, sent.email.id, "000000").await.unwrap();
+}
+
 #[tokio::test]
 async fn expired_is_expired_at_once() {
     let rig = Rig::new().await;

@@ -5,19 +5,24 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
-use vestry_app::codes::{LoginOrCreate, SentCode, VerifiedCode, VerifyCode, VerifyCodeError};
+use vestry_app::codes::{
+    LoginOrCreate, LoginOrCreateByText, SentCode, SentText, VerifiedCode, VerifyCode,
+    VerifyCodeError,
+};
 use vestry_app::sessions::{
     IssuedSession, Trio, VerifiedSession, VerifySession, VerifySessionError,
 };
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Ports, Service, Settings};
-use vestry_contract::fakes::{FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy};
+use vestry_contract::fakes::{
+    FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
+};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::app::App;
 use vestry_domain::code::MethodId;
-use vestry_domain::ids::{EmailId, Id, UserId};
+use vestry_domain::ids::{EmailId, Id, PhoneNumberId, UserId};
 use vestry_domain::message::CapturedMessage;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
@@ -49,6 +54,7 @@ pub(crate) struct Rig {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) sms: Arc<FakeSms>,
     pub(crate) app: App,
     test_key: Secret<String>,
     live_key: Secret<String>,
@@ -79,6 +85,7 @@ impl Rig {
         let store = Arc::new(Interposed::over(fake.clone()));
         let clock = Arc::new(FakeClock::at(START));
         let limiter = Arc::new(FakeLimiter::default());
+        let sms = Arc::new(FakeSms::default());
         LocalVault::create(&root_key(&root), &*entropy).unwrap();
         let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
         let custody = custody(&vault, &fake, &entropy);
@@ -90,6 +97,7 @@ impl Rig {
             tokens: Arc::new(JwtSigner::new(custody)),
             limiter: limiter.clone(),
             mailer,
+            sms: Some(sms.clone()),
             clock: clock.clone(),
             entropy,
         };
@@ -112,6 +120,7 @@ impl Rig {
             clock,
             limiter,
             mailer: fake_mailer,
+            sms,
             app,
             test_key,
             live_key,
@@ -135,6 +144,14 @@ impl Rig {
     pub(crate) fn process_without_mail(&self) -> Arc<Service> {
         service(&Ports {
             mailer: None,
+            ..self.ports.clone()
+        })
+    }
+
+    /// A process that nobody gave an SMS provider.
+    pub(crate) fn process_without_sms(&self) -> Arc<Service> {
+        service(&Ports {
+            sms: None,
             ..self.ports.clone()
         })
     }
@@ -235,6 +252,21 @@ impl Rig {
             .login_or_create_by_email(caller, login(email))
             .await
             .unwrap()
+    }
+
+    /// Sends a code to a number, with a life of ten minutes.
+    pub(crate) async fn text(&self, caller: &Caller, number: &str) -> SentText {
+        self.service
+            .login_or_create_by_text(caller, text(number))
+            .await
+            .unwrap()
+    }
+
+    /// Sends a code to a number and reads it from the captured message.
+    pub(crate) async fn fresh_text(&self, caller: &Caller, number: &str) -> (SentText, String) {
+        let sent = self.text(caller, number).await;
+        let code = self.newest_to(caller, number).await.message.code;
+        (sent, code)
     }
 
     /// Sends a code and reads it from the captured mail.
@@ -433,6 +465,26 @@ pub(crate) fn login(email: &str) -> LoginOrCreate {
         expires_in: Some(10),
         requires_verification: None,
         device_fingerprint: None,
+    }
+}
+
+/// A code for a number, good for ten minutes.
+pub(crate) fn text(number: &str) -> LoginOrCreateByText {
+    LoginOrCreateByText {
+        phone_number: number.to_owned(),
+        expires_in: Some(10),
+        requires_verification: None,
+        device_fingerprint: None,
+    }
+}
+
+/// The code of a number as it is presented.
+pub(crate) fn text_proof(phone: PhoneNumberId, code: &str) -> VerifyCode {
+    VerifyCode {
+        method_id: MethodId::Phone(phone),
+        otp: Secret::new(code.to_owned()),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
     }
 }
 

@@ -123,7 +123,7 @@ async fn send_is_for_addresses_that_exist() {
     for email in ["ada@example.com", "nobody@example.com"] {
         let refused = rig.service.send_code_by_email(&test, send(email)).await;
         assert!(
-            matches!(refused, Err(SendCodeError::NotFound)),
+            matches!(refused, Err(SendCodeError::NotFound(_))),
             "{refused:?}"
         );
         assert!(!rig.is_known(&test, email).await);

@@ -42,6 +42,11 @@ async fn every_setting_can_be_changed() {
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
         ("enumeration_safe", "true"),
+        ("new_users_per_hour", "500"),
+        ("sms_per_hour", "400"),
+        ("sms_country_per_hour", "300"),
+        ("sms_prefix_per_hour", "0"),
+        ("sms_countries", r#"["US", "DE"]"#),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -58,6 +63,11 @@ async fn every_setting_can_be_changed() {
         end_sessions_on_change: false,
         notify_on_change: false,
         enumeration_safe: true,
+        new_users_per_hour: 500,
+        sms_per_hour: 400,
+        sms_country_per_hour: 300,
+        sms_prefix_per_hour: 0,
+        sms_countries: vec!["US".to_owned(), "DE".to_owned()],
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };

@@ -86,6 +86,40 @@ pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     }
 }
 
+/// What is given back can be spent again in the same window, and there is never less than nothing; other counters and a
+/// counter that nobody used are left alone (attack 7).
+pub async fn uses_are_given_back(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let now = stage.samples.tick();
+    let give = async |world: World, subject: &str, uses: u32| {
+        in_tx!(stage.store, |tx| tx
+            .budgets()
+            .give_back(&world, NAME, subject, uses)
+            .await);
+    };
+    give(world, "subject", 3).await;
+    for (world, subject) in [(world, "subject"), (world, "bystander"), (other, "subject")] {
+        for used in 1..=3 {
+            let verdict = stage.spend(world, subject, LIMIT, now).await;
+            assert_eq!(verdict, Verdict::on(LIMIT, used, now), "{subject}");
+        }
+    }
+    give(world, "subject", 2).await;
+    for used in [2, 3, 4] {
+        let verdict = stage.spend(world, "subject", LIMIT, now).await;
+        assert_eq!(verdict, Verdict::on(LIMIT, used, now));
+    }
+    give(world, "subject", 1_000).await;
+    let verdict = stage.spend(world, "subject", LIMIT, now).await;
+    assert_eq!(verdict, Verdict::on(LIMIT, 1, now));
+    for (world, subject) in [(world, "bystander"), (other, "subject")] {
+        let verdict = stage.spend(world, subject, LIMIT, now).await;
+        assert_eq!(verdict, Verdict::on(LIMIT, 4, now), "{subject}");
+    }
+}
+
 /// A limit that is off admits every use.
 pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -60,3 +60,19 @@ fn method_ids_are_of_two_kinds() {
             .is_err()
     );
 }
+
+/// They are numbers that parse, so that nothing has to be recognized before it was checked.
+#[test]
+fn reserved_numbers() {
+    for (number, expected) in [
+        ("+15005550006", Some(Reserved::Ok)),
+        ("+15005550001", Some(Reserved::Expired)),
+        ("+15005550002", Some(Reserved::Wrong)),
+        ("+15005550003", Some(Reserved::Bounce)),
+        ("+15005550004", None),
+        ("+14155552671", None),
+    ] {
+        let number = crate::phone::PhoneNumber::parse(number).unwrap();
+        assert_eq!(Reserved::of_phone(&number), expected, "{}", number.as_str());
+    }
+}

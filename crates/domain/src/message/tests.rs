@@ -26,3 +26,19 @@ fn waits_double_to_half_a_minute() {
     let waits: Vec<i64> = (0..8).map(|attempts| longest_wait(attempts).0).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
 }
+
+/// One SMS segment of GSM 03.38 has 160 characters.
+#[test]
+fn a_code_text_is_short() {
+    let text = otp_text("Demo", "+14155552671", "012345", Seconds(60));
+    assert_eq!(
+        text.text,
+        "012345 is your Demo code. It is valid for 1 minute; tell it nobody."
+    );
+    assert_eq!(
+        (&*text.to, &*text.code, &*text.subject, &*text.html),
+        ("+14155552671", "012345", "", "")
+    );
+    let longest = otp_text(&"A".repeat(85), "+14155552671", "012345", Seconds(600));
+    assert!(longest.text.is_ascii() && longest.text.len() <= 160);
+}

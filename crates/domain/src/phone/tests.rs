@@ -61,3 +61,51 @@ fn a_stored_number_needs_only_its_form() {
         assert!(PhoneNumber::stored(number.to_owned()).is_err(), "{number}");
     }
 }
+
+/// Attack 7: adjacent numbers share a prefix, neighbours in price a country.
+#[test]
+fn numbers_belong_to_ranges() {
+    for (number, country, prefix, takes_texts) in [
+        ("+14155552671", "US", "+1415555", true),
+        ("+16137827274", "CA", "+1613782", true),
+        ("+13459492311", "KY", "+1345949", true),
+        ("+442071838750", "GB", "+44207183", true),
+        ("+4915123456789", "DE", "+49151234", true),
+        ("+4740612345", "NO", "+474061", true),
+        ("+61406823897", "AU", "+6140682", true),
+        // Premium rate, personal, toll-free: none that a person reads texts on, some of them expensive.
+        ("+611900123456", "AU", "+61190012", false),
+        ("+447012345678", "GB", "+44701234", false),
+        ("+18007233456", "US", "+1800723", false),
+        ("+15005550006", "US", "+1500555", false),
+    ] {
+        let range = PhoneNumber::parse(number).unwrap().range();
+        assert_eq!(
+            (&*range.country, &*range.prefix, range.takes_texts),
+            (country, prefix, takes_texts),
+            "{number}"
+        );
+    }
+}
+
+/// What is stored is counted somewhere, even when numbering plans have changed.
+#[test]
+fn a_number_of_no_plan_has_a_range_and_gets_no_text() {
+    let range = PhoneNumber::stored("+999123456789".to_owned())
+        .unwrap()
+        .range();
+    assert_eq!(
+        (&*range.country, &*range.prefix, range.takes_texts),
+        ("+99", "+9991234", false)
+    );
+}
+
+#[test]
+fn countries_are_iso_codes() {
+    for code in ["US", "DE", "KY"] {
+        assert_eq!(country(code), Ok(()), "{code}");
+    }
+    for code in ["", "us", "USA", "1", "+1", "ZZ", "001"] {
+        assert!(country(code).is_err(), "{code}");
+    }
+}

@@ -80,6 +80,14 @@ pub trait Budgets: Send {
         limit: Limit,
         now: Timestamp,
     ) -> StoreResult<Verdict>;
+    /// Takes back so many uses of the present window, down to none, in one statement; does nothing when there is no window.
+    async fn give_back(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        uses: u32,
+    ) -> StoreResult<()>;
     /// Deletes windows that closed before the given moment, in all worlds; returns how many.
     async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64>;
 }

@@ -32,6 +32,9 @@ pub(crate) struct Answer {
     /// `ok` or `not_configured`: whether live mail can be sent.
     #[schema(pattern = "^(ok|not_configured)$")]
     mail: &'static str,
+    /// `ok` or `not_configured`: whether live text messages can be sent.
+    #[schema(pattern = "^(ok|not_configured)$")]
+    sms: &'static str,
 }
 
 /// Does the process take requests?
@@ -63,10 +66,11 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
         status: "ok",
         database: "ok",
         vault: if vault_is_open { "ok" } else { "unavailable" },
-        mail: if state.service.has_mailer() {
-            "ok"
-        } else {
-            "not_configured"
-        },
+        mail: transport(state.service.has_mailer()),
+        sms: transport(state.service.has_sms()),
     }))
+}
+
+const fn transport(is_there: bool) -> &'static str {
+    if is_there { "ok" } else { "not_configured" }
 }

@@ -80,7 +80,7 @@ impl From<SendCodeError> for Problem {
         match error {
             SendCodeError::NotAllowed(scope) => scope.into(),
             SendCodeError::Invalid(invalid) => invalid.into(),
-            SendCodeError::NotFound => Self::not_found("email"),
+            SendCodeError::NotFound(resource) => Self::not_found(resource),
             SendCodeError::TooMany { retry_after } => {
                 Self::new(Code::TooManyAttempts).after(retry_after)
             }

@@ -25,6 +25,7 @@ async fn the_probes_answer_without_a_key(api: &Api) {
       "body": {
         "database": "ok",
         "mail": "ok",
+        "sms": "ok",
         "status": "ok",
         "vault": "ok"
       },

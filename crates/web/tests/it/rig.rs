@@ -16,7 +16,7 @@ use actix_web::{App as ActixApp, HttpServer};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use vestry_app::{Ports, Service, Settings};
-use vestry_contract::fakes::{FakeClock, FakeMailer, SeededEntropy};
+use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, SeededEntropy};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::app::App;
@@ -26,6 +26,7 @@ use vestry_limiter::MemoryLimiter;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
@@ -48,6 +49,7 @@ pub(crate) struct Wishes {
     pub(crate) service: Settings,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) has_mailer: bool,
+    pub(crate) has_sms: bool,
     /// Address of the listener; the port is always a free one.
     pub(crate) listen: &'static str,
 }
@@ -64,6 +66,7 @@ impl Default for Wishes {
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
+            has_sms: true,
             listen: "127.0.0.1:0",
         }
     }
@@ -74,6 +77,7 @@ pub(crate) struct Api {
     pub(crate) service: Arc<Service>,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) sms: Arc<FakeSms>,
     pub(crate) vault: Arc<Removable>,
     pub(crate) app: App,
     pub(crate) place: Place,
@@ -102,9 +106,13 @@ impl Api {
     async fn start(place: Place, wishes: Wishes) -> Self {
         let clock = Arc::new(FakeClock::at(START));
         let mailer = Arc::new(FakeMailer::default());
+        let sms = Arc::new(FakeSms::default());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
         let vault = Arc::new(vault(&place, &entropy));
-        let ports = ports(&place, &clock, &mailer, &vault, entropy, &wishes).await;
+        let mut ports = ports(&place, &clock, &mailer, &vault, entropy, &wishes).await;
+        ports.sms = wishes
+            .has_sms
+            .then(|| -> Arc<dyn SmsSender> { sms.clone() });
         let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
         let app = service.create_app("Demo").await.unwrap();
         let configure = vestry_web::configure(Arc::clone(&service), wishes.web);
@@ -120,6 +128,7 @@ impl Api {
             service,
             clock,
             mailer,
+            sms,
             vault,
             app,
             place,
@@ -236,6 +245,7 @@ async fn ports(
         mailer: wishes
             .has_mailer
             .then(|| -> Arc<dyn Mailer> { mailer.clone() }),
+        sms: None,
         clock: clock.clone(),
         entropy,
     }

@@ -10,7 +10,7 @@ use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Budgets, StoreResult};
 
-use super::{Unit, count};
+use super::{Unit, count, in_world};
 use crate::schema::budgets;
 use crate::{subject, window};
 
@@ -60,6 +60,24 @@ impl Budgets for Unit {
         let counted = upsert.get_result(self.writing()?).await;
         let (used, opened) = self.done(counted)?;
         Ok(window::verdict(limit, used, opened))
+    }
+
+    async fn give_back(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        uses: u32,
+    ) -> StoreResult<()> {
+        let uses = i64::from(uses);
+        let counter = in_world!(budgets, world)
+            .filter(budgets::name.eq(name))
+            .filter(budgets::subject.eq(subject::key(subject)));
+        let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
+            .otherwise(0_i64.into_sql::<BigInt>());
+        let update = diesel::update(counter).set(budgets::used.eq(fewer));
+        let given = update.execute(self.writing()?).await;
+        self.done(given).map(drop)
     }
 
     async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {

@@ -72,6 +72,22 @@ impl Budgets for Work {
         })
     }
 
+    async fn give_back(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        uses: u32,
+    ) -> StoreResult<()> {
+        self.writing(|state| {
+            let key = (*world, name, subject.to_owned());
+            if let Some(budget) = state.budgets.get_mut(&key) {
+                budget.used = budget.used.saturating_sub(uses);
+            }
+            Ok(())
+        })
+    }
+
     async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let before = state.budgets.len();

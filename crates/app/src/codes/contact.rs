@@ -1,0 +1,161 @@
+//! What a code can be sent to: an address or a number.
+
+use async_trait::async_trait;
+use vestry_domain::code::{MethodId, Reserved};
+use vestry_domain::email::Email;
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::message::{self, Channel, Message};
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Attached, Repositories, StoreResult};
+
+/// An identifier of a user that codes are sent to.
+#[async_trait]
+pub(crate) trait Contact: Clone + Send + Sync + Sized {
+    /// What somebody typed, checked.
+    type Typed: Clone + Send + Sync;
+    /// How its messages travel.
+    const CHANNEL: Channel;
+    /// What it is called where it does not exist.
+    const RESOURCE: &'static str;
+
+    /// What sends to it are counted under, however it was typed.
+    fn subject(typed: &Self::Typed) -> &str;
+    /// What it means in the test environment.
+    fn reserved(typed: &Self::Typed) -> Option<Reserved>;
+    /// The one that was typed, with its owner.
+    async fn find(
+        repositories: &mut dyn Repositories,
+        world: &World,
+        typed: &Self::Typed,
+    ) -> StoreResult<Option<(Self, User)>>;
+    /// A new one, made of 16 random bytes.
+    fn new(random: [u8; 16], user_id: UserId, typed: &Self::Typed, now: Timestamp) -> Self;
+    /// Attaches it to its user.
+    async fn attach(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+    ) -> StoreResult<Attached>;
+    /// Its id.
+    fn method_id(&self) -> MethodId;
+    /// Its owner.
+    fn user_id(&self) -> UserId;
+    /// The message that brings it a code: to what its owner wrote, never to what a caller typed (attack 5).
+    fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
+}
+
+#[async_trait]
+impl Contact for UserEmail {
+    type Typed = Email;
+    const CHANNEL: Channel = Channel::Email;
+    const RESOURCE: &'static str = "email";
+
+    fn subject(typed: &Email) -> &str {
+        typed.identity().as_str()
+    }
+
+    fn reserved(typed: &Email) -> Option<Reserved> {
+        Reserved::of_email(typed.identity())
+    }
+
+    async fn find(
+        repositories: &mut dyn Repositories,
+        world: &World,
+        typed: &Email,
+    ) -> StoreResult<Option<(Self, User)>> {
+        repositories
+            .users()
+            .email_by_identity(world, typed.identity())
+            .await
+    }
+
+    fn new(random: [u8; 16], user_id: UserId, typed: &Email, now: Timestamp) -> Self {
+        Self {
+            id: Id::new(now, random),
+            user_id,
+            email: typed.clone(),
+            verified: false,
+            created_at: now,
+            updated_at: now,
+            held: false,
+        }
+    }
+
+    async fn attach(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+    ) -> StoreResult<Attached> {
+        repositories.users().attach_email(world, self).await
+    }
+
+    fn method_id(&self) -> MethodId {
+        MethodId::Email(self.id)
+    }
+
+    fn user_id(&self) -> UserId {
+        self.user_id
+    }
+
+    fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {
+        message::otp_mail(app_name, self.email.address(), digits, lifetime)
+    }
+}
+
+#[async_trait]
+impl Contact for UserPhone {
+    type Typed = PhoneNumber;
+    const CHANNEL: Channel = Channel::Sms;
+    const RESOURCE: &'static str = "phone_number";
+
+    fn subject(typed: &PhoneNumber) -> &str {
+        typed.as_str()
+    }
+
+    fn reserved(typed: &PhoneNumber) -> Option<Reserved> {
+        Reserved::of_phone(typed)
+    }
+
+    async fn find(
+        repositories: &mut dyn Repositories,
+        world: &World,
+        typed: &PhoneNumber,
+    ) -> StoreResult<Option<(Self, User)>> {
+        repositories.users().phone_by_number(world, typed).await
+    }
+
+    fn new(random: [u8; 16], user_id: UserId, typed: &PhoneNumber, now: Timestamp) -> Self {
+        Self {
+            id: Id::new(now, random),
+            user_id,
+            number: typed.clone(),
+            verified: false,
+            created_at: now,
+            updated_at: now,
+            held: false,
+        }
+    }
+
+    async fn attach(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+    ) -> StoreResult<Attached> {
+        repositories.users().attach_phone(world, self).await
+    }
+
+    fn method_id(&self) -> MethodId {
+        MethodId::Phone(self.id)
+    }
+
+    fn user_id(&self) -> UserId {
+        self.user_id
+    }
+
+    fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {
+        message::otp_text(app_name, self.number.as_str(), digits, lifetime)
+    }
+}

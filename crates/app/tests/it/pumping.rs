@@ -1,0 +1,406 @@
+//! Attacks 7, 8 and 9: what bots can have sent, and what they learn from it.
+
+use vestry_app::Caller;
+use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, SendCodeError, VerifyCodeError};
+use vestry_app::test_env::FindMessages;
+use vestry_domain::limits::texts::{
+    SENDS_PER_NUMBER_AND_DAY, UNVERIFIED_PER_COUNTRY, UNVERIFIED_PER_PREFIX,
+};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::user::UserStatus;
+
+use crate::rig::{Rig, login, proof, text, text_proof};
+use crate::texts::send;
+
+/// The wait that a send met, if it met one.
+fn wait<T: std::fmt::Debug>(outcome: Result<T, SendCodeError>) -> Option<i64> {
+    match outcome {
+        Ok(_) | Err(SendCodeError::NotFound(_)) => None,
+        Err(SendCodeError::TooMany { retry_after }) => Some(retry_after.0),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn ask(rig: &Rig, caller: &Caller, number: &str) -> Option<i64> {
+    let outcome = rig
+        .service
+        .login_or_create_by_text(caller, text(number))
+        .await;
+    wait(outcome)
+}
+
+/// A mobile number of London with these last digits.
+fn london(number: u32) -> String {
+    format!("+44207{:07}", 1_830_000 + number)
+}
+
+/// A number in San Francisco, of prefix and line.
+fn us(exchange: u32, line: u32) -> String {
+    format!("+1415{exchange:03}{line:04}")
+}
+
+/// Attack 7: bots ask for texts to 50,000 adjacent numbers and never answer one, while honest people of other prefixes sign
+/// in. What goes out to the bots is bounded by the breakers, and the honest ones notice nothing.
+#[tokio::test]
+async fn attack_7_pumping_adjacent_numbers_is_stopped() {
+    const NUMBERS: u32 = 50_000;
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (mut admitted, mut honest) = (0_u32, 0_u32);
+    for number in 0..NUMBERS {
+        // Five exchanges of ten thousand lines.
+        let pumped = us(200 + number / 10_000, number % 10_000);
+        admitted += u32::from(ask(&rig, &test, &pumped).await.is_none());
+        if number % 2_500 == 0 {
+            let person = us(700 + honest, 2_000 + honest);
+            let (sent, code) = rig.fresh_text(&test, &person).await;
+            rig.service
+                .verify_code(&test, text_proof(sent.phone.id, &code))
+                .await
+                .unwrap();
+            honest += 1;
+        }
+    }
+    println!(
+        "attack 7: {admitted} of {NUMBERS} pumped texts went out in one hour to 5 prefixes; {honest} of 20 honest sign-ins worked"
+    );
+    assert_eq!(honest, 20);
+    assert_eq!(
+        admitted,
+        5 * UNVERIFIED_PER_PREFIX.most,
+        "each prefix is stopped exactly at its breaker"
+    );
+}
+
+/// Attack 7: the breaker of a prefix opens after exactly so many sends without an answer, stays open for the rest of the hour,
+/// and closes by itself. Other prefixes go on.
+#[tokio::test]
+async fn attack_7_a_prefix_breaker_opens_and_closes_by_itself() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for line in 0..UNVERIFIED_PER_PREFIX.most {
+        assert_eq!(ask(&rig, &test, &us(555, 2_000 + line)).await, None);
+    }
+    rig.pass(600);
+    assert_eq!(ask(&rig, &test, &us(555, 3_000)).await, Some(3_000));
+    assert_eq!(ask(&rig, &test, &us(556, 3_000)).await, None);
+    rig.pass(3_000);
+    assert_eq!(ask(&rig, &test, &us(555, 3_000)).await, None);
+}
+
+/// Attack 7: traffic of which every tenth text is answered opens no breaker; it meets the caps alone.
+#[tokio::test]
+async fn attack_7_answered_texts_keep_the_breaker_closed() {
+    let rig = Rig::new().await;
+    rig.set(&[
+        ("sms_prefix_per_hour", "95"),
+        ("sms_country_per_hour", "97"),
+        ("sms_per_hour", "98"),
+    ])
+    .await;
+    let test = rig.test().await;
+    for line in 0..95 {
+        let (sent, code) = rig.fresh_text(&test, &us(555, 2_000 + line)).await;
+        if line % 10 == 9 {
+            rig.service
+                .verify_code(&test, text_proof(sent.phone.id, &code))
+                .await
+                .unwrap();
+        }
+    }
+    // OTP-10: the caps of prefix, country and App, one after the other.
+    assert_eq!(ask(&rig, &test, &us(555, 9_000)).await, Some(3_600));
+    for exchange in [556, 557] {
+        assert_eq!(ask(&rig, &test, &us(exchange, 9_000)).await, None);
+    }
+    assert_eq!(ask(&rig, &test, &us(558, 9_000)).await, Some(3_600));
+    assert_eq!(ask(&rig, &test, &london(1)).await, None);
+    assert_eq!(ask(&rig, &test, "+4915123456789").await, Some(3_600));
+    // Another world has its own, and mail is no text.
+    assert_eq!(ask(&rig, &*rig.live().await, &us(555, 9_000)).await, None);
+    rig.login(&test, "ada@example.com").await;
+    rig.pass(3_600);
+    assert_eq!(ask(&rig, &test, &us(555, 9_000)).await, None);
+}
+
+/// Attack 7: bots that spread over the prefixes of a country meet its breaker.
+#[tokio::test]
+async fn attack_7_a_country_breaker_stops_spread_pumping() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut admitted = 0;
+    for number in 0..1_000 {
+        let pumped = us(200 + number % 100, 1_000 + number);
+        admitted += u32::from(ask(&rig, &test, &pumped).await.is_none());
+    }
+    println!("attack 7: {admitted} of 1000 texts went out to 100 prefixes of one country");
+    assert_eq!(admitted, UNVERIFIED_PER_COUNTRY.most);
+    assert_eq!(ask(&rig, &test, &london(1)).await, None);
+}
+
+/// OTP-10 for numbers: five in ten minutes and ten a day, and from one device as for mail.
+#[tokio::test]
+async fn otp_10_limits_of_a_number_and_of_a_device() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let number = us(555, 2_671);
+    for _ in 0..SENDS_PER_NUMBER_AND_DAY.most / 5 {
+        for _ in 0..5 {
+            assert_eq!(ask(&rig, &test, &number).await, None);
+        }
+        assert_eq!(ask(&rig, &test, &number).await.is_some(), true);
+        rig.pass(600);
+    }
+    assert_eq!(ask(&rig, &test, &number).await, Some(86_400 - 1_200));
+    let device = DeviceFingerprint::new(Some("192.0.2.1".into()), None).ok();
+    let mut admitted = 0;
+    for line in 0..40 {
+        let command = LoginOrCreateByText {
+            device_fingerprint: device.clone(),
+            ..text(&us(300 + line, 2_000))
+        };
+        let outcome = rig.service.login_or_create_by_text(&test, command).await;
+        admitted += u32::from(wait(outcome).is_none());
+    }
+    assert_eq!(admitted, 30);
+}
+
+/// Attack 8: new users by login-or-create are capped for each App; those that are there sign in as before.
+#[tokio::test]
+async fn attack_8_new_users_are_capped() {
+    let rig = Rig::new().await;
+    rig.set(&[("new_users_per_hour", "20")]).await;
+    let test = rig.test().await;
+    let mut admitted = 0;
+    for number in 0..50 {
+        let mail = rig
+            .service
+            .login_or_create_by_email(&test, login(&format!("u{number}@example.com")))
+            .await;
+        admitted += u32::from(wait(mail).is_none());
+        admitted += u32::from(ask(&rig, &test, &us(300 + number, 2_000)).await.is_none());
+    }
+    assert_eq!(admitted, 20);
+    assert_eq!(rig.waiting().await, 20, "a refused call sends nothing");
+    assert!(!rig.is_known(&test, "u49@example.com").await);
+    assert!(!rig.login(&test, "u0@example.com").await.user_created);
+    rig.pass(3_600);
+    assert!(rig.login(&test, "u49@example.com").await.user_created);
+}
+
+/// What a caller can tell two sends apart by, ids aside.
+type Seen = (bool, Option<i64>, Option<(UserStatus, bool)>);
+
+/// Attack 9: twenty rapid repeats of every sending call, for a known and an unknown identifier: the same sequence of answers.
+/// Without `enumeration_safe` that holds for the limits; with it, for everything.
+#[tokio::test]
+async fn attack_9_known_and_unknown_identifiers_get_the_same_answers() {
+    for safe in [false, true] {
+        let rig = Rig::new().await;
+        rig.set(&[("enumeration_safe", &safe.to_string())]).await;
+        let test = rig.test().await;
+        for (email, number) in [
+            ("k1@example.com", us(555, 2_001)),
+            ("k2@example.com", us(556, 2_002)),
+        ] {
+            // Active users, as they come out of a sign-in.
+            let (sent, code) = rig.fresh_code(&test, email).await;
+            rig.verify(&test, sent.email.id, &code).await.unwrap();
+            let (sent, code) = rig.fresh_text(&test, &number).await;
+            let proved = text_proof(sent.phone.id, &code);
+            rig.service.verify_code(&test, proved).await.unwrap();
+        }
+        rig.pass(86_400);
+        let mut sequences: Vec<Vec<Vec<Seen>>> = Vec::new();
+        for (mails, numbers) in [
+            (
+                ["k1@example.com", "k2@example.com"],
+                [us(555, 2_001), us(556, 2_002)],
+            ),
+            (
+                ["n1@example.com", "n2@example.com"],
+                [us(557, 2_001), us(558, 2_002)],
+            ),
+        ] {
+            let mut four: Vec<Vec<Seen>> = vec![Vec::new(); 4];
+            for _ in 0..20 {
+                let by_mail = vestry_app::codes::SendCode {
+                    email: mails[0].to_owned(),
+                    expires_in: None,
+                    device_fingerprint: None,
+                };
+                four[0].push(seen(
+                    rig.service
+                        .send_code_by_email(&test, by_mail)
+                        .await
+                        .map(|sent| (sent.status, sent.user_created)),
+                ));
+                four[1].push(seen(
+                    rig.service
+                        .send_code_by_text(&test, send(&numbers[0]))
+                        .await
+                        .map(|sent| (sent.status, sent.user_created)),
+                ));
+                four[2].push(seen(
+                    rig.service
+                        .login_or_create_by_email(&test, login(mails[1]))
+                        .await
+                        .map(|sent| (sent.status, sent.user_created)),
+                ));
+                four[3].push(seen(
+                    rig.service
+                        .login_or_create_by_text(&test, text(&numbers[1]))
+                        .await
+                        .map(|sent| (sent.status, sent.user_created)),
+                ));
+            }
+            sequences.push(four);
+        }
+        let limits = |four: &[Vec<Seen>]| -> Vec<Vec<Option<i64>>> {
+            four.iter()
+                .map(|calls| calls.iter().map(|(_, wait, _)| *wait).collect())
+                .collect()
+        };
+        assert_eq!(limits(&sequences[0]), limits(&sequences[1]));
+        assert_eq!(
+            sequences[0] == sequences[1],
+            safe,
+            "enumeration_safe = {safe}"
+        );
+    }
+}
+
+fn seen(outcome: Result<(UserStatus, bool), SendCodeError>) -> Seen {
+    match outcome {
+        Ok(answer) => (true, None, Some(answer)),
+        Err(SendCodeError::NotFound(_)) => (false, None, None),
+        Err(SendCodeError::TooMany { retry_after }) => (false, Some(retry_after.0), None),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Attack 9: what `send` answers for nobody has ids that repeat, that lie in the past of the App, and that are of nobody; its
+/// code is never right, its tries are counted like any, and no message comes of it.
+#[tokio::test]
+async fn attack_9_a_decoy_is_like_a_user_who_never_gets_the_code() {
+    let rig = Rig::new().await;
+    rig.set(&[("enumeration_safe", "true")]).await;
+    rig.pass(100_000);
+    let test = rig.test().await;
+    let nobody = us(555, 2_671);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let sent = rig
+            .service
+            .send_code_by_text(&test, send(&nobody))
+            .await
+            .unwrap();
+        assert_eq!(
+            (sent.status, sent.user_created),
+            (UserStatus::Pending, false)
+        );
+        assert!(sent.phone.id.timestamp() >= rig.app.created_at);
+        assert!(sent.phone.id.timestamp() <= rig.now());
+        assert_eq!(sent.phone.id.timestamp(), sent.phone.user_id.timestamp());
+        ids.push((sent.phone.id, sent.phone.user_id));
+        rig.pass(7);
+    }
+    assert!(ids.iter().all(|pair| *pair == ids[0]));
+    let other = rig
+        .service
+        .send_code_by_text(&test, send(&us(555, 2_672)))
+        .await
+        .unwrap();
+    assert_ne!(other.phone.id, ids[0].0);
+    assert_eq!(rig.waiting().await, 4, "it costs what a message costs");
+    rig.deliver().await;
+    assert_eq!(rig.waiting().await, 0);
+    let all = FindMessages::default();
+    assert!(
+        rig.service
+            .captured_messages(&test, all)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    for tries in 0..25 {
+        let outcome = rig
+            .service
+            .verify_code(&test, text_proof(ids[0].0, "000000"))
+            .await;
+        assert!(
+            matches!(outcome, Err(VerifyCodeError::InvalidCode)),
+            "{tries}: {outcome:?}"
+        );
+    }
+    let user = rig.service.get_user(&test, ids[0].1).await;
+    assert!(user.is_err());
+    // Whoever comes to be afterwards is somebody else.
+    let created = rig.text(&test, &nobody).await;
+    assert_ne!(created.phone.id, ids[0].0);
+}
+
+/// A mail decoy is as dead as one of a number, whoever asks and however often (OTP-5 counts its failures too).
+#[tokio::test]
+async fn attack_9_failures_against_a_decoy_meet_the_wait() {
+    let rig = Rig::new().await;
+    rig.set(&[("enumeration_safe", "true")]).await;
+    let test = rig.test().await;
+    let mut outcomes = Vec::new();
+    for _ in 0..5 {
+        let command = vestry_app::codes::SendCode {
+            email: "nobody@example.com".to_owned(),
+            expires_in: Some(10),
+            device_fingerprint: None,
+        };
+        let sent = rig
+            .service
+            .send_code_by_email(&test, command)
+            .await
+            .unwrap();
+        for _ in 0..5 {
+            outcomes.push(
+                rig.service
+                    .verify_code(&test, proof(sent.email.id, "123456"))
+                    .await,
+            );
+        }
+    }
+    for (tries, outcome) in outcomes.iter().enumerate() {
+        match outcome {
+            Err(VerifyCodeError::InvalidCode) => assert!(tries < 20, "{tries}"),
+            Err(VerifyCodeError::TooManyAttempts { retry_after }) => {
+                assert_eq!((tries >= 20, retry_after.0), (true, 60), "{tries}");
+            }
+            other => panic!("{tries}: {other:?}"),
+        }
+    }
+}
+
+/// With `enumeration_safe`, the cap of new users counts every login-or-create alike: it does not tell who is new.
+#[tokio::test]
+async fn attack_9_the_cap_of_new_users_tells_nobody_apart() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.login(&test, "known@example.com").await;
+    rig.set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
+        .await;
+    let test = rig.test().await;
+    let mut met = Vec::new();
+    for email in [
+        "known@example.com",
+        "a@example.com",
+        "known@example.com",
+        "b@example.com",
+        "known@example.com",
+    ] {
+        let command = LoginOrCreate {
+            requires_verification: Some(false),
+            ..login(email)
+        };
+        met.push(wait(
+            rig.service.login_or_create_by_email(&test, command).await,
+        ));
+    }
+    assert_eq!(met, [None, None, None, Some(3_599), Some(3_599)]);
+}

@@ -1,0 +1,355 @@
+//! `otps/sms/login_or_create` and `otps/sms/send`: who gets a text, who comes to be, and what the code is good for.
+
+use vestry_app::Fault;
+use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, SendCodeError, VerifyCodeError};
+use vestry_app::test_env::FindMessages;
+use vestry_app::users::CreateUser;
+use vestry_domain::message::{Channel, MessageKind};
+use vestry_domain::session::Proof;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserStatus;
+
+use crate::rig::{Rig, lasting, text, text_proof, wrong};
+
+pub(crate) const ADA: &str = "+14155552671";
+
+pub(crate) fn send(number: &str) -> SendCodeByText {
+    SendCodeByText {
+        phone_number: number.to_owned(),
+        expires_in: Some(10),
+        device_fingerprint: None,
+    }
+}
+
+/// From nobody to a session with a factor of the number, and back as a known user.
+#[tokio::test]
+async fn a_text_signs_a_new_user_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, code) = rig.fresh_text(&test, ADA).await;
+    assert_eq!(
+        (sent.user_created, sent.status),
+        (true, UserStatus::Pending)
+    );
+    let command = vestry_app::codes::VerifyCode {
+        trio: lasting(60),
+        ..text_proof(sent.phone.id, &code)
+    };
+    let verified = rig.service.verify_code(&test, command).await.unwrap();
+    let session = verified.issued.unwrap().session;
+    assert_eq!(session.user_id, sent.phone.user_id);
+    assert_eq!(
+        session.factors[0].proof,
+        Proof::SmsCode {
+            phone_number_id: sent.phone.id,
+            phone_number: ADA.to_owned(),
+        }
+    );
+    let user = rig
+        .service
+        .get_user(&test, sent.phone.user_id)
+        .await
+        .unwrap();
+    assert!(user.profile.phones[0].verified && user.wallets.is_empty());
+    assert_eq!(user.profile.user.status, UserStatus::Active);
+    let again = rig.text(&test, ADA).await;
+    assert_eq!(
+        (again.user_created, again.status, again.phone.id),
+        (false, UserStatus::Active, sent.phone.id)
+    );
+    let known = rig
+        .service
+        .send_code_by_text(&test, send(ADA))
+        .await
+        .unwrap();
+    assert_eq!(known.phone.id, sent.phone.id);
+}
+
+#[tokio::test]
+async fn the_message_says_what_it_is() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.text(&test, ADA).await;
+    let message = rig.newest_to(&test, ADA).await.message;
+    assert_eq!(
+        (message.channel, message.kind, &*message.to),
+        (Channel::Sms, MessageKind::Otp, ADA)
+    );
+    assert_eq!(
+        message.text,
+        format!(
+            "{} is your Demo code. It is valid for 10 minutes; tell it nobody.",
+            message.code
+        )
+    );
+    assert_eq!(
+        (&*message.subject, &*message.html, &*message.link),
+        ("", "", "")
+    );
+}
+
+/// A code of a number is none of an address, and that of one number none of another (OTP-7).
+#[tokio::test]
+async fn otp_7_a_code_is_bound_to_its_number() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (ada, code) = rig.fresh_text(&test, ADA).await;
+    let (bob, _) = rig.fresh_text(&test, "+442071838750").await;
+    let (mail, _) = rig.fresh_code(&test, "ada@example.com").await;
+    for method in [
+        text_proof(bob.phone.id, &code),
+        crate::rig::proof(mail.email.id, &code),
+    ] {
+        let outcome = rig.service.verify_code(&test, method).await;
+        // Once in a million runs both codes are the same.
+        assert!(
+            matches!(outcome, Err(VerifyCodeError::InvalidCode)),
+            "{outcome:?}"
+        );
+    }
+    rig.service
+        .verify_code(&test, text_proof(ada.phone.id, &code))
+        .await
+        .unwrap();
+    let twice = rig
+        .service
+        .verify_code(&test, text_proof(ada.phone.id, &code))
+        .await;
+    assert!(matches!(twice, Err(VerifyCodeError::InvalidCode)));
+}
+
+#[tokio::test]
+async fn send_is_for_numbers_that_exist() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    rig.text(&live, ADA).await;
+    rig.deliver().await;
+    for number in [ADA, "+442071838750"] {
+        let refused = rig.service.send_code_by_text(&test, send(number)).await;
+        assert!(
+            matches!(refused, Err(SendCodeError::NotFound("phone_number"))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// OTP-11: valid numbers of people only; nothing comes to be for any other.
+#[tokio::test]
+async fn otp_11_only_numbers_that_people_get_texts_on() {
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    for number in [
+        "",
+        "4155552671",
+        "+1415555",
+        "+1 415 555 2671",
+        "+611900123456",
+        "+447012345678",
+        "+18007233456",
+        // Reserved in the test environment, nobody's in live.
+        "+15005550006",
+        "+15005550001",
+    ] {
+        for refused in [
+            rig.service
+                .login_or_create_by_text(&live, text(number))
+                .await
+                .map(drop),
+            rig.service
+                .send_code_by_text(&live, send(number))
+                .await
+                .map(drop),
+        ] {
+            assert!(
+                matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "phone_number"),
+                "{number}: {refused:?}"
+            );
+        }
+    }
+    let long = LoginOrCreateByText {
+        expires_in: Some(11),
+        ..text(ADA)
+    };
+    let refused = rig.service.login_or_create_by_text(&live, long).await;
+    assert!(
+        matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "expires_in"),
+        "{refused:?}"
+    );
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// Countries that an App does not serve are refused by name, before anything is counted.
+#[tokio::test]
+async fn an_app_chooses_its_countries() {
+    let rig = Rig::new().await;
+    rig.set(&[("sms_countries", r#"["US", "DE"]"#)]).await;
+    let test = rig.test().await;
+    for number in [ADA, "+4915123456789", "+15005550006"] {
+        rig.text(&test, number).await;
+    }
+    // Canada and the Cayman Islands share the calling code of the United States.
+    for number in ["+16137827274", "+13459492311", "+442071838750"] {
+        let refused = rig
+            .service
+            .login_or_create_by_text(&test, text(number))
+            .await;
+        assert!(
+            matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "phone_number"),
+            "{number}: {refused:?}"
+        );
+    }
+    assert_eq!(rig.waiting().await, 3);
+}
+
+/// Operations, section 4: a live send without a provider is refused before anything is stored; mail does not care.
+#[tokio::test]
+async fn live_without_a_provider_creates_nothing() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let bare = rig.process_without_sms();
+    assert!(!bare.has_sms() && bare.has_mailer());
+    let created = bare.login_or_create_by_text(&live, text(ADA)).await;
+    assert!(
+        matches!(
+            created,
+            Err(SendCodeError::Fault(Fault::NoTransport("SMS")))
+        ),
+        "{created:?}"
+    );
+    let sent = bare.send_code_by_text(&live, send(ADA)).await;
+    assert!(
+        matches!(sent, Err(SendCodeError::Fault(Fault::NoTransport("SMS")))),
+        "{sent:?}"
+    );
+    assert_eq!(rig.waiting().await, 0);
+    let known = rig.service.send_code_by_text(&live, send(ADA)).await;
+    assert!(
+        matches!(known, Err(SendCodeError::NotFound(_))),
+        "{known:?}"
+    );
+    bare.login_or_create_by_text(&test, text(ADA))
+        .await
+        .unwrap();
+}
+
+/// Live texts go to the provider and to nobody else; a provider that is busy is left alone for as long as it says (F4).
+#[tokio::test]
+async fn f4_a_busy_provider_is_left_alone() {
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    rig.sms.fail_for_now(1, Some(Seconds(30)));
+    let sent = rig.text(&live, ADA).await;
+    rig.deliver().await;
+    assert_eq!((rig.sms.tries(), rig.waiting().await), (1, 1));
+    rig.pass(29);
+    rig.deliver().await;
+    assert_eq!(rig.sms.tries(), 1, "it said thirty seconds");
+    rig.pass(1);
+    rig.deliver().await;
+    assert_eq!((rig.sms.tries(), rig.waiting().await), (2, 0));
+    let (_, message) = rig.sms.sent().remove(0);
+    assert_eq!((&*message.to, rig.mailer.tries()), (ADA, 0));
+    rig.service
+        .verify_code(&live, text_proof(sent.phone.id, &message.code))
+        .await
+        .unwrap();
+    let captured = rig
+        .service
+        .captured_messages(&*rig.test().await, FindMessages::default())
+        .await
+        .unwrap();
+    assert!(captured.is_empty());
+}
+
+/// F4: what the provider refuses is over; what it cannot take in time is given up with the code.
+#[tokio::test]
+async fn f4_a_refusal_and_a_late_text_are_the_end() {
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    rig.sms.refuse();
+    rig.text(&live, ADA).await;
+    rig.deliver().await;
+    rig.pass(60);
+    rig.deliver().await;
+    assert_eq!((rig.sms.tries(), rig.waiting().await), (1, 0));
+
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    rig.sms.fail_for_now(1_000, None);
+    rig.text(&live, ADA).await;
+    for _ in 0..25 {
+        rig.deliver().await;
+        rig.pass(30);
+    }
+    assert_eq!(rig.waiting().await, 0);
+    assert_eq!((rig.sms.tries(), rig.sms.sent().len()), (20, 0));
+}
+
+/// Reserved numbers behave as the reserved addresses do, and know no limits (operations, section 5).
+#[tokio::test]
+async fn reserved_numbers() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (ok, digits) = rig.fresh_text(&test, "+15005550006").await;
+    assert_eq!(digits, "000000");
+    for _ in 0..40 {
+        let outcome = rig
+            .service
+            .verify_code(&test, text_proof(ok.phone.id, "000001"))
+            .await;
+        assert!(matches!(outcome, Err(VerifyCodeError::InvalidCode)));
+        rig.text(&test, "+15005550006").await;
+    }
+    rig.service
+        .verify_code(&test, text_proof(ok.phone.id, "000000"))
+        .await
+        .unwrap();
+    for number in ["+15005550001", "+15005550002"] {
+        let (sent, digits) = rig.fresh_text(&test, number).await;
+        for tried in [&*digits, wrong(&digits), "000000"] {
+            let outcome = rig
+                .service
+                .verify_code(&test, text_proof(sent.phone.id, tried))
+                .await;
+            assert!(
+                matches!(outcome, Err(VerifyCodeError::InvalidCode)),
+                "{number}"
+            );
+        }
+    }
+    rig.text(&test, "+15005550003").await;
+    rig.deliver().await;
+    let query = FindMessages {
+        to: Some("+15005550003".to_owned()),
+        ..FindMessages::default()
+    };
+    let bounced = rig.service.captured_messages(&test, query).await.unwrap();
+    assert!(bounced.is_empty());
+    assert_eq!(rig.waiting().await, 0, "refused for good");
+}
+
+/// A number that was attached before an account was proved is no way into it for whoever holds the number (attack 1).
+#[tokio::test]
+async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let command = CreateUser {
+        email: Some("planter@example.com".to_owned()),
+        phone_number: Some(ADA.to_owned()),
+        ..CreateUser::default()
+    };
+    rig.service.create_user(&test, command).await.unwrap();
+    let planted = rig.sign_in(&test, "planter@example.com", 60).await;
+    // The account is whose address was proved first; its unproved number waits for a session of that user.
+    let (sent, code) = rig.fresh_text(&test, ADA).await;
+    let outcome = rig
+        .service
+        .verify_code(&test, text_proof(sent.phone.id, &code))
+        .await;
+    assert!(
+        matches!(outcome, Err(VerifyCodeError::NeedsSession)),
+        "held since the address was proved: {outcome:?}"
+    );
+    rig.by_token(&test, &planted.token).await.unwrap();
+}

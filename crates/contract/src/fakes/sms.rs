@@ -1,0 +1,82 @@
+//! An SMS provider that keeps what it is given.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use vestry_domain::ids::EventId;
+use vestry_domain::message::Message;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::sms::{SmsError, SmsSender};
+
+use super::lock;
+
+/// An SMS provider that keeps what it is given, and fails when it is told to.
+#[derive(Debug, Default)]
+pub struct FakeSms(Mutex<Provider>);
+
+#[derive(Debug, Default)]
+struct Provider {
+    sent: Vec<(EventId, Message)>,
+    tries: usize,
+    failures: usize,
+    retry_after: Option<Seconds>,
+    refuses: bool,
+}
+
+impl FakeSms {
+    /// The next so many messages fail with [`SmsError::Transient`], those after them are taken.
+    pub fn fail_for_now(&self, times: usize, retry_after: Option<Seconds>) {
+        let mut provider = lock(&self.0);
+        provider.failures = times;
+        provider.retry_after = retry_after;
+    }
+
+    /// Every message from here on fails with [`SmsError::Permanent`].
+    pub fn refuse(&self) {
+        lock(&self.0).refuses = true;
+    }
+
+    /// The messages that were taken, oldest first, each with the id of its job.
+    pub fn sent(&self) -> Vec<(EventId, Message)> {
+        lock(&self.0).sent.clone()
+    }
+
+    /// How often a message was handed over, taken or not.
+    pub fn tries(&self) -> usize {
+        lock(&self.0).tries
+    }
+}
+
+impl Provider {
+    fn transient(&self) -> SmsError {
+        SmsError::Transient {
+            retry_after: self.retry_after,
+            cause: "told to fail for now".into(),
+        }
+    }
+}
+
+#[async_trait]
+impl SmsSender for FakeSms {
+    async fn send(&self, id: EventId, message: &Message) -> Result<(), SmsError> {
+        let mut provider = lock(&self.0);
+        provider.tries += 1;
+        if provider.failures > 0 {
+            provider.failures -= 1;
+            return Err(provider.transient());
+        }
+        if provider.refuses {
+            return Err(SmsError::Permanent("told to refuse".into()));
+        }
+        provider.sent.push((id, message.clone()));
+        Ok(())
+    }
+
+    async fn probe(&self) -> Result<(), SmsError> {
+        let provider = lock(&self.0);
+        if provider.failures > 0 {
+            return Err(provider.transient());
+        }
+        Ok(())
+    }
+}
