@@ -23,6 +23,7 @@ pub mod signing_key;
 pub mod text;
 pub mod timestamp;
 pub mod token;
+pub mod totp;
 pub mod user;
 pub mod wallet;
 pub mod world;
