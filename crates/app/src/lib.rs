@@ -12,6 +12,7 @@ pub mod fault;
 pub mod service;
 pub mod sessions;
 pub mod test_env;
+pub mod totps;
 pub mod users;
 pub mod vault;
 pub mod wallets;

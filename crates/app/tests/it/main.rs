@@ -24,6 +24,7 @@ mod session_life;
 mod settings;
 mod signing_keys;
 mod tamper;
+mod totps;
 mod trio;
 mod users;
 mod vault;
