@@ -31,3 +31,42 @@ pub(crate) async fn count_failure(
     }
     Ok(())
 }
+
+/// A try that was announced to the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Try {
+    /// It is counted as the n-th failure in a row, until it turns out to be right.
+    Counted(i64),
+    /// It does not count: the subject has to wait.
+    Waits(Seconds),
+}
+
+/// Counts a try as a failure before anything is told of it. The subject stays locked until the transaction ends, so that
+/// parallel tries follow one another and are counted exactly (OTP-4). Then either reset the guard, or call [`failed`], or
+/// drop the transaction, which takes the count back.
+pub(crate) async fn begin_try(
+    tx: &mut dyn Repositories,
+    world: &World,
+    subject: &str,
+    now: Timestamp,
+) -> Result<Try, StoreError> {
+    let failures = tx.guards().fail(world, subject, now).await?;
+    Ok(match wait(tx, world, subject, now).await? {
+        Some(left) => Try::Waits(left),
+        None => Try::Counted(failures),
+    })
+}
+
+/// A counted try was wrong: makes the subject wait when there were too many in a row.
+pub(crate) async fn failed(
+    tx: &mut dyn Repositories,
+    world: &World,
+    subject: &str,
+    failures: i64,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if let Some(wait) = code::wait_after(failures) {
+        tx.guards().block(world, subject, now + wait).await?;
+    }
+    Ok(())
+}

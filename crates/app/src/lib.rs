@@ -13,6 +13,7 @@ pub mod service;
 pub mod sessions;
 pub mod test_clock;
 pub mod test_env;
+pub mod totps;
 pub mod users;
 pub mod vault;
 pub mod wallets;

@@ -19,6 +19,7 @@ use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::test_clock::{Mode, TestClock};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
+use vestry_domain::totp::{RECOVERY_CODES, StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
@@ -447,6 +448,28 @@ impl Samples {
             created_at,
             expires_at: created_at + Seconds(60),
         }
+    }
+
+    /// An authenticator app of the user that waits half an hour for its first code, with its recovery codes.
+    pub fn totp(&mut self, user: &User) -> (Totp, Vec<StoredRecoveryCode>) {
+        let created_at = self.tick();
+        let totp = Totp {
+            id: self.id(created_at),
+            world: user.world,
+            user_id: user.id,
+            verified: false,
+            seed: self.sealed(),
+            expires_at: created_at + Seconds(1_800),
+            created_at,
+            updated_at: self.moment(),
+        };
+        let codes = (0..RECOVERY_CODES).map(|number| StoredRecoveryCode {
+            number,
+            sealed: self.sealed(),
+            mac: self.mac(),
+        });
+        let codes = codes.collect();
+        (totp, codes)
     }
 
     /// A session of the user that rests on both kinds of codes.

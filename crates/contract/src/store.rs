@@ -43,6 +43,7 @@ pub mod outbox;
 pub mod redirect_urls;
 pub mod sessions;
 pub mod signing_keys;
+pub mod totps;
 pub mod transactions;
 pub mod users;
 pub mod wallets;
@@ -206,6 +207,21 @@ macro_rules! store_suite {
                 parallel_token_swaps_succeed_once
                 an_end_wins_over_parallel_updates
                 a_sweep_deletes_sessions_that_are_over
+            }
+            store::totps {
+                a_totp_comes_back_as_it_was
+                a_new_totp_replaces_the_one_that_waits
+                a_first_code_is_taken_once
+                a_step_is_taken_once
+                a_recovery_code_is_used_once
+                a_removed_totp_is_gone
+                all_totps_of_a_user_are_removed
+                totps_stay_in_their_world
+                parallel_takings_of_a_step_succeed_once
+                parallel_first_codes_succeed_once
+                parallel_uses_of_a_recovery_code_succeed_once
+                parallel_new_totps_leave_one_that_waits
+                a_sweep_deletes_expired_totps
             }
             store::outbox {
                 a_job_comes_back_as_it_was

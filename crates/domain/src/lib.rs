@@ -24,6 +24,7 @@ pub mod test_clock;
 pub mod text;
 pub mod timestamp;
 pub mod token;
+pub mod totp;
 pub mod user;
 pub mod wallet;
 pub mod world;

@@ -17,6 +17,7 @@ impl<F: FnMut(&mut [u8])> ByteSource for F {
 }
 
 const DIGITS: &[u8] = b"0123456789";
+const LOWER_ALPHANUMERIC: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const ALPHANUMERIC: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// `length` decimal digits, each equally likely, leading zeros kept (OTP-1).
@@ -27,6 +28,11 @@ pub fn digits(source: &mut dyn ByteSource, length: usize) -> Secret<String> {
 /// `length` characters of `[0-9A-Za-z]`, each equally likely: 5.95 bits a character.
 pub fn alphanumeric(source: &mut dyn ByteSource, length: usize) -> Secret<String> {
     draw(source, ALPHANUMERIC, length)
+}
+
+/// `length` characters of `[0-9a-z]`, each equally likely: 5.17 bits a character.
+pub fn lower_alphanumeric(source: &mut dyn ByteSource, length: usize) -> Secret<String> {
+    draw(source, LOWER_ALPHANUMERIC, length)
 }
 
 /// Bytes at or above the largest multiple of the alphabet's size are thrown away: taking them modulo

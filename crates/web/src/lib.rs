@@ -22,6 +22,7 @@ mod openapi;
 mod otps;
 mod path;
 mod problem;
+mod qr;
 mod query;
 mod reference;
 mod request_id;
@@ -31,6 +32,7 @@ mod settings;
 mod shapes;
 mod state;
 mod test_env;
+mod totps;
 mod users;
 mod wallets;
 

@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{health, jwks, otps, reference, sessions, test_env, users, wallets};
+use crate::{health, jwks, otps, reference, sessions, test_env, totps, users, wallets};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -21,11 +21,16 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
         SecretKey users get;
+        SecretKey users delete_totp;
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
         SecretKey otps sms_login_or_create;
         SecretKey otps sms_send;
         SecretKey otps verify;
+        SecretKey totps create;
+        SecretKey totps verify;
+        SecretKey totps recovery;
+        SecretKey totps recovery_codes;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

@@ -1,4 +1,5 @@
 //! Users.
 
 pub(crate) mod create;
+pub(crate) mod delete_totp;
 pub(crate) mod get;

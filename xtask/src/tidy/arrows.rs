@@ -44,6 +44,8 @@ const OTHERS: &str = "
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
     clap rustix: server |: the process belongs to the server
+    qrcode png: web |: pictures are made at the edge
+    hmac sha1: domain |: the codes of authenticator apps are a rule of the domain
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone

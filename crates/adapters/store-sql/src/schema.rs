@@ -183,6 +183,36 @@ diesel::table! {
 }
 
 diesel::table! {
+    totps (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        verified -> Bool,
+        last_step -> BigInt,
+        seed_key_version -> BigInt,
+        seed -> Binary,
+        expires_at -> BigInt,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    totp_recovery_codes (app_id, environment, totp_id, number) {
+        app_id -> Text,
+        environment -> Text,
+        totp_id -> Text,
+        number -> BigInt,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+        code_key_version -> BigInt,
+        code -> Binary,
+        used_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     sessions (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,
@@ -252,3 +282,4 @@ diesel::table! {
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
 diesel::allow_tables_to_appear_in_same_query!(wallets, wallet_keys);
+diesel::allow_tables_to_appear_in_same_query!(totps, totp_recovery_codes);

@@ -78,6 +78,8 @@ pub(crate) async fn remove_credentials(
     user: UserId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
+    tx.totps().remove_all(world, user).await?;
     tx.sessions().delete_all(world, user, now).await?;
     Ok(())
 }

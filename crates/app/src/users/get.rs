@@ -3,6 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
+use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
@@ -15,6 +16,8 @@ pub struct FullUser {
     pub profile: UserProfile,
     /// Its wallets, oldest first.
     pub wallets: Vec<Wallet>,
+    /// Its authenticator apps, oldest first; without those that expired before their first code.
+    pub totps: Vec<Totp>,
 }
 
 /// Why a user was not shown.
@@ -53,9 +56,16 @@ impl Service {
             return Ok(None);
         };
         let stored = read.wallets().of_user(world, id).await?;
+        let mut totps = read.totps().of_user(world, id).await?;
         drop(read);
+        let now = self.now(world);
+        totps.retain(|totp| totp.is_alive(now));
         let wallets = self.authenticate_wallets(stored).await?;
-        Ok(Some(FullUser { profile, wallets }))
+        Ok(Some(FullUser {
+            profile,
+            wallets,
+            totps,
+        }))
     }
 
     pub(crate) async fn authenticate_wallets(

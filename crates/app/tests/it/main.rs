@@ -28,6 +28,7 @@ mod takeover;
 mod tamper;
 mod test_clock;
 mod texts;
+mod totps;
 mod trio;
 mod users;
 mod vault;

@@ -2,17 +2,22 @@
 
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
 use vestry_app::sessions::{
-    DeleteAllSessionsError, DeleteSessionError, ListSessionsError, VerifySession,
+    DeleteAllSessionsError, DeleteSessionError, ListSessionsError, Trio, VerifySession,
     VerifySessionError,
+};
+use vestry_app::totps::{
+    CreateTotp, CreateTotpError, DeleteTotpError, PresentedTotp, RecoveryCodesError, VerifyTotp,
+    VerifyTotpError,
 };
 use vestry_app::users::{CreateUser, CreateUserError, GetUserError};
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
 };
 use vestry_app::{Caller, NotAllowed};
+use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{EmailId, Id, SessionId, UserId, WalletId};
-use vestry_domain::session::SessionSelector;
+use vestry_domain::ids::{EmailId, Id, SessionId, TotpId, UserId, WalletId};
+use vestry_domain::session::{DeviceFingerprint, SessionSelector};
 use vestry_domain::wallet::WalletType;
 
 use crate::rig::{Rig, START, login, proof};
@@ -27,6 +32,22 @@ macro_rules! lacking {
             _ => None,
         }
     };
+}
+
+const fn new_totp(user_id: UserId) -> CreateTotp {
+    CreateTotp {
+        user_id,
+        expires_in: None,
+    }
+}
+
+fn totp_proof(user_id: UserId) -> VerifyTotp {
+    VerifyTotp {
+        user_id,
+        presented: PresentedTotp::Code(Secret::new("123456".to_owned())),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
 }
 
 /// Every use case of the API that needs a scope: its name, the scope, and for lack of which it was refused.
@@ -49,6 +70,40 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             "users/get",
             Scope::UsersRead,
             lacking!(service.get_user(caller, user).await, GetUserError),
+        ),
+        (
+            "users/totps/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .delete_totp(caller, TotpId::new(START, [7; 16]))
+                    .await,
+                DeleteTotpError
+            ),
+        ),
+        (
+            "totps/create",
+            Scope::AuthWrite,
+            lacking!(
+                service.create_totp(caller, new_totp(user)).await,
+                CreateTotpError
+            ),
+        ),
+        (
+            "totps/verify",
+            Scope::AuthWrite,
+            lacking!(
+                service.verify_totp(caller, totp_proof(user)).await,
+                VerifyTotpError
+            ),
+        ),
+        (
+            "totps/recovery_codes",
+            Scope::AuthWrite,
+            lacking!(
+                service.recovery_codes(caller, user).await,
+                RecoveryCodesError
+            ),
         ),
         (
             "wallets/create",

@@ -10,6 +10,7 @@ mod limits;
 mod outbox;
 mod sessions;
 mod state;
+mod totps;
 mod users;
 mod wallets;
 
@@ -20,7 +21,7 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
+    Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -202,6 +203,10 @@ impl Repositories for Work {
     }
 
     fn budgets(&mut self) -> &mut dyn Budgets {
+        self
+    }
+
+    fn totps(&mut self) -> &mut dyn Totps {
         self
     }
 

@@ -6,6 +6,7 @@ use vestry_app::sessions::{
     VerifySessionError,
 };
 use vestry_app::test_env::TestEnvError;
+use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
 use vestry_app::users::{CreateUserError, GetUserError};
 use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
@@ -101,6 +102,53 @@ impl From<VerifyCodeError> for Problem {
             VerifyCodeError::NeedsSession => Self::new(Code::InsufficientFactor),
             VerifyCodeError::InvalidSession(session) => session.into(),
             VerifyCodeError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CreateTotpError> for Problem {
+    fn from(error: CreateTotpError) -> Self {
+        match error {
+            CreateTotpError::NotAllowed(scope) => scope.into(),
+            CreateTotpError::Invalid(invalid) => invalid.into(),
+            CreateTotpError::UserNotFound => Self::not_found("user"),
+            CreateTotpError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyTotpError> for Problem {
+    fn from(error: VerifyTotpError) -> Self {
+        match error {
+            VerifyTotpError::NotAllowed(scope) => scope.into(),
+            VerifyTotpError::Invalid(invalid) => invalid.into(),
+            VerifyTotpError::UserNotFound => Self::not_found("user"),
+            VerifyTotpError::InvalidCode => Self::new(Code::InvalidOtp),
+            VerifyTotpError::TooManyAttempts { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            VerifyTotpError::InvalidSession(session) => session.into(),
+            VerifyTotpError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<RecoveryCodesError> for Problem {
+    fn from(error: RecoveryCodesError) -> Self {
+        match error {
+            RecoveryCodesError::NotAllowed(scope) => scope.into(),
+            RecoveryCodesError::UserNotFound => Self::not_found("user"),
+            RecoveryCodesError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeleteTotpError> for Problem {
+    fn from(error: DeleteTotpError) -> Self {
+        match error {
+            DeleteTotpError::NotAllowed(scope) => scope.into(),
+            DeleteTotpError::NotFound => Self::not_found("totp"),
+            DeleteTotpError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
+use vestry_domain::totp;
 use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
 
 use super::Wallet;
@@ -42,9 +43,8 @@ pub(crate) struct User {
     idp_providers: [(); 0],
     /// Oldest first.
     wallets: Vec<Wallet>,
-    /// Authenticator apps; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    totps: [(); 0],
+    /// Authenticator apps, oldest first.
+    totps: Vec<Totp>,
     /// Passkeys; none in this release.
     #[schema(value_type = Vec<Object>, max_items = 0)]
     webauthn_credentials: [(); 0],
@@ -96,6 +96,34 @@ pub(crate) struct PhoneNumber {
     updated_at: i64,
 }
 
+/// An authenticator app of a user.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Totp {
+    #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
+    id: String,
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Whether a code of it was verified; before, it proves nothing.
+    verified: bool,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+}
+
+impl From<&totp::Totp> for Totp {
+    fn from(totp: &totp::Totp) -> Self {
+        Self {
+            id: totp.id.to_string(),
+            user_id: totp.user_id.to_string(),
+            verified: totp.verified,
+            created_at: totp.created_at.unix(),
+            updated_at: totp.updated_at.unix(),
+        }
+    }
+}
+
 impl From<FullUser> for User {
     fn from(full: FullUser) -> Self {
         let profile = full.profile;
@@ -114,7 +142,7 @@ impl From<FullUser> for User {
             phone_numbers: profile.phones.iter().map(PhoneNumber::from).collect(),
             idp_providers: [],
             wallets: full.wallets.into_iter().map(Wallet::from).collect(),
-            totps: [],
+            totps: full.totps.iter().map(Totp::from).collect(),
             webauthn_credentials: [],
             metadata: user.metadata.as_object().clone(),
         }

@@ -13,6 +13,7 @@ mod rate_windows;
 mod redirect_urls;
 mod sessions;
 mod signing_keys;
+mod totps;
 mod unit;
 mod users;
 mod wallets;

@@ -7,7 +7,7 @@ use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, StoreResult, Tx, Users, Wallets,
+    Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -205,6 +205,10 @@ impl Repositories for Unit {
     }
 
     fn budgets(&mut self) -> &mut dyn Budgets {
+        self
+    }
+
+    fn totps(&mut self) -> &mut dyn Totps {
         self
     }
 

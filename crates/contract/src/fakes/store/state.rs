@@ -11,6 +11,7 @@ use vestry_domain::message::{CapturedMessage, OutboxJob};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
+use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::{Timestamp, World};
@@ -31,6 +32,7 @@ pub(super) struct State {
     pub(super) codes: Vec<CodeRow>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
+    pub(super) totps: Vec<TotpRow>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,
@@ -41,6 +43,14 @@ pub(super) struct CodeRow {
     pub(super) code: Code,
     pub(super) tries: i64,
     pub(super) is_used: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct TotpRow {
+    pub(super) totp: Totp,
+    pub(super) last_step: i64,
+    /// Those that were not used.
+    pub(super) recovery_codes: Vec<StoredRecoveryCode>,
 }
 
 #[derive(Clone, Default)]

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-const PREFIXES: [&str; 8] = ["app", "email", "jwk", "msg", "pn", "sess", "user", "wallet"];
+const PREFIXES: [&str; 9] = [
+    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet",
+];
 
 /// The value with ids, tokens, keys and addresses replaced by what they are. A value of any other form stays, and shows.
 pub(super) fn masked(value: &Value) -> Value {

@@ -1,0 +1,77 @@
+//! `users/totps/{id}/delete`.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{TotpId, UserId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::totp::Totp;
+use vestry_ports::store::StoreError;
+
+use crate::fault::{may_lose_race, retried};
+use crate::users::credentials::AnnouncedChange;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why nothing was removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteTotpError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such authenticator app in this world.
+    #[error("the authenticator app does not exist")]
+    NotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(DeleteTotpError);
+
+impl From<StoreError> for DeleteTotpError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Removes an authenticator app with its recovery codes; answers whose it was. One that was never verified proved nothing,
+    /// and its removal changes nothing for its user.
+    ///
+    /// # Errors
+    /// [`DeleteTotpError`].
+    pub async fn delete_totp(
+        &self,
+        caller: &Caller,
+        id: TotpId,
+    ) -> Result<UserId, DeleteTotpError> {
+        caller.require(Scope::UsersWrite)?;
+        let mut read = self.ports.store.read().await?;
+        let found = read.totps().find(&caller.world, id).await?;
+        drop(read);
+        let totp = found.ok_or(DeleteTotpError::NotFound)?;
+        let removed = CredentialChange::TotpRemoved;
+        let change = self.announce(caller, totp.user_id, removed).await?;
+        retried(|| self.remove_totp(caller, &totp, &change)).await?;
+        self.outbox_bell.notify_one();
+        Ok(totp.user_id)
+    }
+
+    async fn remove_totp(
+        &self,
+        caller: &Caller,
+        totp: &Totp,
+        change: &AnnouncedChange,
+    ) -> Result<(), DeleteTotpError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Before its sessions end: whoever is verifying a code of it at this moment is waited for.
+        if !tx.totps().remove(world, totp.id).await? {
+            return Err(DeleteTotpError::NotFound);
+        }
+        if totp.verified {
+            self.carry_out(&mut *tx, caller, change, None, now).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Authenticator apps and their recovery codes.
+//!
+//! They are a second factor: they can be the first one of a session, but no user signs in by nothing else, so removing one
+//! never removes the last way to sign in.
+
+pub mod create;
+pub mod delete;
+pub mod recovery_codes;
+pub mod verify;
+
+pub use create::{CreateTotp, CreateTotpError, CreatedTotp};
+pub use delete::DeleteTotpError;
+pub use recovery_codes::{RecoveryCodesError, TotpRecoveryCodes};
+pub use verify::{PresentedTotp, VerifiedTotp, VerifyTotp, VerifyTotpError};
+
+use vestry_domain::World;
+use vestry_domain::envelope::{Place, SecretKind};
+
+/// Where a seed stands.
+const fn seed_place<'a>(world: &World, totp_id: &'a str) -> Place<'a> {
+    Place {
+        world: *world,
+        kind: SecretKind::TotpSeed,
+        owner: totp_id,
+    }
+}
+
+/// Where a recovery code stands: `owner` comes of [`recovery_owner`].
+const fn recovery_place<'a>(world: &World, owner: &'a str) -> Place<'a> {
+    Place {
+        world: *world,
+        kind: SecretKind::RecoveryCode,
+        owner,
+    }
+}
+
+/// A recovery code belongs to its authenticator app and its place among the others.
+fn recovery_owner(totp_id: &str, number: u32) -> String {
+    format!("{totp_id}/{number}")
+}

@@ -1,0 +1,85 @@
+//! `totps/recovery_codes`: the recovery codes that a user has left.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::totp::Totp;
+use vestry_domain::{Secret, World};
+
+use super::{recovery_owner, recovery_place};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// An authenticator app with the recovery codes that were not used.
+#[derive(Debug)]
+pub struct TotpRecoveryCodes {
+    /// The record.
+    pub totp: Totp,
+    /// The unused codes, in the order in which they were shown first.
+    pub recovery_codes: Vec<Secret<String>>,
+}
+
+/// Why no codes were shown.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryCodesError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// The authenticator apps of a user, each with its unused recovery codes. Those that have expired without a first code
+    /// are not among them.
+    ///
+    /// # Errors
+    /// [`RecoveryCodesError`].
+    pub async fn recovery_codes(
+        &self,
+        caller: &Caller,
+        user_id: UserId,
+    ) -> Result<Vec<TotpRecoveryCodes>, RecoveryCodesError> {
+        // It answers secrets, so reading rights are not enough.
+        caller.require(Scope::AuthWrite)?;
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let user = read.users().profile(world, user_id).await;
+        if user.map_err(Fault::from)?.is_none() {
+            return Err(RecoveryCodesError::UserNotFound);
+        }
+        let totps = read.totps().of_user(world, user_id).await;
+        let stored = read.totps().recovery_codes(world, user_id).await;
+        drop(read);
+        let (totps, stored) = (totps.map_err(Fault::from)?, stored.map_err(Fault::from)?);
+        let now = self.now(world);
+        let mut shown = Vec::new();
+        for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
+            let mut recovery_codes = Vec::new();
+            for (_, code) in stored.iter().filter(|(id, _)| *id == totp.id) {
+                let owner = recovery_owner(&totp.id.to_string(), code.number);
+                recovery_codes.push(self.open_text(world, &owner, &code.sealed).await?);
+            }
+            shown.push(TotpRecoveryCodes {
+                totp,
+                recovery_codes,
+            });
+        }
+        Ok(shown)
+    }
+
+    async fn open_text(
+        &self,
+        world: &World,
+        owner: &str,
+        sealed: &vestry_domain::envelope::Sealed,
+    ) -> Result<Secret<String>, Fault> {
+        let place = recovery_place(world, owner);
+        let opened = self.ports.sealer.open(place, sealed).await?;
+        let text = str::from_utf8(opened.expose())
+            .map_err(|_other| Fault::Internal("a recovery code is not text".into()))?;
+        Ok(Secret::new(text.to_owned()))
+    }
+}

@@ -1,0 +1,360 @@
+//! `totps/verify` and `totps/recovery`: a code counts once, and guessing costs more and more time.
+//!
+//! What was presented is compared before the transaction, and its outcome is told only by a transaction that has counted the
+//! try first. Tries of one user follow one another on the row of their guard, so parallel guesses are counted exactly (OTP-4).
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::envelope::SecretKind;
+use vestry_domain::ids::{TotpId, UserId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::totp::{self, Totp};
+use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError};
+
+use super::seed_place;
+use crate::fault::{may_lose_race, retried};
+use crate::guard::{self, Try};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::users::credentials::AnnouncedChange;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the end user typed.
+#[derive(Debug)]
+pub enum PresentedTotp {
+    /// Six digits of the authenticator app.
+    Code(Secret<String>),
+    /// One of the recovery codes.
+    RecoveryCode(Secret<String>),
+}
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyTotp {
+    /// Who claims to be there.
+    pub user_id: UserId,
+    /// The code.
+    pub presented: PresentedTotp,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A code that was right.
+#[derive(Debug)]
+pub struct VerifiedTotp {
+    /// Whose code it was.
+    pub totp_id: TotpId,
+    /// The user.
+    pub user_id: UserId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why the code does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyTotpError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// Wrong, used, of an authenticator app that has expired, or there is none: one and the same answer.
+    #[error("the code is not valid")]
+    InvalidCode,
+    /// Too many failures in a row for this user (OTP-5).
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
+    /// The session to be continued is not valid, or is another user's.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyTotpError);
+
+impl From<PresentedError> for VerifyTotpError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyTotpError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyTotpError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// An authenticator app that what was presented fits.
+#[derive(Clone, Copy)]
+struct Match {
+    totp_id: TotpId,
+    proof: Matched,
+}
+
+#[derive(Clone, Copy)]
+enum Matched {
+    /// The first code, of this step.
+    First(i64),
+    /// A code of this step.
+    Step(i64),
+    /// The recovery code of this number.
+    RecoveryCode(u32),
+}
+
+/// Everything that a try needs to know before its transaction.
+struct Tried<'a> {
+    command: &'a VerifyTotp,
+    wish: &'a SessionWish,
+    /// What was presented fits these; none when it is wrong.
+    matches: Vec<Match>,
+    /// The notices of a first code.
+    change: Option<AnnouncedChange>,
+    now: Timestamp,
+}
+
+impl Service {
+    /// Verifies a code of an authenticator app, or a recovery code, and issues or continues a session. The first code makes
+    /// the authenticator app count, which is a change of the user's credentials.
+    ///
+    /// # Errors
+    /// [`VerifyTotpError`]. A wrong try stays counted.
+    pub async fn verify_totp(
+        &self,
+        caller: &Caller,
+        command: VerifyTotp,
+    ) -> Result<VerifiedTotp, VerifyTotpError> {
+        caller.require(Scope::AuthWrite)?;
+        let world = &caller.world;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        if wish.user().is_some_and(|user| user != command.user_id) {
+            return Err(InvalidSession.into());
+        }
+        let now = self.now(world);
+        let totps = self.living_totps(world, command.user_id, now).await?;
+        let signing_key = self.key_for(world, &wish).await?;
+        let matches = match &command.presented {
+            PresentedTotp::Code(code) => self.matching_codes(&totps, code, now).await?,
+            PresentedTotp::RecoveryCode(code) => {
+                self.matching_recovery_codes(world, command.user_id, &totps, code)
+                    .await?
+            }
+        };
+        let is_first = |matched: &Match| matches!(matched.proof, Matched::First(_));
+        let change = if matches.iter().any(is_first) {
+            let change = CredentialChange::TotpAdded;
+            Some(self.announce(caller, command.user_id, change).await?)
+        } else {
+            None
+        };
+        let tried = Tried {
+            command: &command,
+            wish: &wish,
+            matches,
+            change,
+            now,
+        };
+        let (totp_id, granted) = retried(|| self.try_totp(caller, &tried)).await?;
+        if tried.change.is_some() {
+            self.outbox_bell.notify_one();
+        }
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedTotp {
+            totp_id,
+            user_id: command.user_id,
+            issued,
+        })
+    }
+
+    /// The user's authenticator apps that count, or wait for their first code. There is nothing to guess without any.
+    async fn living_totps(
+        &self,
+        world: &World,
+        user_id: UserId,
+        now: Timestamp,
+    ) -> Result<Vec<Totp>, VerifyTotpError> {
+        let mut read = self.ports.store.read().await?;
+        let mut totps = read.totps().of_user(world, user_id).await?;
+        totps.retain(|totp| totp.is_alive(now));
+        if totps.is_empty() {
+            let user = read.users().profile(world, user_id).await?;
+            return Err(match user {
+                Some(_) => VerifyTotpError::InvalidCode,
+                None => VerifyTotpError::UserNotFound,
+            });
+        }
+        Ok(totps)
+    }
+
+    async fn matching_codes(
+        &self,
+        totps: &[Totp],
+        code: &Secret<String>,
+        now: Timestamp,
+    ) -> Result<Vec<Match>, Fault> {
+        let mut matches = Vec::new();
+        for totp in totps {
+            let totp_id = totp.id.to_string();
+            let place = seed_place(&totp.world, &totp_id);
+            let seed = self.ports.sealer.open(place, &totp.seed).await?;
+            let step = totp::matching_step(seed.expose(), code.expose(), now);
+            let proof = step.map(|step| match totp.verified {
+                true => Matched::Step(step),
+                false => Matched::First(step),
+            });
+            matches.extend(proof.map(|proof| Match {
+                totp_id: totp.id,
+                proof,
+            }));
+        }
+        Ok(matches)
+    }
+
+    /// Only those of verified ones: the others prove nothing yet.
+    async fn matching_recovery_codes(
+        &self,
+        world: &World,
+        user_id: UserId,
+        totps: &[Totp],
+        code: &Secret<String>,
+    ) -> Result<Vec<Match>, Fault> {
+        let Some(canonical) = totp::canonical_recovery_code(code.expose()) else {
+            return Ok(Vec::new());
+        };
+        let mut read = self.ports.store.read().await?;
+        let stored = read.totps().recovery_codes(world, user_id).await?;
+        drop(read);
+        let user_id = user_id.to_string();
+        let parts = totp::bound_parts(&user_id, canonical.expose());
+        let sealer = &self.ports.sealer;
+        let presented = sealer.mac(world, SecretKind::RecoveryCode, &parts).await?;
+        let mut matches = Vec::new();
+        for (totp_id, stored) in stored {
+            let fits = if stored.mac.key_version == presented.key_version {
+                stored.mac.matches(&presented)
+            } else {
+                // The App key was rotated since the codes were made.
+                sealer
+                    .mac_matches(world, SecretKind::RecoveryCode, &parts, &stored.mac)
+                    .await?
+            };
+            let counts = totps.iter().any(|totp| totp.id == totp_id && totp.verified);
+            if fits && counts {
+                matches.push(Match {
+                    totp_id,
+                    proof: Matched::RecoveryCode(stored.number),
+                });
+            }
+        }
+        Ok(matches)
+    }
+
+    async fn try_totp(
+        &self,
+        caller: &Caller,
+        tried: &Tried<'_>,
+    ) -> Result<(TotpId, Option<(Session, Secret<String>)>), VerifyTotpError> {
+        let world = &caller.world;
+        let now = tried.now;
+        let subject = subject(tried.command);
+        let mut tx = self.ports.store.begin().await?;
+        let failures = match guard::begin_try(&mut *tx, world, &subject, now).await? {
+            Try::Counted(failures) => failures,
+            Try::Waits(retry_after) => {
+                return Err(VerifyTotpError::TooManyAttempts { retry_after });
+            }
+        };
+        if tried.matches.is_empty() {
+            guard::failed(&mut *tx, world, &subject, failures, now).await?;
+            tx.commit().await?;
+            return Err(VerifyTotpError::InvalidCode);
+        }
+        // A right code that was used before is no guess: nothing is committed, so it costs no wait. Otherwise whoever sends
+        // one code twice could keep the user out.
+        let taken = take_one(&mut *tx, world, &tried.matches, now).await?;
+        let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
+        tx.guards().reset(world, &subject).await?;
+        let sign_in = SignIn {
+            user_id: tried.command.user_id,
+            factor: factor(taken, now),
+            device_fingerprint: tried.command.device_fingerprint.clone(),
+        };
+        let granted = self
+            .grant(&mut *tx, caller, tried.wish, sign_in, now)
+            .await?;
+        if let (Matched::First(_), Some(change)) = (taken.proof, &tried.change) {
+            let kept = granted.as_ref().map(|(session, _)| session.id);
+            self.carry_out(&mut *tx, caller, change, kept, now).await?;
+        }
+        tx.commit().await?;
+        Ok((taken.totp_id, granted))
+    }
+}
+
+/// Failures of codes and of recovery codes are counted apart: whoever guesses at the one must not bar the way back that
+/// the other is (attack 24).
+fn subject(command: &VerifyTotp) -> String {
+    match command.presented {
+        PresentedTotp::Code(_) => format!("totp:{}", command.user_id),
+        PresentedTotp::RecoveryCode(_) => format!("totp-recovery:{}", command.user_id),
+    }
+}
+
+/// The first match that can be used up (OTP-3, OTP-12, OTP-13).
+async fn take_one(
+    tx: &mut dyn Repositories,
+    world: &World,
+    matches: &[Match],
+    now: Timestamp,
+) -> Result<Option<Match>, StoreError> {
+    for matched in matches {
+        let id = matched.totp_id;
+        let taken = match matched.proof {
+            Matched::First(step) => tx.totps().confirm(world, id, step, now).await?,
+            Matched::Step(step) => tx.totps().accept(world, id, step).await?,
+            Matched::RecoveryCode(number) => {
+                tx.totps().use_recovery_code(world, id, number, now).await?
+            }
+        };
+        if taken {
+            return Ok(Some(*matched));
+        }
+    }
+    Ok(None)
+}
+
+fn factor(matched: Match, now: Timestamp) -> Factor {
+    let totp_id = matched.totp_id;
+    Factor {
+        proof: match matched.proof {
+            Matched::First(_) | Matched::Step(_) => Proof::Totp { totp_id },
+            Matched::RecoveryCode(_) => Proof::RecoveryCode { totp_id },
+        },
+        last_verified_at: now,
+    }
+}

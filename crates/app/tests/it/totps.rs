@@ -1,0 +1,547 @@
+//! Authenticator apps: the first code, single use, guessing, recovery codes, and what removes them (OTP-12, OTP-13).
+
+use std::sync::Arc;
+
+use vestry_app::Caller;
+use vestry_app::sessions::Trio;
+use vestry_app::totps::{
+    CreateTotp, CreateTotpError, CreatedTotp, DeleteTotpError, PresentedTotp, RecoveryCodesError,
+    VerifiedTotp, VerifyTotp, VerifyTotpError,
+};
+use vestry_contract::race::race;
+use vestry_domain::ids::{Id, TotpId, UserId};
+use vestry_domain::message::MessageKind;
+use vestry_domain::session::{DeviceFingerprint, Proof};
+use vestry_domain::{Secret, Timestamp, totp};
+
+use crate::rig::{Rig, START, lasting, wrong};
+
+/// The seed, out of what the user was shown.
+fn seed(created: &CreatedTotp) -> Vec<u8> {
+    let mut bits = 0_u64;
+    let mut held = 0;
+    let mut seed = Vec::new();
+    for character in created.secret.expose().bytes() {
+        let value = match character {
+            b'A'..=b'Z' => character - b'A',
+            b'2'..=b'7' => character - b'2' + 26,
+            other => panic!("not base32: {other}"),
+        };
+        bits = bits << 5 | u64::from(value);
+        held += 5;
+        if held >= 8 {
+            held -= 8;
+            seed.push(u8::try_from(bits >> held & 0xff).unwrap());
+        }
+    }
+    seed
+}
+
+/// The code that the authenticator app shows at a moment.
+fn shown_at(created: &CreatedTotp, at: Timestamp) -> String {
+    totp::code_at(&seed(created), at.unix() / 30)
+        .expose()
+        .clone()
+}
+
+fn code(user_id: UserId, code: &str) -> VerifyTotp {
+    VerifyTotp {
+        user_id,
+        presented: PresentedTotp::Code(Secret::new(code.to_owned())),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+fn recovery(user_id: UserId, code: &str) -> VerifyTotp {
+    VerifyTotp {
+        user_id,
+        presented: PresentedTotp::RecoveryCode(Secret::new(code.to_owned())),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+impl Rig {
+    async fn new_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
+        let command = CreateTotp {
+            user_id,
+            expires_in: None,
+        };
+        self.service.create_totp(caller, command).await.unwrap()
+    }
+
+    /// One whose code of this moment was its first; a step passes.
+    async fn verified_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
+        let created = self.new_totp(caller, user_id).await;
+        let first = code(user_id, &shown_at(&created, self.now()));
+        self.service.verify_totp(caller, first).await.unwrap();
+        self.pass(30);
+        created
+    }
+
+    async fn try_totp(
+        &self,
+        caller: &Caller,
+        command: VerifyTotp,
+    ) -> Result<VerifiedTotp, VerifyTotpError> {
+        self.service.verify_totp(caller, command).await
+    }
+}
+
+fn is_invalid<T>(outcome: &Result<T, VerifyTotpError>) -> bool {
+    matches!(outcome, Err(VerifyTotpError::InvalidCode))
+}
+
+#[tokio::test]
+async fn a_new_one_shows_its_seed_sixteen_codes_and_the_apps_name() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.new_totp(&test, user).await;
+    assert_eq!(seed(&created).len(), 20, "160 bits");
+    let uri = created.key_uri.expose();
+    assert!(uri.starts_with("otpauth://totp/Demo:ada%40example.com?secret="));
+    assert!(uri.contains(created.secret.expose()) && uri.contains("&issuer=Demo&"));
+    let mut codes: Vec<_> = created.recovery_codes.iter().map(Secret::expose).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), 16);
+    let full = rig.service.get_user(&test, user).await.unwrap();
+    assert_eq!(full.totps, [created.totp]);
+    assert!(!full.totps[0].verified);
+}
+
+/// `expires_in`: 5 to 2160 minutes, 30 when absent; afterwards the first code comes too late, and nothing is shown any more.
+#[tokio::test]
+async fn the_first_code_must_come_in_time() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    for minutes in [4, 2_161, 0, -5, i64::MAX] {
+        let command = CreateTotp {
+            user_id: user,
+            expires_in: Some(minutes),
+        };
+        let refused = rig.service.create_totp(&test, command).await;
+        assert!(
+            matches!(&refused, Err(CreateTotpError::Invalid(invalid)) if invalid.param == "expires_in"),
+            "{minutes}"
+        );
+    }
+    for (minutes, seconds) in [(None, 1_800), (Some(5), 300), (Some(2_160), 129_600)] {
+        let command = CreateTotp {
+            user_id: user,
+            expires_in: minutes,
+        };
+        let late = rig.service.create_totp(&test, command).await.unwrap();
+        rig.pass(seconds);
+        let outcome = rig
+            .try_totp(&test, code(user, &shown_at(&late, rig.now())))
+            .await;
+        assert!(is_invalid(&outcome), "{minutes:?}");
+        assert_eq!(rig.service.get_user(&test, user).await.unwrap().totps, []);
+        assert!(
+            rig.service
+                .recovery_codes(&test, user)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        let in_time = rig.service.create_totp(&test, command).await.unwrap();
+        rig.pass(seconds - 1);
+        let shown = shown_at(&in_time, rig.now());
+        let verified = rig.try_totp(&test, code(user, &shown)).await.unwrap();
+        assert_eq!(verified.totp_id, in_time.totp.id);
+        rig.service
+            .delete_totp(&test, in_time.totp.id)
+            .await
+            .unwrap();
+    }
+}
+
+/// A session that rests on nothing but the code; then the same code is worth nothing, and the next one is (OTP-12).
+#[tokio::test]
+async fn otp_12_a_step_counts_once_and_the_window_is_one_step() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.new_totp(&test, user).await;
+    let command = VerifyTotp {
+        trio: lasting(60),
+        ..code(user, &shown_at(&created, rig.now()))
+    };
+    let verified = rig.try_totp(&test, command).await.unwrap();
+    let session = verified.issued.unwrap().session;
+    let totp_id = created.totp.id;
+    assert_eq!(session.user_id, user);
+    assert_eq!(session.factors.len(), 1);
+    assert_eq!(session.factors[0].proof, Proof::Totp { totp_id });
+    let full = rig.service.get_user(&test, user).await.unwrap();
+    assert!(full.totps[0].verified);
+
+    let step = totp::code_at(&seed(&created), START.unix() / 30);
+    assert!(is_invalid(
+        &rig.try_totp(&test, code(user, step.expose())).await
+    ));
+    // The step before was not used, and is before one that was.
+    let before = shown_at(&created, rig.now() - vestry_domain::timestamp::Seconds(30));
+    assert!(is_invalid(&rig.try_totp(&test, code(user, &before)).await));
+    let two_ahead = shown_at(&created, rig.now() + vestry_domain::timestamp::Seconds(60));
+    assert!(is_invalid(
+        &rig.try_totp(&test, code(user, &two_ahead)).await
+    ));
+    let ahead = shown_at(&created, rig.now() + vestry_domain::timestamp::Seconds(30));
+    rig.try_totp(&test, code(user, &ahead)).await.unwrap();
+    // Its own time comes, and it is used.
+    rig.pass(30);
+    assert!(is_invalid(&rig.try_totp(&test, code(user, &ahead)).await));
+    rig.pass(60);
+    let late = shown_at(&created, rig.now() - vestry_domain::timestamp::Seconds(30));
+    rig.try_totp(&test, code(user, &late)).await.unwrap();
+}
+
+/// A clock that is set back makes no used step good again (F8).
+#[tokio::test]
+async fn f8_a_used_step_stays_used_when_the_clock_goes_back() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    let used = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &used)).await.unwrap();
+    for back in [30, 60, 3_600, 86_400] {
+        rig.pass(-back);
+        let shown = shown_at(&created, rig.now());
+        assert!(is_invalid(&rig.try_totp(&test, code(user, &shown)).await));
+        assert!(is_invalid(&rig.try_totp(&test, code(user, &used)).await));
+        rig.pass(back);
+    }
+}
+
+/// Twenty wrong codes in a row, and then even the right one waits; recovery codes still work (OTP-4, OTP-5, attack 24).
+#[tokio::test]
+async fn otp_5_guessing_has_to_wait_and_recovery_does_not() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    let right = shown_at(&created, rig.now());
+    for number in 0..20 {
+        let outcome = rig.try_totp(&test, code(user, wrong(&right))).await;
+        assert!(is_invalid(&outcome), "try {number}");
+    }
+    let waits = rig.try_totp(&test, code(user, &right)).await;
+    assert!(
+        matches!(&waits, Err(VerifyTotpError::TooManyAttempts { retry_after }) if retry_after.0 == 60)
+    );
+    let way_back = recovery(user, created.recovery_codes[0].expose());
+    rig.try_totp(&test, way_back).await.unwrap();
+    let waits = rig.try_totp(&test, code(user, &right)).await;
+    assert!(matches!(
+        waits,
+        Err(VerifyTotpError::TooManyAttempts { .. })
+    ));
+    rig.pass(60);
+    let outcome = rig.try_totp(&test, code(user, "000000")).await;
+    assert!(is_invalid(&outcome));
+    let waits = rig.try_totp(&test, code(user, &right)).await;
+    assert!(
+        matches!(&waits, Err(VerifyTotpError::TooManyAttempts { retry_after }) if retry_after.0 == 120),
+        "the next failure costs twice as much"
+    );
+    rig.pass(120);
+    let right = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &right)).await.unwrap();
+    // A right one forgets the failures.
+    let outcome = rig.try_totp(&test, code(user, "000000")).await;
+    assert!(is_invalid(&outcome));
+    rig.pass(30);
+    let right = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &right)).await.unwrap();
+}
+
+/// Two hundred guesses at once: no more than twenty are compared, whether the right one is among them or not (attack 4, OTP-4).
+#[tokio::test]
+async fn attack_4_parallel_guesses_are_counted_exactly() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    let right = shown_at(&created, rig.now());
+    let outcomes = race((0..200).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let guess = code(user, wrong(&right));
+        async move { service.verify_totp(&test, guess).await }
+    }))
+    .await;
+    let compared = outcomes.iter().filter(|outcome| is_invalid(outcome));
+    assert_eq!(compared.count(), 20);
+    let waiting = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(VerifyTotpError::TooManyAttempts { .. })));
+    assert_eq!(waiting.count(), 180);
+}
+
+/// A hundred times the same right code: one success, and the user is not made to wait for it (R6, attack 4).
+#[tokio::test]
+async fn r6_a_code_succeeds_once_and_its_copies_cost_no_wait() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    for way in 0..2 {
+        let right = shown_at(&created, rig.now());
+        let outcomes = race((0..100).map(|_| {
+            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            let command = match way {
+                0 => code(user, &right),
+                _ => recovery(user, created.recovery_codes[0].expose()),
+            };
+            async move { service.verify_totp(&test, command).await }
+        }))
+        .await;
+        let right = outcomes.iter().filter(|outcome| outcome.is_ok());
+        assert_eq!(right.count(), 1);
+        assert_eq!(outcomes.iter().filter(|o| is_invalid(o)).count(), 99);
+    }
+    rig.pass(30);
+    let next = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &next)).await.unwrap();
+}
+
+/// A recovery code works once, however it is typed, and is shown no more; those of an unverified one never work (OTP-13).
+#[tokio::test]
+async fn otp_13_a_recovery_code_works_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.new_totp(&test, user).await;
+    let [first, second] = [0, 1].map(|n| created.recovery_codes[n].expose().clone());
+    assert!(is_invalid(
+        &rig.try_totp(&test, recovery(user, &first)).await
+    ));
+    let shown = rig.service.recovery_codes(&test, user).await.unwrap();
+    assert!(!shown[0].totp.verified);
+    assert_eq!(shown[0].recovery_codes.len(), 16);
+    let now = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &now)).await.unwrap();
+
+    let command = VerifyTotp {
+        trio: lasting(60),
+        ..recovery(user, &first.to_uppercase().replace('-', " "))
+    };
+    let verified = rig.try_totp(&test, command).await.unwrap();
+    let totp_id = created.totp.id;
+    assert_eq!(verified.totp_id, totp_id);
+    let session = verified.issued.unwrap().session;
+    assert_eq!(session.factors[0].proof, Proof::RecoveryCode { totp_id });
+    assert!(is_invalid(
+        &rig.try_totp(&test, recovery(user, &first)).await
+    ));
+    let shown = rig.service.recovery_codes(&test, user).await.unwrap();
+    let left: Vec<_> = shown[0].recovery_codes.iter().map(Secret::expose).collect();
+    let expected: Vec<_> = created.recovery_codes[1..]
+        .iter()
+        .map(Secret::expose)
+        .collect();
+    assert_eq!(left, expected);
+    rig.try_totp(&test, recovery(user, &second)).await.unwrap();
+    // Another user's are worth nothing.
+    let other = rig.user(&test, "bob@example.com").await.profile.user.id;
+    rig.verified_totp(&test, other).await;
+    let third = created.recovery_codes[2].expose();
+    assert!(is_invalid(
+        &rig.try_totp(&test, recovery(other, third)).await
+    ));
+    // A code of the authenticator app is no recovery code, and the reverse.
+    rig.pass(30);
+    let now = shown_at(&created, rig.now());
+    assert!(is_invalid(&rig.try_totp(&test, recovery(user, &now)).await));
+    assert!(is_invalid(&rig.try_totp(&test, code(user, third)).await));
+}
+
+/// A first code ends the user's other sessions and is told to every verified address; later codes do neither (S-6).
+#[tokio::test]
+async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_are_told() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada@example.com", 60).await;
+    let other = rig.sign_in(&test, "ada@example.com", 60).await;
+    let user = session.session.user_id;
+    let created = rig.new_totp(&test, user).await;
+    let command = VerifyTotp {
+        trio: Trio {
+            session_token: Some(session.token.clone()),
+            ..Trio::default()
+        },
+        ..code(user, &shown_at(&created, rig.now()))
+    };
+    let verified = rig.try_totp(&test, command).await.unwrap();
+    let kept = verified.issued.unwrap();
+    assert_eq!(kept.session.id, session.session.id);
+    assert_eq!(kept.session.factors.len(), 2);
+    assert!(rig.by_token(&test, &other.token).await.is_err());
+    rig.by_token(&test, &kept.token).await.unwrap();
+    let told = rig.newest_to(&test, "ada@example.com").await;
+    assert_eq!(told.message.kind, MessageKind::SecurityNotice);
+    assert!(told.message.text.contains("An authenticator app was added"));
+
+    // A later code changes nothing for the other sessions.
+    let other = rig.sign_in(&test, "ada@example.com", 60).await;
+    rig.pass(30);
+    let now = shown_at(&created, rig.now());
+    rig.try_totp(&test, code(user, &now)).await.unwrap();
+    rig.by_token(&test, &other.token).await.unwrap();
+
+    rig.pass(1);
+    assert_eq!(
+        rig.service
+            .delete_totp(&test, created.totp.id)
+            .await
+            .unwrap(),
+        user
+    );
+    assert!(rig.by_token(&test, &other.token).await.is_err());
+    assert!(rig.by_token(&test, &kept.token).await.is_err());
+    let told = rig.newest_to(&test, "ada@example.com").await;
+    assert!(
+        told.message
+            .text
+            .contains("An authenticator app was removed")
+    );
+    rig.pass(30);
+    let now = shown_at(&created, rig.now());
+    assert!(is_invalid(&rig.try_totp(&test, code(user, &now)).await));
+    let again = rig.service.delete_totp(&test, created.totp.id).await;
+    assert!(matches!(again, Err(DeleteTotpError::NotFound)));
+}
+
+/// One that was never verified was no credential: its removal ends no session.
+#[tokio::test]
+async fn removing_an_unverified_one_changes_nothing_else() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada@example.com", 60).await;
+    let created = rig.new_totp(&test, session.session.user_id).await;
+    rig.service
+        .delete_totp(&test, created.totp.id)
+        .await
+        .unwrap();
+    rig.by_token(&test, &session.token).await.unwrap();
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// A session of another user is refused before the code is looked at, so that it costs none (attack 13).
+#[tokio::test]
+async fn attack_13_a_session_of_somebody_else_costs_no_code() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let planted = rig.sign_in(&test, "mallory@example.com", 60).await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    let now = shown_at(&created, rig.now());
+    let command = VerifyTotp {
+        trio: Trio {
+            session_token: Some(planted.token.clone()),
+            ..Trio::default()
+        },
+        ..code(user, &now)
+    };
+    let refused = rig.try_totp(&test, command).await;
+    assert!(matches!(refused, Err(VerifyTotpError::InvalidSession(_))));
+    rig.try_totp(&test, code(user, &now)).await.unwrap();
+}
+
+/// Five verified ones at most; one that waits is replaced and does not count.
+#[tokio::test]
+async fn a_user_has_at_most_five() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    for _ in 0..5 {
+        rig.new_totp(&test, user).await;
+        rig.verified_totp(&test, user).await;
+    }
+    let command = CreateTotp {
+        user_id: user,
+        expires_in: None,
+    };
+    let refused = rig.service.create_totp(&test, command).await;
+    assert!(
+        matches!(refused, Err(CreateTotpError::Invalid(invalid)) if invalid.param == "user_id")
+    );
+    let totps = rig.service.get_user(&test, user).await.unwrap().totps;
+    assert_eq!(totps.len(), 5);
+    rig.service.delete_totp(&test, totps[2].id).await.unwrap();
+    rig.verified_totp(&test, user).await;
+}
+
+/// Whoever plants an authenticator app in an account that is not proved loses it with the first proof (attack 1, O-10).
+#[tokio::test]
+async fn attack_1_a_planted_one_is_gone_after_the_first_proof() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "victim@example.com").await.profile.user.id;
+    let planted = rig.verified_totp(&test, user).await;
+    let shown = planted.recovery_codes[0].expose();
+    rig.sign_in(&test, "victim@example.com", 60).await;
+    let now = shown_at(&planted, rig.now());
+    assert!(is_invalid(&rig.try_totp(&test, code(user, &now)).await));
+    assert!(is_invalid(
+        &rig.try_totp(&test, recovery(user, shown)).await
+    ));
+    assert_eq!(rig.service.get_user(&test, user).await.unwrap().totps, []);
+}
+
+/// Nothing of a user is known in another App or the other environment (I11).
+#[tokio::test]
+async fn attack_25_strangers_find_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let created = rig.verified_totp(&test, user).await;
+    let now = shown_at(&created, rig.now());
+    for stranger in [rig.live().await, rig.stranger().await] {
+        let command = CreateTotp {
+            user_id: user,
+            expires_in: None,
+        };
+        let refused = rig.service.create_totp(&stranger, command).await;
+        assert!(matches!(refused, Err(CreateTotpError::UserNotFound)));
+        for command in [
+            code(user, &now),
+            recovery(user, created.recovery_codes[0].expose()),
+        ] {
+            let refused = rig.try_totp(&stranger, command).await;
+            assert!(matches!(refused, Err(VerifyTotpError::UserNotFound)));
+        }
+        let refused = rig.service.recovery_codes(&stranger, user).await;
+        assert!(matches!(refused, Err(RecoveryCodesError::UserNotFound)));
+        let refused = rig.service.delete_totp(&stranger, created.totp.id).await;
+        assert!(matches!(refused, Err(DeleteTotpError::NotFound)));
+    }
+    rig.try_totp(&test, code(user, &now)).await.unwrap();
+}
+
+#[tokio::test]
+async fn unknown_users_and_users_without_one_are_told_apart() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let unknown = UserId::new(START, [9; 16]);
+    let refused = rig.try_totp(&test, code(unknown, "123456")).await;
+    assert!(matches!(refused, Err(VerifyTotpError::UserNotFound)));
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    for _ in 0..30 {
+        let outcome = rig.try_totp(&test, code(user, "123456")).await;
+        assert!(
+            is_invalid(&outcome),
+            "nothing to guess, nothing to wait for"
+        );
+    }
+    let absent = rig
+        .service
+        .delete_totp(&test, TotpId::new(START, [9; 16]))
+        .await;
+    assert!(matches!(absent, Err(DeleteTotpError::NotFound)));
+}

@@ -1,0 +1,175 @@
+//! RFC 6238 and RFC 4226 vectors; the window; recovery codes.
+
+use super::*;
+
+/// The seed of both appendices.
+const SEED: &[u8] = b"12345678901234567890";
+
+fn now(unix: i64) -> Timestamp {
+    Timestamp::from_unix(unix)
+}
+
+/// RFC 6238 Appendix B, mode SHA1: eight digits at six moments.
+#[test]
+fn otp_12_rfc_6238_appendix_b() {
+    for (unix, code) in [
+        (59, 94_287_082),
+        (1_111_111_109, 7_081_804),
+        (1_111_111_111, 14_050_471),
+        (1_234_567_890, 89_005_924),
+        (2_000_000_000, 69_279_037),
+        (20_000_000_000, 65_353_130),
+    ] {
+        assert_eq!(truncated(SEED, unix / 30) % 100_000_000, code, "at {unix}");
+    }
+}
+
+/// RFC 4226 Appendix D: six digits of the first ten counters.
+#[test]
+fn otp_12_rfc_4226_appendix_d() {
+    let codes = [
+        "755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871",
+        "520489",
+    ];
+    for (step, code) in (0..).zip(codes) {
+        assert_eq!(code_at(SEED, step).expose(), code, "counter {step}");
+    }
+}
+
+/// Exactly the previous, the present and the next step are accepted (OTP-12, completions 6).
+#[test]
+fn otp_12_the_window_is_one_step_either_way() {
+    let at = now(1_111_111_111);
+    let present = 1_111_111_111 / 30;
+    for away in -3..=3_i64 {
+        let code = code_at(SEED, present + away);
+        let expected = (away.abs() <= 1).then_some(present + away);
+        assert_eq!(matching_step(SEED, code.expose(), at), expected, "{away}");
+    }
+}
+
+#[test]
+fn what_is_typed_may_have_blanks_and_nothing_else() {
+    let at = now(1_111_111_111);
+    let step = 1_111_111_111 / 30;
+    let code = code_at(SEED, step);
+    let (front, back) = code.expose().split_at(3);
+    let typed = format!(" {front} {back} ");
+    assert_eq!(matching_step(SEED, &typed, at), Some(step));
+    for odd in [
+        "".to_owned(),
+        front.to_owned(),
+        format!("{}0", code.expose()),
+        format!("{front}-{back}"),
+        format!("+{}", code.expose()),
+        "０５０４７１".to_owned(),
+    ] {
+        assert_eq!(matching_step(SEED, &odd, at), None, "{odd:?}");
+    }
+}
+
+/// Times before 1970 and at the far end have no step, or one; nothing panics (F8).
+#[test]
+fn f8_odd_times_do_not_panic() {
+    let first = code_at(SEED, 0);
+    assert_eq!(matching_step(SEED, first.expose(), now(0)), Some(0));
+    let before = code_at(SEED, -1);
+    assert_eq!(matching_step(SEED, before.expose(), now(-5)), None);
+    for unix in [i64::MIN, i64::MAX, 4_294_967_296] {
+        assert_eq!(matching_step(SEED, "no code", now(unix)), None);
+    }
+}
+
+#[test]
+fn the_key_uri_names_app_and_account_and_nothing_breaks_out_of_it() {
+    let uri = key_uri("Ada & Söhne: Ltd", "ada+1@example.com", SEED);
+    assert_eq!(
+        uri.expose(),
+        "otpauth://totp/Ada%20%26%20S%C3%B6hne%20Ltd:ada%2B1%40example.com\
+         ?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Ada%20%26%20S%C3%B6hne%20Ltd\
+         &algorithm=SHA1&digits=6&period=30"
+    );
+    let long = key_uri(&"👩".repeat(500), &"👩".repeat(500), SEED);
+    assert!(long.expose().len() < 2_900, "a QR code holds 2,953 bytes");
+}
+
+/// A repeatable source that is uniform enough to tell a biased draw.
+fn source() -> impl FnMut(&mut [u8]) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    move |buffer: &mut [u8]| {
+        for byte in buffer {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = state.to_be_bytes()[3];
+        }
+    }
+}
+
+/// `xxxxx-xxxxx` of `[a-z0-9]`, each character equally likely at every place (completions 1).
+#[test]
+fn recovery_codes_have_their_form_and_are_uniform() {
+    let mut source = source();
+    let mut seen = std::collections::HashMap::<char, u32>::new();
+    const DRAWN: u32 = 7_200;
+    for _ in 0..DRAWN {
+        let code = draw_recovery_code(&mut source);
+        let (front, back) = code.expose().split_once('-').unwrap();
+        assert_eq!((front.len(), back.len()), (5, 5));
+        for character in front.chars().chain(back.chars()) {
+            assert!(character.is_ascii_digit() || character.is_ascii_lowercase());
+            *seen.entry(character).or_default() += 1;
+        }
+    }
+    assert_eq!(seen.len(), 36);
+    // 2,000 of each are expected; six standard deviations are 264.
+    for (character, count) in seen {
+        assert!(count.abs_diff(2_000) < 264, "{character}: {count}");
+    }
+}
+
+#[test]
+fn recovery_codes_are_read_as_people_type_them() {
+    for typed in [
+        "abcde-12345",
+        "ABCDE-12345",
+        "abcde12345",
+        " abcde 12345 ",
+        "a-b-c-d-e-1-2-3-4-5",
+    ] {
+        let canonical = canonical_recovery_code(typed).unwrap();
+        assert_eq!(canonical.expose(), "abcde12345", "{typed}");
+    }
+    for odd in [
+        "",
+        "abcde-1234",
+        "abcde-123456",
+        "abcde-1234ö",
+        "abcde_12345",
+    ] {
+        assert!(canonical_recovery_code(odd).is_none(), "{odd}");
+    }
+}
+
+#[test]
+fn a_new_one_dies_and_a_verified_one_does_not() {
+    let id = crate::ids::Id::new(now(0), [1; 16]);
+    let app = crate::ids::Id::new(now(0), [2; 16]);
+    let mut totp = Totp {
+        id,
+        world: World::new(app, crate::Environment::Test),
+        user_id: crate::ids::Id::new(now(0), [3; 16]),
+        verified: false,
+        seed: Sealed {
+            key_version: 1,
+            bytes: Vec::new(),
+        },
+        expires_at: now(100),
+        created_at: now(0),
+        updated_at: now(0),
+    };
+    assert!(totp.is_alive(now(99)));
+    assert!(!totp.is_alive(now(100)));
+    totp.verified = true;
+    assert!(totp.is_alive(now(100)));
+}

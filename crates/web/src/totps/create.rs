@@ -1,0 +1,83 @@
+//! `POST /v1/auth/totps/create`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::totps::CreateTotp;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::qr;
+use crate::shapes::parse_id;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
+
+/// Whose authenticator app it will be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = TotpCreateRequest)]
+pub(crate) struct Request {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Minutes until the first code must have been verified; 30 when absent.
+    #[schema(minimum = 5, maximum = 2_160, examples(30))]
+    expires_in: Option<i64>,
+}
+
+/// Everything that the end user needs. None but the recovery codes can be read again.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TotpCreateResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    #[schema(pattern = "^totp_[0-9A-Za-z]{27}$")]
+    totp_id: String,
+    /// The seed for typing: base32, 160 bits.
+    #[schema(pattern = "^[A-Z2-7]{32}$")]
+    secret: String,
+    /// One of them signs in once when the authenticator app is lost.
+    #[schema(min_items = 16, max_items = 16)]
+    recovery_codes: Vec<String>,
+    /// A PNG for scanning, in base64: the `otpauth` URI with the seed and the App's name.
+    #[schema(min_length = 1, pattern = "^[0-9A-Za-z+/]+={0,2}$")]
+    qr_base64: String,
+}
+
+/// Create an authenticator app
+///
+/// Draws a seed and recovery codes for a user. They prove nothing until a first code was verified within `expires_in`;
+/// until then another `create` of the same user takes their place. A user has at most five verified ones.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/totps/create",
+    operation_id = "createTotp",
+    tag = "Authenticator apps",
+    request_body = Request,
+    responses((status = 200, description = "It waits for its first code", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = CreateTotp {
+        user_id: parse_id("user_id", &request.user_id)?,
+        expires_in: request.expires_in,
+    };
+    let created = call
+        .run(move |service, caller| async move { service.create_totp(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        user_id: created.totp.user_id.to_string(),
+        totp_id: created.totp.id.to_string(),
+        secret: created.secret.expose().clone(),
+        recovery_codes: created
+            .recovery_codes
+            .iter()
+            .map(|code| code.expose().clone())
+            .collect(),
+        qr_base64: qr::png_base64(created.key_uri.expose()).map_err(Problem::internal)?,
+    }))
+}

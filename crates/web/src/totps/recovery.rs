@@ -1,0 +1,87 @@
+//! `POST /v1/auth/totps/recovery`
+
+use actix_web::web::Json;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use vestry_app::totps::{PresentedTotp, VerifyTotp};
+use vestry_domain::{Invalid, Secret};
+
+use super::verify;
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{Device, Trio, parse_id};
+
+pub(crate) const ERRORS: &[Code] = verify::ERRORS;
+
+/// A recovery code, and what shall become of a session.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = TotpRecoveryRequest)]
+pub(crate) struct Request {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// One of the recovery codes; hyphen, blanks and case do not matter.
+    #[schema(examples("0a1b2-c3d4e"))]
+    recovery_code: Option<String>,
+    /// A code of the authenticator app, in place of a recovery code.
+    totp: Option<String>,
+    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    session_token: Option<String>,
+    /// The same, by one of its JWTs.
+    session_jwt: Option<String>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// Verify a recovery code
+///
+/// A recovery code works once, in the place of a code of a verified authenticator app. The refusals are those of the verify
+/// call; failures are counted apart from its failures. Exactly one of `recovery_code` and `totp` is sent.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/totps/recovery",
+    operation_id = "recoverTotp",
+    tag = "Authenticator apps",
+    request_body = Request,
+    responses((status = 200, description = "The code was right", body = verify::Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<verify::Answer>, Problem> {
+    let command = VerifyTotp {
+        user_id: parse_id("user_id", &request.user_id)?,
+        presented: presented(request.recovery_code, request.totp)?,
+        trio: Trio {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let verified = call
+        .run(|service, caller| async move { service.verify_totp(&caller, command).await })
+        .await?;
+    Ok(Json(verified.into()))
+}
+
+fn presented(
+    recovery_code: Option<String>,
+    totp: Option<String>,
+) -> Result<PresentedTotp, Invalid> {
+    match (recovery_code, totp) {
+        (Some(code), None) => Ok(PresentedTotp::RecoveryCode(Secret::new(code))),
+        (None, Some(code)) => Ok(PresentedTotp::Code(Secret::new(code))),
+        (None, None) => Err(Invalid::missing("recovery_code")),
+        (Some(_), Some(_)) => Err(Invalid::value(
+            "totp",
+            "send only one of recovery_code and totp",
+        )),
+    }
+}
