@@ -430,7 +430,6 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
         verified: true,
         held: false,
         updated_at: at,
-        held: false,
         ..email.clone()
     };
     assert_eq!(stage.email_of(world, &email).await, Some(expected));
@@ -463,7 +462,6 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
         verified: true,
         held: false,
         updated_at: at,
-        held: false,
         ..phone.clone()
     };
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
