@@ -22,6 +22,10 @@ on_both_databases! {
     one_success_of_a_hundred_right_codes => super::one_success_of_a_hundred_right_codes;
     /// R4, OTP-4
     five_tries_of_a_hundred_wrong_codes => super::five_tries_of_a_hundred_wrong_codes;
+    /// R6, OTP-12
+    one_success_of_a_hundred_totp_codes => super::one_success_of_a_hundred_totp_codes;
+    /// R6, OTP-13
+    one_success_of_a_hundred_recovery_codes => super::one_success_of_a_hundred_recovery_codes;
     /// R16
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
@@ -233,6 +237,99 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
     }
     println!("R4: the right code was among the first five {successes} times");
     field.stop("R4", ROUNDS, PARALLEL).await;
+}
+
+/// A user with an authenticator app whose first code was verified.
+struct Authenticator {
+    user_id: String,
+    seed: Vec<u8>,
+    /// The step of the first code; the next one is accepted too, whatever time passes in a test.
+    step: i64,
+    recovery_codes: Vec<String>,
+}
+
+impl Authenticator {
+    async fn new(api: &Api, round: usize) -> Self {
+        let body = json!({ "email": format!("user{round}@example.com"), "include_user": true });
+        let user = api.post("/v1/auth/users/create", &body).await.ok();
+        let user_id = text(&user, "user_id");
+        let body = json!({ "user_id": user_id });
+        let created = api.post("/v1/auth/totps/create", &body).await.ok();
+        let secret = text(&created, "secret");
+        let codes = created["recovery_codes"].as_array().unwrap();
+        let authenticator = Self {
+            user_id,
+            seed: data_encoding::BASE32_NOPAD
+                .decode(secret.as_bytes())
+                .unwrap(),
+            step: user["user"]["created_at"].as_i64().unwrap() / 30,
+            recovery_codes: codes
+                .iter()
+                .map(|code| code.as_str().unwrap().to_owned())
+                .collect(),
+        };
+        let first = authenticator.code(authenticator.step);
+        let body = json!({ "user_id": authenticator.user_id, "totp": first });
+        api.post("/v1/auth/totps/verify", &body).await.ok();
+        authenticator
+    }
+
+    fn code(&self, step: i64) -> String {
+        vestry_domain::totp::code_at(&self.seed, step)
+            .expose()
+            .clone()
+    }
+}
+
+/// Exactly one of a hundred same requests succeeds, the others are told that the code is not valid, and there is one session.
+async fn one_of_a_hundred(clients: &[Api], path: &'static str, body: Value, round: usize) {
+    let answers = all_at_once(clients, PARALLEL, |_, api| {
+        let body = body.clone();
+        async move { api.post(path, &body).await }
+    })
+    .await;
+    let (right, wrong): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
+    assert_eq!(right.len(), 1, "round {round}");
+    for answer in &wrong {
+        assert_eq!(answer.error(400), "invalid_otp");
+    }
+    let user_id = text(&right[0].body, "user_id");
+    let sessions = clients[0]
+        .get(&format!("/v1/auth/sessions/list?user_id={user_id}"))
+        .await
+        .ok();
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
+
+async fn one_success_of_a_hundred_totp_codes(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let authenticator = Authenticator::new(&clients[0], round).await;
+        let body = json!({
+            "user_id": authenticator.user_id,
+            "totp": authenticator.code(authenticator.step + 1),
+            "session_expires_in": 60,
+        });
+        one_of_a_hundred(&clients, "/v1/auth/totps/verify", body, round).await;
+    }
+    field.stop("R6 (TOTP step)", ROUNDS, PARALLEL).await;
+}
+
+async fn one_success_of_a_hundred_recovery_codes(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let authenticator = Authenticator::new(&clients[0], round).await;
+        let body = json!({
+            "user_id": authenticator.user_id,
+            "recovery_code": authenticator.recovery_codes[round % 16],
+            "session_expires_in": 60,
+        });
+        one_of_a_hundred(&clients, "/v1/auth/totps/recovery", body, round).await;
+    }
+    field.stop("R6 (recovery code)", ROUNDS, PARALLEL).await;
 }
 
 async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {

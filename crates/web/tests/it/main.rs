@@ -25,5 +25,6 @@ mod otps;
 mod reference;
 mod sessions;
 mod test_env;
+mod totps;
 mod users;
 mod wallets;
