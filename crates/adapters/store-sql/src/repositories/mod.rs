@@ -14,6 +14,9 @@ mod redirect_urls;
 mod sessions;
 mod signing_keys;
 mod unit;
+mod user_deletion;
+mod user_index;
+mod user_search;
 mod users;
 mod wallets;
 
