@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use unicode_normalization::UnicodeNormalization;
-
 use crate::Invalid;
+use crate::text::fold;
 
 /// Most octets of an address (RFC 5321, section 4.5.3.1.3, less the angle brackets).
 const MAX_OCTETS: usize = 254;
@@ -82,6 +81,11 @@ impl Email {
         &self.address
     }
 
+    /// The whole address folded, its domain too: what parts of an address are searched in.
+    pub fn folded(&self) -> String {
+        fold(&self.address)
+    }
+
     /// The compared form; what is unique.
     pub const fn identity(&self) -> &EmailIdentity {
         &self.identity
@@ -107,22 +111,6 @@ impl fmt::Debug for EmailIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
     }
-}
-
-/// NFKC and case folding, repeated until nothing changes: folding can undo a normalization and the reverse.
-/// In practice two rounds are enough; the bound only makes the end visible.
-fn fold(text: &str) -> String {
-    let mut current = text.to_owned();
-    for _ in 0..8 {
-        let next: String = caseless::default_case_fold_str(&current.nfkc().collect::<String>())
-            .nfkc()
-            .collect();
-        if next == current {
-            break;
-        }
-        current = next;
-    }
-    current
 }
 
 /// RFC 5322 `dot-atom`, widened to letters beyond ASCII (RFC 6532). Quoted local parts are refused: no

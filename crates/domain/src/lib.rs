@@ -17,6 +17,7 @@ pub mod metadata;
 pub mod phone;
 pub mod random;
 pub mod redirect;
+pub mod search;
 pub mod secret;
 pub mod session;
 pub mod signing_key;

@@ -1,5 +1,7 @@
 //! Plain text fields: lengths and the characters that no store or mail header can take.
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::Invalid;
 
 /// Most characters of a name.
@@ -38,4 +40,21 @@ pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
         ));
     }
     Ok(text.to_owned())
+}
+
+/// The form in which texts are compared: NFKC and case folding, repeated until nothing changes, because folding can undo a
+/// normalization and the reverse.
+/// In practice two rounds are enough; the bound only makes the end visible.
+pub fn fold(text: &str) -> String {
+    let mut current = text.to_owned();
+    for _ in 0..8 {
+        let next: String = caseless::default_case_fold_str(&current.nfkc().collect::<String>())
+            .nfkc()
+            .collect();
+        if next == current {
+            break;
+        }
+        current = next;
+    }
+    current
 }

@@ -7,7 +7,7 @@ use crate::email::Email;
 use crate::ids::{EmailId, PhoneNumberId, UserId};
 use crate::metadata::Metadata;
 use crate::phone::PhoneNumber;
-use crate::{Invalid, Timestamp, World};
+use crate::{Invalid, Timestamp, World, text};
 
 /// Whether a user has been let in yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +76,15 @@ pub struct User {
     pub created_at: Timestamp,
     /// When the record last changed.
     pub updated_at: Timestamp,
+}
+
+impl User {
+    /// First, middle and last name in the form in which names are searched; what is unset leaves no gap.
+    pub fn folded_name(&self) -> String {
+        let parts = [&self.first_name, &self.middle_name, &self.last_name];
+        let set = parts.into_iter().filter(|part| !part.is_empty());
+        text::fold(&set.map(String::as_str).collect::<Vec<_>>().join(" "))
+    }
 }
 
 /// An e-mail address of a user. Its identity is unique in the world.

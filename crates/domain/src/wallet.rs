@@ -139,6 +139,11 @@ pub struct StoredWallet {
 }
 
 impl Wallet {
+    /// Whether its owner signs in with it: the address is proved, and the key is the owner's, not ours.
+    pub const fn is_way_to_sign_in(&self) -> bool {
+        self.verified && self.key_id.is_none()
+    }
+
     /// What the row's keyed hash covers: every field that decides who may sign what with which key.
     /// `updated_at` is left out, it decides nothing.
     pub fn sealed_fields(&self) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
-use vestry_domain::ids::Id;
+use vestry_domain::ids::{Id, PhoneNumberId};
 
 use crate::problem::Problem;
 
@@ -22,6 +22,18 @@ impl<I: Id + FromStr> FromRequest for PathId<I> {
             .match_info()
             .get(&segment)
             .and_then(|id| id.parse().ok());
-        ready(id.map(Self).ok_or_else(|| Problem::not_found(I::PREFIX)))
+        ready(
+            id.map(Self)
+                .ok_or_else(|| Problem::not_found(resource(I::PREFIX))),
+        )
+    }
+}
+
+/// What is not found, in the word that answers use for it.
+fn resource(prefix: &'static str) -> &'static str {
+    if prefix == PhoneNumberId::PREFIX {
+        "phone_number"
+    } else {
+        prefix
     }
 }

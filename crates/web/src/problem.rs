@@ -32,9 +32,11 @@ pub(crate) enum Code {
     KeyNotAllowed,
     InsufficientFactor,
     WalletReadOnly,
+    PolicyDenied,
     NotFound,
     MethodNotAllowed,
     Duplicate,
+    LastSignInMethod,
     BodyTooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -81,12 +83,17 @@ impl Code {
                 StatusCode::FORBIDDEN,
                 "the wallet is read-only: its key is not here",
             ),
+            Self::PolicyDenied => (StatusCode::FORBIDDEN, "this is not done with it"),
             Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "this path does not have that method; see the Allow header",
             ),
             Self::Duplicate => (StatusCode::CONFLICT, "it belongs to a user already"),
+            Self::LastSignInMethod => (
+                StatusCode::CONFLICT,
+                "it is the last way in which its user can sign in",
+            ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "the body is larger than 256 KiB",
@@ -195,6 +202,14 @@ impl Problem {
             message: format!("{param} belongs to a user already").into(),
             param: Some(param.into()),
             ..Self::new(Code::Duplicate)
+        }
+    }
+
+    /// What is asked for is never done with this one; says why.
+    pub(crate) fn policy_denied(message: &'static str) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::new(Code::PolicyDenied)
         }
     }
 

@@ -20,8 +20,15 @@ macro_rules! endpoints {
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
+        SecretKey users search;
         SecretKey users get;
         SecretKey users delete_totp;
+        SecretKey users update;
+        SecretKey users delete;
+        SecretKey users delete_email;
+        SecretKey users delete_phone_number;
+        SecretKey users delete_phone_number_alias;
+        SecretKey users delete_wallet;
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
         SecretKey otps sms_login_or_create;

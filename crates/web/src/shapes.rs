@@ -1,13 +1,15 @@
 //! The objects of the API that more than one endpoint answers.
 
+mod deleted;
 mod device;
 mod ids;
 mod session;
 mod user;
 mod wallet;
 
+pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
 pub(crate) use ids::parse_id;
 pub(crate) use session::{IssuedFields, Session, Trio};
-pub(crate) use user::{User, UserStatusName};
-pub(crate) use wallet::{Wallet, optional_wallet_type_input, wallet_type_input};
+pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
+pub(crate) use wallet::{Wallet, WalletSummary, optional_wallet_type_input, wallet_type_input};

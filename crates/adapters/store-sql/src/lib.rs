@@ -32,6 +32,7 @@ mod settings;
 mod sqlite;
 mod store;
 mod subject;
+mod wanted;
 mod window;
 
 pub use limiter::SqlRateLimiter;

@@ -75,6 +75,7 @@ diesel::table! {
         metadata -> Text,
         created_at -> BigInt,
         updated_at -> BigInt,
+        folded_name -> Text,
     }
 }
 
@@ -90,6 +91,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         held -> Bool,
+        folded -> Text,
     }
 }
 
@@ -104,6 +106,25 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         held -> Bool,
+    }
+}
+
+diesel::table! {
+    user_metadata (app_id, environment, user_id, digest) {
+        app_id -> Text,
+        environment -> Text,
+        user_id -> Text,
+        digest -> Binary,
+    }
+}
+
+diesel::table! {
+    user_counts (app_id, environment, status, shard) {
+        app_id -> Text,
+        environment -> Text,
+        status -> Text,
+        shard -> BigInt,
+        users -> BigInt,
     }
 }
 

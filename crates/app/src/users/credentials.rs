@@ -63,11 +63,19 @@ impl Service {
                 }
             }
         }
-        for notice in &change.notices {
-            tx.outbox().push(notice).await?;
-        }
-        Ok(())
+        tell(tx, change).await
     }
+}
+
+/// Writes the notices of a change that ends no session: the App's backend attached something that lets nobody in yet.
+pub(crate) async fn tell(
+    tx: &mut dyn Repositories,
+    change: &AnnouncedChange,
+) -> Result<(), StoreError> {
+    for notice in &change.notices {
+        tx.outbox().push(notice).await?;
+    }
+    Ok(())
 }
 
 /// Removes everything by which somebody could come in besides identifiers: sessions and credentials. Managed wallets stay;

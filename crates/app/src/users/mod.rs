@@ -1,10 +1,21 @@
 //! Users.
 
 pub mod create;
+pub mod delete;
+pub mod delete_identifier;
+pub mod delete_wallet;
 pub mod get;
+pub mod search;
+pub mod update;
 
 pub(crate) mod credentials;
+pub(crate) mod last_way;
 pub(crate) mod proof;
 
 pub use create::{CreateUser, CreateUserError, CreatedUser};
+pub use delete::DeleteUserError;
+pub use delete_identifier::DeleteIdentifierError;
+pub use delete_wallet::DeleteWalletError;
 pub use get::{FullUser, GetUserError};
+pub use search::{FoundUsers, SearchUsers, SearchUsersError};
+pub use update::{UpdateUser, UpdateUserError};

@@ -8,6 +8,7 @@ mod apps;
 mod codes;
 mod limits;
 mod outbox;
+mod search;
 mod sessions;
 mod state;
 mod totps;

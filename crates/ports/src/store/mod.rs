@@ -18,7 +18,7 @@ pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use totps::Totps;
-pub use users::{Attached, Users};
+pub use users::{Attached, UserPage, Users};
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.
@@ -30,7 +30,8 @@ pub enum StoreError {
     /// The database cannot be reached (503).
     #[error("the database is not available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The transaction lost against another one and may be run again from its start (40001, 40P01).
+    /// The transaction lost against another one and may be run again from its start (40001, 40P01), or what it writes belongs to
+    /// a row that is gone by now (23503): the next run sees that.
     #[error("the transaction must be run again")]
     Retry,
     /// A stored value cannot be read as what it must be.

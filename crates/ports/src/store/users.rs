@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Timestamp, World};
 
@@ -18,6 +19,15 @@ pub enum Attached {
     Taken,
 }
 
+/// A page of users.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserPage {
+    /// Newest first.
+    pub users: Vec<UserProfile>,
+    /// How many there are in all that fit the filter.
+    pub total: i64,
+}
+
 /// Users and their identifiers. Every method stays within the given world.
 #[async_trait]
 pub trait Users: Send {
@@ -25,6 +35,24 @@ pub trait Users: Send {
     async fn insert(&mut self, user: &User) -> StoreResult<()>;
     /// A user with its identifiers.
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
+    /// Users that fit the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a place in the
+    /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
+    /// filter and by status alone it costs the same however many users there are.
+    async fn search(
+        &mut self,
+        world: &World,
+        filter: Option<&UserFilter>,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<UserPage>;
+    /// Keeps everybody else from locking, updating or deleting the user until the transaction ends, and says whether there is
+    /// one. What is read afterwards stays true.
+    async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// Writes names, metadata and `updated_at`; `false` when there is no such user.
+    async fn update(&mut self, user: &User) -> StoreResult<bool>;
+    /// Deletes a user and every row that belongs to it: identifiers and their codes, credentials, sessions, wallets and their
+    /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. `false` when there is no such user.
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
     /// Turns a pending user into an active one; does nothing to an active one.
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 

@@ -7,7 +7,10 @@ use vestry_app::sessions::{
 };
 use vestry_app::test_env::TestEnvError;
 use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
-use vestry_app::users::{CreateUserError, GetUserError};
+use vestry_app::users::{
+    CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError,
+    SearchUsersError, UpdateUserError,
+};
 use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::timestamp::Seconds;
@@ -72,6 +75,63 @@ impl From<GetUserError> for Problem {
             GetUserError::NotAllowed(scope) => scope.into(),
             GetUserError::NotFound => Self::not_found("user"),
             GetUserError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<UpdateUserError> for Problem {
+    fn from(error: UpdateUserError) -> Self {
+        match error {
+            UpdateUserError::NotAllowed(scope) => scope.into(),
+            UpdateUserError::Invalid(invalid) => invalid.into(),
+            UpdateUserError::NotFound => Self::not_found("user"),
+            UpdateUserError::Duplicate(param) => Self::duplicate(param),
+            UpdateUserError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SearchUsersError> for Problem {
+    fn from(error: SearchUsersError) -> Self {
+        match error {
+            SearchUsersError::NotAllowed(scope) => scope.into(),
+            SearchUsersError::Invalid(invalid) => invalid.into(),
+            SearchUsersError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeleteUserError> for Problem {
+    fn from(error: DeleteUserError) -> Self {
+        match error {
+            DeleteUserError::NotAllowed(scope) => scope.into(),
+            DeleteUserError::NotFound => Self::not_found("user"),
+            DeleteUserError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeleteIdentifierError> for Problem {
+    fn from(error: DeleteIdentifierError) -> Self {
+        match error {
+            DeleteIdentifierError::NotAllowed(scope) => scope.into(),
+            DeleteIdentifierError::NotFound(kind) => Self::not_found(kind),
+            DeleteIdentifierError::LastSignInMethod => Self::new(Code::LastSignInMethod),
+            DeleteIdentifierError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeleteWalletError> for Problem {
+    fn from(error: DeleteWalletError) -> Self {
+        match error {
+            DeleteWalletError::NotAllowed(scope) => scope.into(),
+            DeleteWalletError::NotFound => Self::not_found("wallet"),
+            DeleteWalletError::Managed => Self::policy_denied(
+                "the key of this wallet is kept here; it is deleted with its user only",
+            ),
+            DeleteWalletError::LastSignInMethod => Self::new(Code::LastSignInMethod),
+            DeleteWalletError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Users and what is attached to them.
 
+mod found;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 use vestry_domain::totp;
 use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
+
+pub(crate) use found::FoundUser;
 
 use super::Wallet;
 

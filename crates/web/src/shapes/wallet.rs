@@ -35,6 +35,44 @@ pub(crate) struct Wallet {
     updated_at: i64,
 }
 
+/// A wallet as search shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WalletSummary {
+    #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
+    id: String,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// The address in the chain's own form.
+    #[schema(min_length = 1)]
+    public_address: String,
+    #[schema(value_type = WalletTypeName)]
+    wallet_type: &'static str,
+    /// Whether it is the wallet of its type that the user starts with.
+    is_default: bool,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+}
+
+impl From<Wallet> for WalletSummary {
+    fn from(wallet: Wallet) -> Self {
+        Self {
+            id: wallet.id,
+            app_id: wallet.app_id,
+            user_id: wallet.user_id,
+            public_address: wallet.public_address,
+            wallet_type: wallet.wallet_type,
+            is_default: wallet.is_default,
+            created_at: wallet.created_at,
+            updated_at: wallet.updated_at,
+        }
+    }
+}
+
 /// The chain of a wallet.
 #[derive(ToSchema)]
 #[schema(as = WalletType)]

@@ -43,8 +43,10 @@ pub(crate) fn classify(error: Error, connection: Option<&mut Conn>) -> StoreErro
         return StoreError::Other(Box::new(error));
     };
     match kind {
-        // 40001
-        DatabaseErrorKind::SerializationFailure => StoreError::Retry,
+        // 40001, and 23503: what a row belongs to went away between looking and writing.
+        DatabaseErrorKind::SerializationFailure | DatabaseErrorKind::ForeignKeyViolation => {
+            StoreError::Retry
+        }
         // 25006 is what an old primary says after a failover.
         DatabaseErrorKind::UnableToSendCommand
         | DatabaseErrorKind::ClosedConnection

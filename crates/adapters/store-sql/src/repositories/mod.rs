@@ -15,6 +15,9 @@ mod sessions;
 mod signing_keys;
 mod totps;
 mod unit;
+mod user_deletion;
+mod user_index;
+mod user_search;
 mod users;
 mod wallets;
 

@@ -9,11 +9,13 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Attached, StoreResult, Users};
+use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 
 use super::{Unit, dialect, in_world, read_all};
+use crate::rows::to_json;
 use crate::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use crate::schema::{user_emails, user_phones, users};
 
@@ -23,7 +25,9 @@ impl Users for Unit {
         let row = UserRow::try_from(user)?;
         let insert = diesel::insert_into(users::table).values(row);
         let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        self.done(inserted)?;
+        self.index_new_metadata(user).await?;
+        self.count_user(&user.world, user.id, user.status, 1).await
     }
 
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
@@ -52,6 +56,46 @@ impl Users for Unit {
         }))
     }
 
+    async fn search(
+        &mut self,
+        world: &World,
+        filter: Option<&UserFilter>,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<UserPage> {
+        self.search_users(world, filter, after, limit).await
+    }
+
+    async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        // A write is what locks a row on every engine.
+        let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
+        let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+        let locked = update.execute(self.writing()?).await;
+        Ok(self.done(locked)? == 1)
+    }
+
+    async fn update(&mut self, user: &User) -> StoreResult<bool> {
+        let row = in_world!(users, user.world).filter(users::id.eq(user.id.to_string()));
+        let update = diesel::update(row).set((
+            users::first_name.eq(&user.first_name),
+            users::middle_name.eq(&user.middle_name),
+            users::last_name.eq(&user.last_name),
+            users::folded_name.eq(user.folded_name()),
+            users::metadata.eq(to_json(user.metadata.as_object())?),
+            users::updated_at.eq(user.updated_at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        if self.done(updated)? == 0 {
+            return Ok(false);
+        }
+        self.index_metadata(user).await?;
+        Ok(true)
+    }
+
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        self.delete_user(world, id).await
+    }
+
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
         let pending = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
@@ -61,7 +105,11 @@ impl Users for Unit {
             users::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
-        self.done(updated).map(drop)
+        if self.done(updated)? == 1 {
+            self.count_user(world, id, UserStatus::Pending, -1).await?;
+            self.count_user(world, id, UserStatus::Active, 1).await?;
+        }
+        Ok(())
     }
 
     async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {

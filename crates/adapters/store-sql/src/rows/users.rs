@@ -24,6 +24,7 @@ pub(crate) struct UserRow {
     metadata: String,
     created_at: i64,
     updated_at: i64,
+    folded_name: String,
 }
 
 impl TryFrom<&User> for UserRow {
@@ -41,6 +42,7 @@ impl TryFrom<&User> for UserRow {
             metadata: to_json(user.metadata.as_object())?,
             created_at: user.created_at.unix(),
             updated_at: user.updated_at.unix(),
+            folded_name: user.folded_name(),
         })
     }
 }
@@ -77,6 +79,7 @@ pub(crate) struct UserEmailRow {
     created_at: i64,
     updated_at: i64,
     held: bool,
+    folded: String,
 }
 
 impl UserEmailRow {
@@ -92,6 +95,7 @@ impl UserEmailRow {
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
             held: email.held,
+            folded: email.email.folded(),
         }
     }
 }

@@ -42,6 +42,8 @@ pub(crate) fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreErr
     let message = information.message();
     match kind {
         DatabaseErrorKind::Unknown if message.contains("is locked") => StoreError::Busy,
+        // What a row belongs to went away between looking and writing.
+        DatabaseErrorKind::ForeignKeyViolation => StoreError::Retry,
         DatabaseErrorKind::UnableToSendCommand => StoreError::Unavailable(Box::new(error)),
         DatabaseErrorKind::Unknown if is_trouble_with_the_file(message) => {
             StoreError::Unavailable(Box::new(error))

@@ -1,15 +1,17 @@
 //! Users and their identifiers.
 
 use async_trait::async_trait;
+use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Attached, StoreResult, Users};
+use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 
 use super::Work;
-use super::state::{State, add, remove};
+use super::state::{State, add, at_most, remove};
 
 impl State {
     fn user(&self, world: World, id: UserId) -> Option<&User> {
@@ -29,7 +31,35 @@ impl State {
             .map(|(_, phone)| phone)
     }
 
-    fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
+    /// Removes every row that belongs to the user.
+    fn forget_user(&mut self, world: World, id: UserId) {
+        let emails = self.emails.iter();
+        let emails = emails.filter(|(of, email)| *of == world && email.user_id == id);
+        let mut methods: Vec<MethodId> = emails.map(|(_, row)| MethodId::Email(row.id)).collect();
+        let phones = self.phones.iter();
+        let phones = phones.filter(|(of, phone)| *of == world && phone.user_id == id);
+        methods.extend(phones.map(|(_, row)| MethodId::Phone(row.id)));
+        remove(&mut self.codes, |row| {
+            row.code.world == world && methods.contains(&row.code.method_id)
+        });
+        for method in methods {
+            self.guards.remove(&(world, method.to_string()));
+        }
+        remove(&mut self.sessions, |(_, session)| {
+            session.world == world && session.user_id == id
+        });
+        remove(&mut self.wallets, |(stored, _)| {
+            stored.wallet.world == world && stored.wallet.user_id == id
+        });
+        remove(&mut self.emails, |(of, email)| {
+            *of == world && email.user_id == id
+        });
+        remove(&mut self.phones, |(of, phone)| {
+            *of == world && phone.user_id == id
+        });
+    }
+
+    pub(super) fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
         let user = self.user(world, id)?.clone();
         let emails = self.emails.iter().filter(|(of, _)| *of == world);
         let mut emails: Vec<_> = emails
@@ -63,6 +93,61 @@ impl Users for Work {
 
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
         self.reading(|state| state.profile(*world, id))
+    }
+
+    async fn search(
+        &mut self,
+        world: &World,
+        filter: Option<&UserFilter>,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<UserPage> {
+        self.reading(|state| {
+            let of_world = state.users.iter().filter(|user| user.world == *world);
+            let mut found: Vec<_> = of_world
+                .filter_map(|user| state.profile(*world, user.id))
+                .filter(|profile| filter.is_none_or(|filter| state.fits(profile, filter)))
+                .collect();
+            found.sort_by_key(|profile| std::cmp::Reverse(profile.user.id));
+            let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
+            found.retain(|profile| after.is_none_or(|after| profile.user.id < after));
+            found.truncate(at_most(limit));
+            UserPage {
+                users: found,
+                total,
+            }
+        })
+    }
+
+    async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        // The transaction holds the one lock for writers.
+        self.writing(|state| Ok(state.user(*world, id).is_some()))
+    }
+
+    async fn update(&mut self, user: &User) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.users.iter_mut();
+            let row = rows.find(|row| row.world == user.world && row.id == user.id);
+            if let Some(row) = row {
+                *row = User {
+                    status: row.status,
+                    created_at: row.created_at,
+                    ..user.clone()
+                };
+                return Ok(true);
+            }
+            Ok(false)
+        })
+    }
+
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        self.writing(|state| {
+            state.forget_user(*world, id);
+            let gone = remove(&mut state.users, |user| {
+                user.world == *world && user.id == id
+            });
+            Ok(gone == 1)
+        })
     }
 
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {

@@ -8,7 +8,7 @@ use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
 
 use super::Work;
-use super::state::{State, add, at_most};
+use super::state::{State, add, at_most, remove};
 
 impl State {
     fn wallets_of(
@@ -111,6 +111,31 @@ impl Wallets for Work {
             let mut wallets: Vec<_> = rows.map(|(stored, _)| stored.clone()).collect();
             wallets.sort_by_key(|stored| stored.wallet.id);
             wallets
+        })
+    }
+
+    async fn of_users(
+        &mut self,
+        world: &World,
+        users: &[UserId],
+    ) -> StoreResult<Vec<StoredWallet>> {
+        self.reading(|state| {
+            let rows = state.wallets_of(*world, None).map(|(stored, _)| stored);
+            let mut wallets: Vec<_> = rows
+                .filter(|stored| users.contains(&stored.wallet.user_id))
+                .cloned()
+                .collect();
+            wallets.sort_by_key(|stored| stored.wallet.id);
+            wallets
+        })
+    }
+
+    async fn delete(&mut self, world: &World, id: WalletId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let gone = remove(&mut state.wallets, |(stored, _)| {
+                stored.wallet.world == *world && stored.wallet.id == id
+            });
+            Ok(gone == 1)
         })
     }
 

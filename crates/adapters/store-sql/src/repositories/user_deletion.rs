@@ -1,0 +1,79 @@
+//! Deleting a user with everything that belongs to it.
+
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::ids::UserId;
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::{Unit, in_world};
+use crate::schema::{
+    codes, guards, sessions, user_emails, user_metadata, user_phones, users, wallet_keys, wallets,
+};
+
+/// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
+macro_rules! delete_rows_of {
+    ($unit:ident, $world:ident, $id:ident: $($table:ident)*) => {
+        $(
+            let rows = in_world!($table, $world).filter($table::user_id.eq(&$id));
+            let deleted = diesel::delete(rows).execute($unit.writing()?).await;
+            $unit.done(deleted)?;
+        )*
+    };
+}
+
+impl Unit {
+    pub(super) async fn delete_user(&mut self, world: &World, user: UserId) -> StoreResult<bool> {
+        let id = user.to_string();
+        // Codes first: a verify call locks its code before anything else, and whoever locks in its order never waits for it in
+        // a circle.
+        self.delete_proofs(world, &id).await?;
+        let keys = in_world!(wallets, world)
+            .filter(wallets::user_id.eq(&id))
+            .select(wallets::id);
+        let keys = in_world!(wallet_keys, world).filter(wallet_keys::wallet_id.eq_any(keys));
+        let deleted = diesel::delete(keys).execute(self.writing()?).await;
+        self.done(deleted)?;
+        delete_rows_of!(self, world, id:
+            user_emails
+            user_phones
+            wallets
+            sessions
+            user_metadata
+        );
+        // A row that somebody attached meanwhile makes this fail, and the transaction is run again.
+        let row = in_world!(users, world).filter(users::id.eq(&id));
+        let delete = diesel::delete(row).returning(users::status);
+        let deleted = delete.get_result(self.writing()?).await.optional();
+        let deleted: Option<String> = self.done(deleted)?;
+        let Some(status) = deleted else {
+            return Ok(false);
+        };
+        let status = status.parse().map_err(|_unreadable| StoreError::Corrupt {
+            table: "users",
+            column: "status",
+        })?;
+        self.count_user(world, user, status, -1).await?;
+        Ok(true)
+    }
+
+    /// Deletes the codes of the user's addresses and numbers, and the failures that were counted for them.
+    async fn delete_proofs(&mut self, world: &World, id: &str) -> StoreResult<()> {
+        let emails = in_world!(user_emails, world)
+            .filter(user_emails::user_id.eq(id))
+            .select(user_emails::id);
+        let found = emails.load(self.reading()?).await;
+        let mut methods: Vec<String> = self.done(found)?;
+        let phones = in_world!(user_phones, world)
+            .filter(user_phones::user_id.eq(id))
+            .select(user_phones::id);
+        let found = phones.load(self.reading()?).await;
+        methods.append(&mut self.done(found)?);
+        let rows = in_world!(codes, world).filter(codes::method_id.eq_any(&methods));
+        let deleted = diesel::delete(rows).execute(self.writing()?).await;
+        self.done(deleted)?;
+        let rows = in_world!(guards, world).filter(guards::subject.eq_any(&methods));
+        let deleted = diesel::delete(rows).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+}

@@ -1,0 +1,238 @@
+//! A filter of users as the condition of a statement. One text for both databases.
+//!
+//! What is known of a user in other tables is asked as `id IN (SELECT user_id …)`, which both databases answer from the side
+//! of the other table when its index says that few rows fit. Under `OR` everything becomes one such list: a plain `OR` of
+//! lists would be answered by reading every user.
+
+use diesel::backend::Backend;
+use diesel::expression::{AppearsOnTable, Expression, ValidGrouping, is_aggregate};
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{Binary, Bool, HasSqlType, Text};
+use diesel::{QueryResult, SelectableExpression};
+use vestry_domain::World;
+use vestry_domain::search::{Combined, Condition, UserFilter};
+use vestry_domain::user::UserStatus;
+use vestry_domain::wallet::WalletType;
+
+use crate::schema::users;
+
+/// A condition on a row of `users`.
+#[derive(Clone)]
+pub(crate) struct Wanted(Vec<Piece>);
+
+#[derive(Clone)]
+enum Piece {
+    Sql(&'static str),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// Where the answer to a condition stands.
+enum Test {
+    /// In the row of the user itself.
+    Own(Vec<Piece>),
+    /// In rows of this table that name the user.
+    Others(&'static str, Vec<Piece>),
+    /// Nowhere: nobody fits.
+    Nobody,
+}
+
+impl Wanted {
+    pub(crate) fn new(world: &World, filter: &UserFilter) -> Self {
+        let tests = filter.conditions.iter().map(test);
+        let mut pieces = vec![Piece::Sql("(")];
+        match filter.combined {
+            Combined::Any if filter.conditions.len() > 1 => {
+                pieces.push(Piece::Sql("users.id IN ("));
+                joined(&mut pieces, " UNION ", tests.map(|test| test.listed(world)));
+                pieces.push(Piece::Sql(")"));
+            }
+            Combined::Any | Combined::All => {
+                joined(&mut pieces, " AND ", tests.map(|test| test.alone(world)));
+            }
+        }
+        pieces.push(Piece::Sql(")"));
+        Self(pieces)
+    }
+}
+
+fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item = Vec<Piece>>) {
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            pieces.push(Piece::Sql(by));
+        }
+        pieces.extend(part);
+    }
+}
+
+impl Test {
+    /// As a condition on the user's row.
+    fn alone(self, world: &World) -> Vec<Piece> {
+        match self {
+            Self::Own(condition) => condition,
+            listed @ Self::Others(..) => {
+                let mut pieces = vec![Piece::Sql("users.id IN (")];
+                pieces.extend(listed.listed(world));
+                pieces.push(Piece::Sql(")"));
+                pieces
+            }
+            Self::Nobody => vec![Piece::Sql("1 = 0")],
+        }
+    }
+
+    /// As a list of the users that fit.
+    fn listed(self, world: &World) -> Vec<Piece> {
+        let (from, condition) = match self {
+            Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
+            Self::Others(from, condition) => (from, condition),
+            Self::Nobody => (
+                "SELECT id FROM users WHERE app_id = ",
+                vec![Piece::Sql("1 = 0")],
+            ),
+        };
+        let mut pieces = vec![
+            Piece::Sql(from),
+            Piece::Text(world.app_id.to_string()),
+            Piece::Sql(" AND environment = "),
+            Piece::Text(world.environment.to_string()),
+            Piece::Sql(" AND "),
+        ];
+        pieces.extend(condition);
+        pieces
+    }
+}
+
+const EMAILS: &str = "SELECT user_id FROM user_emails WHERE app_id = ";
+const PHONES: &str = "SELECT user_id FROM user_phones WHERE app_id = ";
+const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
+const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
+
+fn test(condition: &Condition) -> Test {
+    match condition {
+        Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
+        Condition::Status(statuses) => Test::Own(among(
+            "status IN (",
+            statuses.iter().copied().map(UserStatus::as_str).map(text),
+        )),
+        Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
+        Condition::CreatedAt(period) => {
+            // The id carries the time, and pages are read along the ids.
+            let (first, last) = period.ids::<vestry_domain::ids::UserId>();
+            Test::Own(vec![
+                Piece::Sql("id >= "),
+                Piece::Text(first.to_string()),
+                Piece::Sql(" AND id <= "),
+                Piece::Text(last.to_string()),
+            ])
+        }
+        Condition::PhoneNumber(numbers) => {
+            let numbers = numbers.iter().map(|number| text(number.as_str()));
+            Test::Others(PHONES, among("number IN (", numbers))
+        }
+        Condition::PhoneNumberId(ids) => Test::Others(PHONES, among("id IN (", texts(ids))),
+        Condition::PhoneNumberMatch(digits) => Test::Others(PHONES, like("number LIKE ", digits)),
+        Condition::PhoneNumberVerified(verified) => Test::Others(PHONES, is_verified(*verified)),
+        Condition::Email(identities) => {
+            let identities = identities.iter().map(|identity| text(identity.as_str()));
+            Test::Others(EMAILS, among("identity IN (", identities))
+        }
+        Condition::EmailId(ids) => Test::Others(EMAILS, among("id IN (", texts(ids))),
+        Condition::EmailMatch(part) => Test::Others(EMAILS, like("folded LIKE ", part)),
+        Condition::EmailVerified(verified) => Test::Others(EMAILS, is_verified(*verified)),
+        Condition::WalletPublicAddress(addresses) => {
+            // The index on addresses begins with the type.
+            let types = WalletType::ALL.into_iter().map(WalletType::as_str);
+            let mut condition = among("wallet_type IN (", types.map(text));
+            condition.extend(among(
+                " AND public_address IN (",
+                addresses.iter().map(|address| text(address)),
+            ));
+            Test::Others(WALLETS, condition)
+        }
+        Condition::WalletId(ids) => Test::Others(WALLETS, among("id IN (", texts(ids))),
+        Condition::Metadata(digests) => {
+            let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
+            Test::Others(METADATA, among("digest IN (", digests))
+        }
+        // Nobody is linked with a provider in this release.
+        Condition::IdpProvider(_) => Test::Nobody,
+    }
+}
+
+fn text(value: &str) -> Piece {
+    Piece::Text(value.to_owned())
+}
+
+fn texts<T: ToString>(values: &[T]) -> impl Iterator<Item = Piece> {
+    values.iter().map(|value| Piece::Text(value.to_string()))
+}
+
+fn among(opening: &'static str, values: impl Iterator<Item = Piece>) -> Vec<Piece> {
+    let mut pieces = vec![Piece::Sql(opening)];
+    joined(&mut pieces, ", ", values.map(|value| vec![value]));
+    pieces.push(Piece::Sql(")"));
+    pieces
+}
+
+/// A part of a text. The characters that mean something to LIKE stand for themselves.
+fn like(opening: &'static str, part: &str) -> Vec<Piece> {
+    let mut pattern = String::from("%");
+    for character in part.chars() {
+        if matches!(character, '!' | '%' | '_') {
+            pattern.push('!');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    vec![
+        Piece::Sql(opening),
+        Piece::Text(pattern),
+        Piece::Sql(" ESCAPE '!'"),
+    ]
+}
+
+fn is_verified(verified: bool) -> Vec<Piece> {
+    vec![Piece::Sql(if verified {
+        "verified"
+    } else {
+        "NOT verified"
+    })]
+}
+
+impl Expression for Wanted {
+    type SqlType = Bool;
+}
+
+impl AppearsOnTable<users::table> for Wanted {}
+
+impl SelectableExpression<users::table> for Wanted {}
+
+impl<GroupBy> ValidGrouping<GroupBy> for Wanted {
+    type IsAggregate = is_aggregate::No;
+}
+
+impl QueryId for Wanted {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB> QueryFragment<DB> for Wanted
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        // The right plan depends on the values: how many users have this one.
+        out.unsafe_to_cache_prepared();
+        for piece in &self.0 {
+            match piece {
+                Piece::Sql(sql) => out.push_sql(sql),
+                Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
+                Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! `users/{user_id}/delete`: a user and everything that belongs to it, at once.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why a user was not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteUserError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    NotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(DeleteUserError);
+
+impl Service {
+    /// Deletes a user with identifiers, credentials, sessions (S-5), wallets and their keys, in one transaction. There is no way
+    /// back: what a wallet of the user held can be moved by nobody any more.
+    ///
+    /// # Errors
+    /// [`DeleteUserError`]; nothing is deleted then.
+    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
+        caller.require(Scope::UsersWrite)?;
+        retried(|| self.try_to_delete_user(caller, id)).await
+    }
+
+    async fn try_to_delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let deleted = tx.users().delete(&caller.world, id).await;
+        if !deleted.map_err(Fault::from)? {
+            return Err(DeleteUserError::NotFound);
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(())
+    }
+}

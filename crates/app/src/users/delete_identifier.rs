@@ -1,0 +1,142 @@
+//! `users/emails/{email_id}/delete` and `users/phone_numbers/{pn_id}/delete`.
+
+use vestry_domain::World;
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::MethodId;
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::message::CredentialChange;
+use vestry_ports::store::{Repositories, StoreError};
+
+use super::credentials::AnnouncedChange;
+use super::last_way::{Removal, may_remove_one};
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why an address or a number was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteIdentifierError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such address or number in this world; names the kind.
+    #[error("the {0} does not exist")]
+    NotFound(&'static str),
+    /// Its user could not sign in any more.
+    #[error("it is the last way to sign in")]
+    LastSignInMethod,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(DeleteIdentifierError);
+
+impl From<StoreError> for DeleteIdentifierError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Removes an address from its user, and answers whose it was.
+    ///
+    /// # Errors
+    /// [`DeleteIdentifierError`]; nothing changes then.
+    pub async fn delete_email(
+        &self,
+        caller: &Caller,
+        id: EmailId,
+    ) -> Result<UserId, DeleteIdentifierError> {
+        self.delete_identifier(caller, MethodId::Email(id)).await
+    }
+
+    /// Removes a number from its user, and answers whose it was.
+    ///
+    /// # Errors
+    /// [`DeleteIdentifierError`]; nothing changes then.
+    pub async fn delete_phone_number(
+        &self,
+        caller: &Caller,
+        id: PhoneNumberId,
+    ) -> Result<UserId, DeleteIdentifierError> {
+        self.delete_identifier(caller, MethodId::Phone(id)).await
+    }
+
+    async fn delete_identifier(
+        &self,
+        caller: &Caller,
+        method: MethodId,
+    ) -> Result<UserId, DeleteIdentifierError> {
+        caller.require(Scope::UsersWrite)?;
+        let (kind, change) = match method {
+            MethodId::Email(_) => ("email", CredentialChange::EmailRemoved),
+            MethodId::Phone(_) => ("phone_number", CredentialChange::PhoneRemoved),
+        };
+        let mut read = self.ports.store.read().await?;
+        let owner = owner(&mut *read, &caller.world, method).await?;
+        drop(read);
+        let user = owner.ok_or(DeleteIdentifierError::NotFound(kind))?;
+        // The address that goes is told, too: it is the one that an intruder would remove.
+        let change = self.announce(caller, user, change).await?;
+        retried(|| self.try_to_delete_identifier(caller, user, method, kind, &change)).await?;
+        self.outbox_bell.notify_one();
+        Ok(user)
+    }
+
+    async fn try_to_delete_identifier(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        method: MethodId,
+        kind: &'static str,
+        change: &AnnouncedChange,
+    ) -> Result<(), DeleteIdentifierError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // What proves it goes first: a verify call locks its code before it locks anything of the user.
+        forget_proofs(&mut *tx, world, method).await?;
+        match may_remove_one(&mut *tx, world, user).await? {
+            Removal::Allowed => {}
+            Removal::LastWay => return Err(DeleteIdentifierError::LastSignInMethod),
+            Removal::NoUser => return Err(DeleteIdentifierError::NotFound(kind)),
+        }
+        let removed = match method {
+            MethodId::Email(id) => tx.users().remove_email(world, id).await?,
+            MethodId::Phone(id) => tx.users().remove_phone(world, id).await?,
+        };
+        if !removed {
+            return Err(DeleteIdentifierError::NotFound(kind));
+        }
+        self.carry_out(&mut *tx, caller, change, None, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+async fn owner(
+    read: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+) -> Result<Option<UserId>, StoreError> {
+    Ok(match method {
+        MethodId::Email(id) => {
+            let email = read.users().email(world, id).await?;
+            email.map(|email| email.user_id)
+        }
+        MethodId::Phone(id) => {
+            let phone = read.users().phone(world, id).await?;
+            phone.map(|phone| phone.user_id)
+        }
+    })
+}
+
+/// Drops everything by which the identifier could still be proved, and the failures that were counted for it.
+async fn forget_proofs(
+    tx: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+) -> Result<(), StoreError> {
+    tx.codes().forget(world, method).await?;
+    tx.guards().reset(world, &method.to_string()).await
+}

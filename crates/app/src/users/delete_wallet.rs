@@ -1,0 +1,96 @@
+//! `users/wallets/{wallet_id}/delete`: wallets whose key is not here.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::wallet::Wallet;
+use vestry_ports::store::StoreError;
+
+use super::credentials::AnnouncedChange;
+use super::last_way::{Removal, may_remove_one};
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why a wallet was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteWalletError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such wallet in this world.
+    #[error("the wallet does not exist")]
+    NotFound,
+    /// Its key is kept here: it goes with its user only.
+    #[error("only wallets that were imported as read-only can be removed")]
+    Managed,
+    /// Its user could not sign in any more.
+    #[error("it is the last way to sign in")]
+    LastSignInMethod,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(DeleteWalletError);
+
+impl From<StoreError> for DeleteWalletError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Removes a read-only wallet from its user, and answers whose it was.
+    ///
+    /// # Errors
+    /// [`DeleteWalletError`]; nothing changes then.
+    pub async fn delete_wallet(
+        &self,
+        caller: &Caller,
+        id: WalletId,
+    ) -> Result<UserId, DeleteWalletError> {
+        caller.require(Scope::UsersWrite)?;
+        let mut read = self.ports.store.read().await?;
+        let stored = read.wallets().find(&caller.world, id).await?;
+        drop(read);
+        let stored = stored.ok_or(DeleteWalletError::NotFound)?;
+        let wallet = self.ports.custodian.authenticate(stored).await;
+        let wallet = wallet.map_err(Fault::from)?;
+        if !wallet.is_read_only || wallet.key_id.is_some() {
+            return Err(DeleteWalletError::Managed);
+        }
+        let change = if wallet.is_way_to_sign_in() {
+            let removed = CredentialChange::WalletRemoved;
+            Some(self.announce(caller, wallet.user_id, removed).await?)
+        } else {
+            None
+        };
+        retried(|| self.try_to_delete_wallet(caller, &wallet, change.as_ref())).await?;
+        self.outbox_bell.notify_one();
+        Ok(wallet.user_id)
+    }
+
+    async fn try_to_delete_wallet(
+        &self,
+        caller: &Caller,
+        wallet: &Wallet,
+        change: Option<&AnnouncedChange>,
+    ) -> Result<(), DeleteWalletError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        if let Some(change) = change {
+            match may_remove_one(&mut *tx, world, wallet.user_id).await? {
+                Removal::Allowed => {}
+                Removal::LastWay => return Err(DeleteWalletError::LastSignInMethod),
+                Removal::NoUser => return Err(DeleteWalletError::NotFound),
+            }
+            self.carry_out(&mut *tx, caller, change, None, now).await?;
+        }
+        if !tx.wallets().delete(world, wallet.id).await? {
+            return Err(DeleteWalletError::NotFound);
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! `users/search`: pages of users, newest first.
+
+use std::collections::HashMap;
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::search::UserFilter;
+use vestry_domain::wallet::Wallet;
+
+use super::get::FullUser;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Default)]
+pub struct SearchUsers {
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last user of the page before.
+    pub starting_after: Option<UserId>,
+    /// Which users; all when absent.
+    pub filter: Option<UserFilter>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct FoundUsers {
+    /// Newest first.
+    pub users: Vec<FullUser>,
+    /// How many fit the filter in all.
+    pub total_count: i64,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchUsersError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Searches the users of the world.
+    ///
+    /// # Errors
+    /// [`SearchUsersError`].
+    pub async fn search_users(
+        &self,
+        caller: &Caller,
+        query: SearchUsers,
+    ) -> Result<FoundUsers, SearchUsersError> {
+        caller.require(Scope::UsersRead)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
+        }
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        // One more than asked for tells whether there is a next page.
+        let page = read
+            .users()
+            .search(
+                world,
+                query.filter.as_ref(),
+                query.starting_after,
+                limit + 1,
+            )
+            .await;
+        let mut page = page.map_err(Fault::from)?;
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = page.users.len() > shown;
+        page.users.truncate(shown);
+        let ids: Vec<UserId> = page.users.iter().map(|profile| profile.user.id).collect();
+        let stored = if ids.is_empty() {
+            Vec::new()
+        } else {
+            let stored = read.wallets().of_users(world, &ids).await;
+            stored.map_err(Fault::from)?
+        };
+        drop(read);
+        let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
+        for wallet in self.authenticate_wallets(stored).await? {
+            wallets.entry(wallet.user_id).or_default().push(wallet);
+        }
+        let full = |profile: vestry_domain::user::UserProfile| FullUser {
+            wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
+            profile,
+        };
+        Ok(FoundUsers {
+            users: page.users.into_iter().map(full).collect(),
+            total_count: page.total,
+            has_more,
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! `users/{user_id}/update`: names, metadata, and identifiers that are attached; never one that is removed.
+
+use serde_json::{Map, Value};
+use vestry_domain::api_key::Scope;
+use vestry_domain::email::Email;
+use vestry_domain::ids::UserId;
+use vestry_domain::message::CredentialChange;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::user::{User, UserPhone, UserProfile};
+use vestry_domain::wallet::Wallet;
+use vestry_domain::{Invalid, Timestamp, text};
+use vestry_ports::store::{Attached, Repositories, StoreError};
+
+use super::credentials::{AnnouncedChange, tell};
+use super::get::FullUser;
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Most addresses, and most numbers, of one call.
+const MOST_IDENTIFIERS: usize = 100;
+
+/// What the caller sent. What is absent stays as it is.
+#[derive(Clone, Default)]
+pub struct UpdateUser {
+    /// Names; not `""`.
+    pub first_name: Option<String>,
+    /// See [`UpdateUser::first_name`].
+    pub middle_name: Option<String>,
+    /// See [`UpdateUser::first_name`].
+    pub last_name: Option<String>,
+    /// Addresses to attach; one that the user has already is passed over.
+    pub emails: Vec<String>,
+    /// Numbers to attach, E.164; likewise.
+    pub phone_numbers: Vec<String>,
+    /// Change of the metadata, by the merge rules 1 to 5 of the user's document.
+    pub metadata: Option<Map<String, Value>>,
+    /// Whether the metadata takes the place of what was there (rule 6).
+    pub replace_metadata: bool,
+}
+
+/// Why a user was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateUserError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    NotFound,
+    /// An identifier belongs to another user; names the field.
+    #[error("{0} belongs to another user")]
+    Duplicate(&'static str),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(UpdateUserError);
+
+impl From<StoreError> for UpdateUserError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// What shall become of a user; every value was checked.
+struct Change {
+    first_name: Option<String>,
+    middle_name: Option<String>,
+    last_name: Option<String>,
+    emails: Vec<Email>,
+    phones: Vec<PhoneNumber>,
+    metadata: Option<Map<String, Value>>,
+    replace_metadata: bool,
+}
+
+/// The notices that a change may need.
+struct Notices {
+    email: Option<AnnouncedChange>,
+    phone: Option<AnnouncedChange>,
+}
+
+impl Service {
+    /// Changes a user, all or nothing.
+    ///
+    /// # Errors
+    /// [`UpdateUserError`]; nothing changes then.
+    pub async fn update_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        command: UpdateUser,
+    ) -> Result<FullUser, UpdateUserError> {
+        caller.require(Scope::UsersWrite)?;
+        let change = Change::check(command)?;
+        let FullUser { profile, wallets } = self
+            .full_user(&caller.world, id)
+            .await?
+            .ok_or(UpdateUserError::NotFound)?;
+        let notices = self.notices(caller, &profile, &change).await?;
+        retried(|| self.try_to_update(caller, id, &change, &notices, &wallets)).await
+    }
+
+    /// Notices for what this change will attach, as far as can be seen before its transaction.
+    async fn notices(
+        &self,
+        caller: &Caller,
+        profile: &UserProfile,
+        change: &Change,
+    ) -> Result<Notices, Fault> {
+        let user = profile.user.id;
+        let email = if new_emails(profile, change).next().is_some() {
+            let added = CredentialChange::EmailAdded;
+            Some(self.announce(caller, user, added).await?)
+        } else {
+            None
+        };
+        let phone = if new_phones(profile, change).next().is_some() {
+            let added = CredentialChange::PhoneAdded;
+            Some(self.announce(caller, user, added).await?)
+        } else {
+            None
+        };
+        Ok(Notices { email, phone })
+    }
+
+    async fn try_to_update(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        change: &Change,
+        notices: &Notices,
+        wallets: &[Wallet],
+    ) -> Result<FullUser, UpdateUserError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Locked before it is read: of two merges at once the second one sees what the first one wrote (R9).
+        if !tx.users().lock(world, id).await? {
+            return Err(UpdateUserError::NotFound);
+        }
+        let before = tx.users().profile(world, id).await?;
+        let before = before.ok_or(UpdateUserError::NotFound)?;
+        let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
+        let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
+        let user = change.apply(&before.user)?;
+        if attached_email || attached_phone || user != before.user {
+            let user = User {
+                updated_at: now,
+                ..user
+            };
+            tx.users().update(&user).await?;
+        }
+        for notice in [
+            notices.email.as_ref().filter(|_| attached_email),
+            notices.phone.as_ref().filter(|_| attached_phone),
+        ] {
+            if let Some(notice) = notice {
+                tell(&mut *tx, notice).await?;
+            }
+        }
+        let after = tx.users().profile(world, id).await?;
+        let profile = after.ok_or(UpdateUserError::NotFound)?;
+        tx.commit().await?;
+        if attached_email || attached_phone {
+            self.outbox_bell.notify_one();
+        }
+        Ok(FullUser {
+            profile,
+            wallets: wallets.to_vec(),
+        })
+    }
+
+    /// Attaches the addresses that the user does not have; whether there was one.
+    async fn attach_emails(
+        &self,
+        tx: &mut dyn Repositories,
+        before: &UserProfile,
+        change: &Change,
+        now: Timestamp,
+    ) -> Result<bool, UpdateUserError> {
+        let user = &before.user;
+        let mut attached = false;
+        for email in new_emails(before, change) {
+            let row = self.new_email(user.id, email.clone(), now);
+            if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
+                return Err(UpdateUserError::Duplicate("emails"));
+            }
+            attached = true;
+        }
+        Ok(attached)
+    }
+
+    /// The same for numbers.
+    async fn attach_phones(
+        &self,
+        tx: &mut dyn Repositories,
+        before: &UserProfile,
+        change: &Change,
+        now: Timestamp,
+    ) -> Result<bool, UpdateUserError> {
+        let user = &before.user;
+        let mut attached = false;
+        for number in new_phones(before, change) {
+            let row = UserPhone {
+                id: self.new_id(now),
+                user_id: user.id,
+                number: number.clone(),
+                verified: false,
+                created_at: now,
+                updated_at: now,
+                held: false,
+            };
+            if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
+                return Err(UpdateUserError::Duplicate("phone_numbers"));
+            }
+            attached = true;
+        }
+        Ok(attached)
+    }
+}
+
+fn new_emails<'a>(
+    before: &'a UserProfile,
+    change: &'a Change,
+) -> impl Iterator<Item = &'a Email> + Send {
+    let own = |email: &Email| {
+        let mut rows = before.emails.iter();
+        rows.any(|row| row.email.identity() == email.identity())
+    };
+    change.emails.iter().filter(move |email| !own(email))
+}
+
+fn new_phones<'a>(
+    before: &'a UserProfile,
+    change: &'a Change,
+) -> impl Iterator<Item = &'a PhoneNumber> + Send {
+    let own = |number: &PhoneNumber| before.phones.iter().any(|row| row.number == *number);
+    change.phones.iter().filter(move |number| !own(number))
+}
+
+impl Change {
+    fn check(command: UpdateUser) -> Result<Self, Invalid> {
+        let mut emails = list("emails", "email", &command.emails, Email::parse)?;
+        // Everybody attaches in one order, so that two calls with the same addresses do not wait for each other in a circle. Of
+        // two spellings of one address the first one stays.
+        emails.sort_by(|a, b| a.identity().cmp(b.identity()));
+        emails.dedup_by(|later, first| later.identity() == first.identity());
+        let mut phones = list(
+            "phone_numbers",
+            "phone_number",
+            &command.phone_numbers,
+            PhoneNumber::parse,
+        )?;
+        phones.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        phones.dedup();
+        if command.replace_metadata
+            && let Some(metadata) = &command.metadata
+        {
+            Metadata::new(metadata.clone())?;
+        }
+        Ok(Self {
+            first_name: name("first_name", command.first_name)?,
+            middle_name: name("middle_name", command.middle_name)?,
+            last_name: name("last_name", command.last_name)?,
+            emails,
+            phones,
+            metadata: command.metadata,
+            replace_metadata: command.replace_metadata,
+        })
+    }
+
+    /// The user as it will be, but for `updated_at`.
+    fn apply(&self, before: &User) -> Result<User, Invalid> {
+        let or = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
+        let metadata = match &self.metadata {
+            None => before.metadata.clone(),
+            Some(whole) if self.replace_metadata => Metadata::new(whole.clone())?,
+            Some(change) => before.metadata.merged(change)?,
+        };
+        Ok(User {
+            first_name: or(&self.first_name, &before.first_name),
+            middle_name: or(&self.middle_name, &before.middle_name),
+            last_name: or(&self.last_name, &before.last_name),
+            metadata,
+            ..before.clone()
+        })
+    }
+}
+
+fn name(param: &'static str, value: Option<String>) -> Result<Option<String>, Invalid> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    if value.is_empty() {
+        let message = format!("{param} must not be empty");
+        return Err(Invalid::value(param, message));
+    }
+    text::name(param, &value).map(Some)
+}
+
+/// Reads every entry; a refusal names its place in the list.
+fn list<T>(
+    list: &'static str,
+    field: &'static str,
+    entries: &[String],
+    read: impl Fn(&str) -> Result<T, Invalid>,
+) -> Result<Vec<T>, Invalid> {
+    if entries.len() > MOST_IDENTIFIERS {
+        let message = format!("{list} has at most {MOST_IDENTIFIERS} entries");
+        return Err(Invalid::value(list, message));
+    }
+    let numbered = entries.iter().enumerate();
+    numbered
+        .map(|(index, entry)| {
+            read(entry).map_err(|refused| Invalid {
+                param: format!("{list}[{index}].{field}").into(),
+                ..refused
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,71 @@
+//! Whether a user fits a filter.
+
+use vestry_domain::search::{Combined, Condition, MetadataDigest, UserFilter};
+use vestry_domain::user::UserProfile;
+use vestry_domain::wallet::Wallet;
+
+use super::state::State;
+
+impl State {
+    pub(super) fn fits(&self, profile: &UserProfile, filter: &UserFilter) -> bool {
+        let mut conditions = filter.conditions.iter();
+        match filter.combined {
+            Combined::All => conditions.all(|condition| self.holds(profile, condition)),
+            Combined::Any => conditions.any(|condition| self.holds(profile, condition)),
+        }
+    }
+
+    fn holds(&self, profile: &UserProfile, condition: &Condition) -> bool {
+        let UserProfile {
+            user,
+            emails,
+            phones,
+        } = profile;
+        match condition {
+            Condition::UserId(ids) => ids.contains(&user.id),
+            Condition::Status(statuses) => statuses.contains(&user.status),
+            Condition::FullNameMatch(part) => user.folded_name().contains(part),
+            Condition::PhoneNumber(numbers) => {
+                phones.iter().any(|phone| numbers.contains(&phone.number))
+            }
+            Condition::PhoneNumberId(ids) => phones.iter().any(|phone| ids.contains(&phone.id)),
+            Condition::PhoneNumberMatch(digits) => phones
+                .iter()
+                .any(|phone| phone.number.as_str().contains(digits)),
+            Condition::PhoneNumberVerified(wanted) => {
+                phones.iter().any(|phone| phone.verified == *wanted)
+            }
+            Condition::Email(identities) => emails
+                .iter()
+                .any(|email| identities.contains(email.email.identity())),
+            Condition::EmailId(ids) => emails.iter().any(|email| ids.contains(&email.id)),
+            Condition::EmailMatch(part) => emails
+                .iter()
+                .any(|email| email.email.folded().contains(part)),
+            Condition::EmailVerified(wanted) => {
+                emails.iter().any(|email| email.verified == *wanted)
+            }
+            Condition::WalletPublicAddress(addresses) => {
+                self.has_wallet(profile, |wallet| addresses.contains(&wallet.public_address))
+            }
+            Condition::WalletId(ids) => self.has_wallet(profile, |wallet| ids.contains(&wallet.id)),
+            // Nobody is linked with a provider in this release.
+            Condition::IdpProvider(_) => false,
+            Condition::CreatedAt(period) => (period.from..=period.to).contains(&user.created_at),
+            Condition::Metadata(digests) => {
+                let mut own = user.metadata.as_object().iter();
+                own.any(|(key, value)| {
+                    MetadataDigest::of(key, value).is_some_and(|own| digests.contains(&own))
+                })
+            }
+        }
+    }
+
+    fn has_wallet(&self, profile: &UserProfile, fits: impl Fn(&Wallet) -> bool) -> bool {
+        let user = &profile.user;
+        self.wallets.iter().any(|(stored, _)| {
+            let wallet = &stored.wallet;
+            wallet.world == user.world && wallet.user_id == user.id && fits(wallet)
+        })
+    }
+}

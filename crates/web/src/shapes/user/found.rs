@@ -1,0 +1,96 @@
+//! Users as search shows them: whole, but for their wallets.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use vestry_app::users::FullUser;
+
+use super::{Email, PhoneNumber, User, UserStatusName};
+use crate::shapes::WalletSummary;
+
+/// A user with everything attached to it, its wallets in short.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FoundUser {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    first_name: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    middle_name: String,
+    /// `""` when unset.
+    #[schema(max_length = 255)]
+    last_name: String,
+    #[schema(value_type = UserStatusName)]
+    status: &'static str,
+    /// The same as `status == "active"`.
+    active: bool,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+    /// Oldest first.
+    emails: Vec<Email>,
+    /// Oldest first.
+    phone_numbers: Vec<PhoneNumber>,
+    /// Links to identity providers; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    idp_providers: [(); 0],
+    /// Oldest first.
+    wallets: Vec<WalletSummary>,
+    /// Authenticator apps; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    totps: [(); 0],
+    /// Passkeys; none in this release.
+    #[schema(value_type = Vec<Object>, max_items = 0)]
+    webauthn_credentials: [(); 0],
+    /// Free-form data of the App.
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
+}
+
+impl From<FullUser> for FoundUser {
+    fn from(full: FullUser) -> Self {
+        // Field by field, so that what a user gets is not forgotten here.
+        let User {
+            user_id,
+            app_id,
+            first_name,
+            middle_name,
+            last_name,
+            status,
+            active,
+            created_at,
+            updated_at,
+            emails,
+            phone_numbers,
+            idp_providers,
+            wallets,
+            totps,
+            webauthn_credentials,
+            metadata,
+        } = full.into();
+        Self {
+            user_id,
+            app_id,
+            first_name,
+            middle_name,
+            last_name,
+            status,
+            active,
+            created_at,
+            updated_at,
+            emails,
+            phone_numbers,
+            idp_providers,
+            wallets: wallets.into_iter().map(WalletSummary::from).collect(),
+            totps,
+            webauthn_credentials,
+            metadata,
+        }
+    }
+}

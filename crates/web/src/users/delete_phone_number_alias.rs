@@ -1,0 +1,37 @@
+//! `DELETE /v1/auth/users/phone_number/{pn_id}/delete`
+
+use actix_web::web::Json;
+use vestry_domain::ids::PhoneNumberId;
+
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+use crate::shapes::Deleted;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod];
+
+/// Remove a phone number, by its other path
+///
+/// The same as `/v1/auth/users/phone_numbers/{pn_id}/delete`, for clients that know this path.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    delete,
+    path = "/v1/auth/users/phone_number/{pn_id}/delete",
+    operation_id = "deleteUserPhoneNumberAlias",
+    tag = "Users",
+    params(("pn_id" = String, Path, description = "Id of the phone number", pattern = "^pn_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "It is gone", body = Deleted))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<PhoneNumberId>,
+) -> Result<Json<Deleted>, Problem> {
+    let user = call
+        .run(move |service, caller| async move { service.delete_phone_number(&caller, id).await })
+        .await?;
+    Ok(Json(Deleted::of(
+        user,
+        "Successfully deleted user phone number",
+    )))
+}
