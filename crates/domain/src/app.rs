@@ -66,6 +66,8 @@ pub struct AppSettings {
     pub notify_on_change: bool,
     /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
     pub enumeration_safe: bool,
+    /// Longest life of a magic link in minutes, 5 to 10080, whatever is asked for (ML-7).
+    pub magic_link_max_minutes: i64,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -86,6 +88,7 @@ impl Default for AppSettings {
             end_sessions_on_change: true,
             notify_on_change: true,
             enumeration_safe: false,
+            magic_link_max_minutes: 10_080,
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -121,6 +124,12 @@ impl AppSettings {
             525_600,
         )?;
         within("freshness_minutes", self.freshness_minutes, 1, 1440)?;
+        within(
+            "magic_link_max_minutes",
+            self.magic_link_max_minutes,
+            5,
+            10_080,
+        )?;
         Ok(self)
     }
 
