@@ -42,6 +42,7 @@ async fn every_setting_can_be_changed() {
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
         ("enumeration_safe", "true"),
+        ("magic_link_max_minutes", "1440"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -58,6 +59,7 @@ async fn every_setting_can_be_changed() {
         end_sessions_on_change: false,
         notify_on_change: false,
         enumeration_safe: true,
+        magic_link_max_minutes: 1440,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };
@@ -98,6 +100,8 @@ async fn settings_change_all_or_none() {
         ("session_absolute_minutes", "525601"),
         ("session_idle_minutes", "-1"),
         ("session_idle_minutes", "525601"),
+        ("magic_link_max_minutes", "4"),
+        ("magic_link_max_minutes", "10081"),
         ("test_per_minute", "-1"),
         ("test_per_minute", "4294967296"),
         ("name", ""),

@@ -7,6 +7,7 @@
 mod apps;
 mod codes;
 mod limits;
+mod links;
 mod outbox;
 mod sessions;
 mod state;
@@ -19,8 +20,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls,
+    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -194,6 +195,10 @@ impl Repositories for Work {
     }
 
     fn codes(&mut self) -> &mut dyn Codes {
+        self
+    }
+
+    fn links(&mut self) -> &mut dyn Links {
         self
     }
 

@@ -7,6 +7,7 @@
 
 mod apps;
 mod auth;
+mod links;
 mod outbox;
 mod users;
 mod wallets;
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
+pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use users::{Attached, Users};
 pub use wallets::{Created, WalletPage, Wallets};
@@ -97,6 +99,8 @@ pub trait Repositories: Send {
     fn wallets(&mut self) -> &mut dyn Wallets;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
+    /// Magic links.
+    fn links(&mut self) -> &mut dyn Links;
     /// Failures in a row of an identifier.
     fn guards(&mut self) -> &mut dyn Guards;
     /// Counters of sends.
