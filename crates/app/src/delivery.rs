@@ -219,6 +219,7 @@ impl Service {
         let now = self.ports.clock.machine();
         let mut tx = self.ports.store.begin().await?;
         tx.codes().sweep(now - Seconds(86_400)).await?;
+        tx.links().sweep(now - Seconds(86_400)).await?;
         tx.budgets().sweep(now).await?;
         tx.sessions().sweep(now - KEPT).await?;
         tx.outbox().sweep(now - KEPT).await?;
