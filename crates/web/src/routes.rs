@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{health, jwks, otps, reference, sessions, test_env, users, wallets};
+use crate::{health, jwks, magic_links, otps, reference, sessions, test_env, users, wallets};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -24,6 +24,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
         SecretKey otps verify;
+        SecretKey magic_links email_login_or_create;
+        SecretKey magic_links email_invite;
+        SecretKey magic_links email_login_status;
+        SecretKey magic_links create;
+        SecretKey magic_links verify;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;
