@@ -230,6 +230,7 @@ impl Service {
         let earliest = self.earliest_now().await?;
         let mut tx = self.ports.store.begin().await?;
         tx.codes().sweep(earliest - Seconds(86_400)).await?;
+        tx.links().sweep(earliest - Seconds(86_400)).await?;
         tx.totps().sweep(earliest - Seconds(86_400)).await?;
         tx.budgets().sweep(earliest).await?;
         tx.sessions().sweep(earliest - KEPT).await?;

@@ -2,7 +2,7 @@
 
 use vestry_domain::ids::Id;
 use vestry_domain::random::digits;
-use vestry_domain::{Secret, Timestamp, code, token};
+use vestry_domain::{Secret, Timestamp, code, link, token};
 use vestry_ports::entropy::{Bytes, Entropy};
 
 /// A new id whose time is the object's `created_at`.
@@ -20,4 +20,14 @@ pub(crate) fn code(entropy: &dyn Entropy) -> Secret<String> {
 /// A new session token.
 pub(crate) fn session_token(entropy: &dyn Entropy) -> Secret<String> {
     token::session_token(&mut Bytes(entropy))
+}
+
+/// A new token of a magic link.
+pub(crate) fn link_token(entropy: &dyn Entropy) -> Secret<String> {
+    link::token(&mut Bytes(entropy))
+}
+
+/// A new token for the browser that asks for a magic link.
+pub(crate) fn origin_token(entropy: &dyn Entropy) -> Secret<String> {
+    link::origin_token(&mut Bytes(entropy))
 }

@@ -10,6 +10,7 @@ use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
+use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
@@ -183,6 +184,7 @@ impl Samples {
                 sms_country_per_hour: 7_003,
                 sms_prefix_per_hour: 7_004,
                 sms_countries: vec!["US".to_owned(), "DE".to_owned()],
+                magic_link_max_minutes: 17,
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
             },
@@ -470,6 +472,34 @@ impl Samples {
         });
         let codes = codes.collect();
         (totp, codes)
+    }
+
+    /// A link for an address of the user, good for an hour.
+    pub fn link(&mut self, user: &User, email_id: EmailId, purpose: LinkPurpose) -> Link {
+        let created_at = self.tick();
+        Link {
+            world: user.world,
+            email_id,
+            purpose,
+            user_id: user.id,
+            token: self.token(),
+            redirect: self.pick(&[None, Some(RedirectKind::Login), Some(RedirectKind::Invite)]),
+            fingerprint: match self.below(3) {
+                0 => None,
+                1 => Some(DeviceFingerprint::default()),
+                _ => Some(self.fingerprint()),
+            },
+            origin: if self.coin() {
+                Some(self.token())
+            } else {
+                None
+            },
+            created_at,
+            expires_at: created_at + Seconds(3_600),
+            used_at: None,
+            session_id: None,
+            handed_at: None,
+        }
     }
 
     /// A session of the user that rests on both kinds of codes.

@@ -39,6 +39,7 @@ pub mod budgets;
 pub mod captured;
 pub mod codes;
 pub mod guards;
+pub mod links;
 pub mod outbox;
 pub mod redirect_urls;
 pub mod sessions;
@@ -164,6 +165,21 @@ macro_rules! store_suite {
                 parallel_bare_uses_succeed_once
                 parallel_replacements_leave_one_code
                 a_sweep_deletes_expired_codes
+            }
+            store::links {
+                a_link_comes_back_as_it_was
+                a_link_is_used_once
+                a_link_dies_at_its_end
+                a_link_serves_its_purpose_only
+                a_new_link_replaces_the_old
+                a_link_stays_in_its_world
+                an_offer_is_handed_over_once
+                a_forgotten_link_is_gone
+                unused_links_of_a_user_are_forgotten
+                parallel_uses_succeed_once
+                parallel_hand_overs_succeed_once
+                parallel_replacements_leave_one_link
+                a_sweep_deletes_expired_links
             }
             store::guards {
                 failures_are_counted

@@ -79,6 +79,8 @@ pub struct AppSettings {
     pub sms_prefix_per_hour: u32,
     /// Countries that text messages are sent to, ISO 3166-1; empty means all.
     pub sms_countries: Vec<String>,
+    /// Longest life of a magic link in minutes, 5 to 10080, whatever is asked for (ML-7).
+    pub magic_link_max_minutes: i64,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -104,6 +106,7 @@ impl Default for AppSettings {
             sms_country_per_hour: 1_000,
             sms_prefix_per_hour: 100,
             sms_countries: Vec::new(),
+            magic_link_max_minutes: 10_080,
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -142,6 +145,12 @@ impl AppSettings {
         for code in &self.sms_countries {
             phone::country(code)?;
         }
+        within(
+            "magic_link_max_minutes",
+            self.magic_link_max_minutes,
+            5,
+            10_080,
+        )?;
         Ok(self)
     }
 

@@ -12,6 +12,7 @@ pub mod envelope;
 pub mod ids;
 pub mod invalid;
 pub mod limits;
+pub mod link;
 pub mod message;
 pub mod metadata;
 pub mod phone;

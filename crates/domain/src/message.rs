@@ -1,5 +1,7 @@
 //! Messages to end users, the outbox they wait in, and the captured ones of the test environment.
 
+mod links;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +11,8 @@ use crate::envelope::Sealed;
 use crate::ids::{EventId, MessageId};
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
+
+pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail};
 
 /// How a message travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -56,6 +56,10 @@ impl FromStr for RedirectKind {
 pub struct RedirectTarget(String);
 
 const MAX_LENGTH: usize = 2048;
+/// How the form that stands for many hosts begins.
+const PATTERN: &str = "https://*.";
+/// Where the token of a link stands in the query.
+const TOKEN_PARAMETER: &str = "token";
 
 impl RedirectTarget {
     /// Checks a URL that somebody wants to register. The text is kept as it was written: matching is exact.
@@ -82,6 +86,7 @@ impl RedirectTarget {
                 "a wildcard stands only for the first label: https://*.example.com/path",
             );
         }
+        let is_pattern = text.starts_with(PATTERN);
         let Ok(url) = Url::parse(&concrete) else {
             return refuse("url must be absolute, such as https://app.example.com/callback");
         };
@@ -99,6 +104,13 @@ impl RedirectTarget {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return refuse("url must not carry user information or a fragment");
         }
+        // `https://*.com/` would be everybody's. Which domains are open to the public beyond that only their owner knows.
+        if is_pattern && url.domain().is_none_or(|host| labels(host) < 3) {
+            return refuse("a wildcard needs a domain below it: https://*.example.com/path");
+        }
+        if url.query_pairs().any(|(name, _)| name == TOKEN_PARAMETER) {
+            return refuse("url must not have a parameter `token` of its own");
+        }
         Ok(Self(text.to_owned()))
     }
 
@@ -106,4 +118,65 @@ impl RedirectTarget {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it stands for many URLs, and so names none to redirect to by itself.
+    pub fn is_pattern(&self) -> bool {
+        self.0.starts_with(PATTERN)
+    }
+
+    /// Whether a URL is the registered one: the same text, or for the form with the star, the same text but for one label
+    /// of lower-case letters, digits and inner hyphens in its place (ML-4, O-1).
+    ///
+    /// Nothing is parsed or normalized: two programs that take a URL apart differently are how open redirects are made.
+    pub fn admits(&self, url: &str) -> bool {
+        let Some(registered) = self.0.strip_prefix(PATTERN) else {
+            return self.0 == url;
+        };
+        let after_scheme = url.strip_prefix("https://");
+        let split = after_scheme.and_then(|rest| rest.split_once('.'));
+        split.is_some_and(|(label, rest)| is_label(label) && rest == registered)
+    }
+
+    /// The URL to redirect to when a call names it, or this one when the call names none.
+    ///
+    /// `None` when the URL is not admitted, or when there is none and this is a pattern.
+    pub fn landing(&self, url: Option<&str>) -> Option<Landing> {
+        match url {
+            Some(url) => self.admits(url).then(|| Landing(url.to_owned())),
+            None => (!self.is_pattern()).then(|| Landing(self.0.clone())),
+        }
+    }
 }
+
+/// A URL that a registered one admits, and so may be redirected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing(String);
+
+impl Landing {
+    /// The URL with `?token=…`, or `&token=…` where it has a query already. The token needs no escaping: it is alphanumeric.
+    pub fn with_token(&self, token: &str) -> String {
+        let url = &self.0;
+        let separator = match url.split_once('?') {
+            None => "?",
+            Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
+            Some(_) => "&",
+        };
+        format!("{url}{separator}{TOKEN_PARAMETER}={token}")
+    }
+}
+
+/// One label of a host name in its ASCII form (RFC 1123, section 2.1), lower case.
+fn is_label(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(allowed)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+fn labels(host: &str) -> usize {
+    host.split('.').filter(|label| !label.is_empty()).count()
+}
+
+#[cfg(test)]
+mod tests;

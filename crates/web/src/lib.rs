@@ -18,6 +18,7 @@ mod health;
 mod https;
 mod json;
 mod jwks;
+mod magic_links;
 mod openapi;
 mod otps;
 mod path;

@@ -25,6 +25,12 @@ pub(crate) enum Code {
     InvalidField,
     UnknownField,
     InvalidOtp,
+    InvalidMagicToken,
+    MagicLinkExpired,
+    MagicLinkNotVerified,
+    InvalidRequestOriginToken,
+    RedirectUrlMissing,
+    RedirectUrlNotAllowed,
     HttpsRequired,
     MissingApiKey,
     InvalidApiKey,
@@ -63,6 +69,27 @@ impl Code {
             Self::InvalidOtp => (
                 StatusCode::BAD_REQUEST,
                 "the code is wrong, expired or used",
+            ),
+            Self::InvalidMagicToken => (
+                StatusCode::BAD_REQUEST,
+                "the link is unknown, expired or used",
+            ),
+            Self::MagicLinkExpired => (StatusCode::BAD_REQUEST, "the link has expired"),
+            Self::MagicLinkNotVerified => (
+                StatusCode::BAD_REQUEST,
+                "the link was not used yet; ask again in a few seconds",
+            ),
+            Self::InvalidRequestOriginToken => (
+                StatusCode::BAD_REQUEST,
+                "request_origin_token is not that of the browser that asked, or is spent",
+            ),
+            Self::RedirectUrlMissing => (
+                StatusCode::BAD_REQUEST,
+                "name a redirect URL, or register a default for the App",
+            ),
+            Self::RedirectUrlNotAllowed => (
+                StatusCode::BAD_REQUEST,
+                "the redirect URL is not registered for the App",
             ),
             Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
             Self::MissingApiKey => (
@@ -194,6 +221,14 @@ impl Problem {
             message: "there is no endpoint with this path".into(),
             param: Some("route".into()),
             ..Self::new(Code::NotFound)
+        }
+    }
+
+    /// There is nowhere to redirect to, because of this field.
+    pub(crate) fn redirect(code: Code, param: &'static str) -> Self {
+        Self {
+            param: Some(param.into()),
+            ..Self::new(code)
         }
     }
 

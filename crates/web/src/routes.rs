@@ -5,6 +5,7 @@ use actix_web::web;
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
 use crate::{health, jwks, otps, reference, sessions, test_env, totps, users, wallets};
+use crate::{health, jwks, magic_links, otps, reference, sessions, test_env, users, wallets};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -38,6 +39,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey totps verify;
         SecretKey totps recovery;
         SecretKey totps recovery_codes;
+        SecretKey magic_links email_login_or_create;
+        SecretKey magic_links email_invite;
+        SecretKey magic_links email_login_status;
+        SecretKey magic_links create;
+        SecretKey magic_links verify;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

@@ -181,6 +181,25 @@ diesel::table! {
 }
 
 diesel::table! {
+    magic_links (app_id, environment, email_id, purpose) {
+        app_id -> Text,
+        environment -> Text,
+        email_id -> Text,
+        purpose -> Text,
+        user_id -> Text,
+        token_hash -> Binary,
+        redirect -> Nullable<Text>,
+        fingerprint -> Nullable<Text>,
+        origin_hash -> Nullable<Binary>,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+        used_at -> Nullable<BigInt>,
+        session_id -> Nullable<Text>,
+        handed_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     guards (app_id, environment, subject) {
         app_id -> Text,
         environment -> Text,

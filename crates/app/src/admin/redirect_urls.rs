@@ -1,8 +1,8 @@
 //! `vestry redirect-url add|list|remove`.
 
-use vestry_domain::World;
 use vestry_domain::ids::{AppId, RedirectUrlId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
 use super::AdminError;
@@ -23,6 +23,13 @@ impl Service {
     ) -> Result<RedirectUrl, AdminError> {
         let now = self.ports.clock.machine();
         let target = RedirectTarget::parse(url)?;
+        if is_default && target.is_pattern() {
+            return Err(Invalid::value(
+                "url",
+                "a URL with a star stands for many and cannot be the default",
+            )
+            .into());
+        }
         let url = RedirectUrl {
             id: self.new_id(now),
             world,

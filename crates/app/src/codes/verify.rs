@@ -5,6 +5,7 @@ use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::UserId;
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::link::LinkPurpose;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp};
@@ -191,6 +192,10 @@ impl Service {
             return Err(VerifyCodeError::InvalidCode);
         }
         tx.guards().reset(world, &presented.method).await?;
+        if let MethodId::Email(email) = method_id {
+            // The link in whose mail the code may have stood has had its day.
+            tx.links().forget(world, email, LinkPurpose::Login).await?;
+        }
         let proven = prove(&mut *tx, world, method_id, wish.user(), now).await?;
         if matches!(method_id, MethodId::Phone(_)) && !reserved {
             text_was_verified(&mut *tx, world, &number(&proven)?).await?;

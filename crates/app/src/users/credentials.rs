@@ -89,5 +89,6 @@ pub(crate) async fn remove_credentials(
     // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
     tx.totps().remove_all(world, user).await?;
     tx.sessions().delete_all(world, user, now).await?;
+    tx.links().forget_unused(world, user).await?;
     Ok(())
 }

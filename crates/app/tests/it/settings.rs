@@ -47,6 +47,7 @@ async fn every_setting_can_be_changed() {
         ("sms_country_per_hour", "300"),
         ("sms_prefix_per_hour", "0"),
         ("sms_countries", r#"["US", "DE"]"#),
+        ("magic_link_max_minutes", "1440"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -68,6 +69,7 @@ async fn every_setting_can_be_changed() {
         sms_country_per_hour: 300,
         sms_prefix_per_hour: 0,
         sms_countries: vec!["US".to_owned(), "DE".to_owned()],
+        magic_link_max_minutes: 1440,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };
@@ -108,6 +110,8 @@ async fn settings_change_all_or_none() {
         ("session_absolute_minutes", "525601"),
         ("session_idle_minutes", "-1"),
         ("session_idle_minutes", "525601"),
+        ("magic_link_max_minutes", "4"),
+        ("magic_link_max_minutes", "10081"),
         ("test_per_minute", "-1"),
         ("test_per_minute", "4294967296"),
         ("name", ""),

@@ -7,6 +7,7 @@
 mod apps;
 mod codes;
 mod limits;
+mod links;
 mod outbox;
 mod search;
 mod sessions;
@@ -21,8 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -196,6 +196,10 @@ impl Repositories for Work {
     }
 
     fn codes(&mut self) -> &mut dyn Codes {
+        self
+    }
+
+    fn links(&mut self) -> &mut dyn Links {
         self
     }
 

@@ -49,7 +49,8 @@ pub trait Codes: Send {
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
 }
 
-/// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`].
+/// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or what else is
+/// tried to get in by.
 #[async_trait]
 pub trait Guards: Send {
     /// Until when the identifier has to wait, if it has to.

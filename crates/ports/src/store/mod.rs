@@ -7,6 +7,7 @@
 
 mod apps;
 mod auth;
+mod links;
 mod outbox;
 mod totps;
 mod users;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
+pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
@@ -100,6 +102,8 @@ pub trait Repositories: Send {
     fn wallets(&mut self) -> &mut dyn Wallets;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
+    /// Magic links.
+    fn links(&mut self) -> &mut dyn Links;
     /// Failures in a row of an identifier.
     fn guards(&mut self) -> &mut dyn Guards;
     /// Counters of sends.

@@ -1,18 +1,13 @@
 //! What each failure of a use case is on the wire. No wildcard arms: a new failure has to be given its place here.
 
-use vestry_app::codes::{SendCodeError, VerifyCodeError};
-use vestry_app::sessions::{
-    DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError,
-    VerifySessionError,
-};
-use vestry_app::test_env::TestEnvError;
-use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
-use vestry_app::users::{
-    CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError,
-    SearchUsersError, UpdateUserError,
-};
-use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
+use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::links::{CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError};
+use vestry_app::sessions::{DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError, VerifySessionError};
+use vestry_app::test_env::{TestEnvError};
+use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
+use vestry_app::users::{CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError, SearchUsersError, UpdateUserError};
+use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};
@@ -313,6 +308,69 @@ impl From<TestEnvError> for Problem {
             TestEnvError::NotFound => Self::no_route(),
             TestEnvError::Invalid(invalid) => invalid.into(),
             TestEnvError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<RedirectError> for Problem {
+    fn from(error: RedirectError) -> Self {
+        match error {
+            RedirectError::Missing(param) => Self::redirect(Code::RedirectUrlMissing, param),
+            RedirectError::NotAllowed(param) => Self::redirect(Code::RedirectUrlNotAllowed, param),
+        }
+    }
+}
+
+impl From<SendLinkError> for Problem {
+    fn from(error: SendLinkError) -> Self {
+        match error {
+            SendLinkError::NotAllowed(scope) => scope.into(),
+            SendLinkError::Invalid(invalid) => invalid.into(),
+            SendLinkError::Redirect(redirect) => redirect.into(),
+            SendLinkError::TooMany { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            SendLinkError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CreateLinkError> for Problem {
+    fn from(error: CreateLinkError) -> Self {
+        match error {
+            CreateLinkError::NotAllowed(scope) => scope.into(),
+            CreateLinkError::Invalid(invalid) => invalid.into(),
+            CreateLinkError::NotFound(param) => Self::not_found(param),
+            CreateLinkError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyLinkError> for Problem {
+    fn from(error: VerifyLinkError) -> Self {
+        match error {
+            VerifyLinkError::NotAllowed(scope) => scope.into(),
+            VerifyLinkError::Invalid(invalid) => invalid.into(),
+            VerifyLinkError::InvalidToken => Self::new(Code::InvalidMagicToken),
+            VerifyLinkError::InvalidOrigin => Self::new(Code::InvalidRequestOriginToken),
+            VerifyLinkError::TooManyAttempts { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            VerifyLinkError::NeedsSession => Self::new(Code::InsufficientFactor),
+            VerifyLinkError::InvalidSession(session) => session.into(),
+            VerifyLinkError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<LoginStatusError> for Problem {
+    fn from(error: LoginStatusError) -> Self {
+        match error {
+            LoginStatusError::NotAllowed(scope) => scope.into(),
+            LoginStatusError::NotVerified => Self::new(Code::MagicLinkNotVerified),
+            LoginStatusError::Expired => Self::new(Code::MagicLinkExpired),
+            LoginStatusError::InvalidOrigin => Self::new(Code::InvalidRequestOriginToken),
+            LoginStatusError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod budgets;
 mod captured;
 mod codes;
 mod guards;
+mod links;
 pub(crate) mod migrations;
 mod outbox;
 mod rate_windows;

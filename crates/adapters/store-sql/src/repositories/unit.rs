@@ -6,8 +6,7 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -197,6 +196,10 @@ impl Repositories for Unit {
     }
 
     fn codes(&mut self) -> &mut dyn Codes {
+        self
+    }
+
+    fn links(&mut self) -> &mut dyn Links {
         self
     }
 

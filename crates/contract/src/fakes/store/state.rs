@@ -7,6 +7,7 @@ use vestry_domain::app::App;
 use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
+use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
@@ -30,6 +31,7 @@ pub(super) struct State {
     pub(super) phones: Vec<(World, UserPhone)>,
     pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
     pub(super) codes: Vec<CodeRow>,
+    pub(super) links: Vec<Link>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
     pub(super) totps: Vec<TotpRow>,

@@ -1,0 +1,154 @@
+//! `magic_links/create`: a link that the App brings to its user itself.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::email::Email;
+use vestry_domain::ids::UserId;
+use vestry_domain::link::{self, Link, LinkPurpose};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserEmail;
+use vestry_domain::{Invalid, Secret};
+
+use super::send::{end, reserved};
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service, mint};
+
+/// What the caller sent.
+#[derive(Clone, Default)]
+pub struct CreateLink {
+    /// Whose link; the first verified address counts, or the first of all, unless `email` says which.
+    pub user_id: Option<UserId>,
+    /// The address that the link will prove; required when there is no user.
+    pub email: Option<String>,
+    /// Minutes, 5 to 10080; 60 when absent.
+    pub expires_in: Option<i64>,
+    /// The end user's device, if it was sent.
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// A link, for the App to put into a URL of its own.
+#[derive(Debug)]
+pub struct CreatedLink {
+    /// The address that it proves.
+    pub email: UserEmail,
+    /// What `magic_links/verify` takes; for whoever reads mail at the address.
+    pub token: Secret<String>,
+    /// What `login_status` takes; for the browser that asked, and never for a mail.
+    pub origin_token: Secret<String>,
+}
+
+/// Why no link was made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateLinkError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user, or no such address of it; names the field.
+    #[error("{0} does not exist")]
+    NotFound(&'static str),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(CreateLinkError);
+
+impl Service {
+    /// Makes a link and mails nothing.
+    ///
+    /// # Errors
+    /// [`CreateLinkError`].
+    pub async fn create_link(
+        &self,
+        caller: &Caller,
+        command: CreateLink,
+    ) -> Result<CreatedLink, CreateLinkError> {
+        caller.require(Scope::AuthWrite)?;
+        let email = command.email.as_deref().map(Email::parse).transpose()?;
+        let maximum = caller.settings().magic_link_max_minutes;
+        let lifetime = link::lifetime("expires_in", command.expires_in, maximum)?;
+        let email = self
+            .address_of(caller, command.user_id, email.as_ref())
+            .await?;
+        let fingerprint = command.device_fingerprint.as_ref();
+        let made = retried(|| self.store_created(caller, &email, lifetime, fingerprint));
+        let (token, origin_token) = made.await?;
+        Ok(CreatedLink {
+            email,
+            token,
+            origin_token,
+        })
+    }
+
+    async fn address_of(
+        &self,
+        caller: &Caller,
+        user: Option<UserId>,
+        email: Option<&Email>,
+    ) -> Result<UserEmail, CreateLinkError> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        match (user, email) {
+            (None, None) => Err(neither().into()),
+            (user, Some(email)) => {
+                let found = read.users().email_by_identity(world, email.identity());
+                let found = found.await.map_err(Fault::from)?.map(|(email, _)| email);
+                found
+                    .filter(|found| user.is_none_or(|user| found.user_id == user))
+                    .ok_or(CreateLinkError::NotFound("email"))
+            }
+            (Some(user), None) => {
+                let profile = read.users().profile(world, user).await;
+                let profile = profile.map_err(Fault::from)?;
+                let emails = profile.ok_or(CreateLinkError::NotFound("user"))?.emails;
+                let verified = emails.iter().find(|email| email.verified).cloned();
+                verified
+                    .or_else(|| emails.into_iter().next())
+                    .ok_or(CreateLinkError::NotFound("email"))
+            }
+        }
+    }
+
+    async fn store_created(
+        &self,
+        caller: &Caller,
+        email: &UserEmail,
+        lifetime: Seconds,
+        fingerprint: Option<&DeviceFingerprint>,
+    ) -> Result<(Secret<String>, Secret<String>), Fault> {
+        let now = self.now(&caller.world);
+        let token = mint::link_token(&*self.ports.entropy);
+        let origin_token = mint::origin_token(&*self.ports.entropy);
+        let reserved = reserved(caller, &email.email);
+        let link = Link {
+            world: caller.world,
+            email_id: email.id,
+            purpose: LinkPurpose::Create,
+            user_id: email.user_id,
+            token: self.accepted(reserved, &token),
+            redirect: None,
+            fingerprint: fingerprint.cloned(),
+            origin: Some(TokenHash::of(origin_token.expose())),
+            created_at: now,
+            expires_at: end(reserved, lifetime, now),
+            used_at: None,
+            session_id: None,
+            handed_at: None,
+        };
+        let mut tx = self.ports.store.begin().await?;
+        tx.links().replace(&link).await?;
+        tx.commit().await?;
+        Ok((token, origin_token))
+    }
+}
+
+fn neither() -> Invalid {
+    Invalid {
+        message: "user_id or email is required".into(),
+        ..Invalid::missing("user_id")
+    }
+}

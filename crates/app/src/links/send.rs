@@ -1,0 +1,541 @@
+//! `magic_links/email/login_or_create` and `magic_links/email/invite`: a link on its way, or nothing at all.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
+use vestry_domain::email::Email;
+use vestry_domain::envelope::SecretKind;
+use vestry_domain::ids::{EmailId, UserId};
+use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
+use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
+use vestry_domain::metadata::Metadata;
+use vestry_domain::redirect::{Landing, RedirectKind};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::{User, UserEmail, UserStatus};
+use vestry_domain::{Invalid, Secret, Timestamp, text};
+use vestry_ports::store::Attached;
+
+use super::budget;
+use super::landing::{RedirectError, Registered};
+use crate::fault::{may_lose_race, retried};
+use crate::letters::Delivery;
+use crate::{Caller, Fault, NotAllowed, Service, mint};
+
+/// What the caller of `login_or_create` sent.
+#[derive(Clone, Default)]
+pub struct LoginByLink {
+    /// The address.
+    pub email: String,
+    /// Where the link of an existing user leads; the App's default when absent.
+    pub login_redirect_url: Option<String>,
+    /// Where the link of a new user leads; the App's default when absent.
+    pub registration_redirect_url: Option<String>,
+    /// Minutes, 5 to 10080; 60 when absent.
+    pub login_expires_in: Option<i64>,
+    /// The same for a new user.
+    pub registration_expires_in: Option<i64>,
+    /// Stands for each of the two that is absent.
+    pub expires_in: Option<i64>,
+    /// Whether a user created here stays `pending` until it is verified; the App's setting when absent.
+    pub requires_verification: Option<bool>,
+    /// The end user's device, if it was sent.
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// What the caller of `invite` sent.
+#[derive(Clone, Default)]
+pub struct InviteByLink {
+    /// The address.
+    pub email: String,
+    /// Names of a user that is created here; `""` and absent are the same.
+    pub first_name: Option<String>,
+    /// See [`InviteByLink::first_name`].
+    pub middle_name: Option<String>,
+    /// See [`InviteByLink::first_name`].
+    pub last_name: Option<String>,
+    /// Where the link leads; the App's default when absent.
+    pub invite_redirect_url: Option<String>,
+    /// Minutes, 5 to 10080; 60 when absent.
+    pub invite_expires_in: Option<i64>,
+    /// The end user's device, if it was sent.
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// A link that is on its way. With the App's setting `enumeration_safe`, nothing but the ids tells a user that was there from
+/// one that was not.
+#[derive(Debug, Clone)]
+pub struct SentLink {
+    /// Whose link it is.
+    pub user_id: UserId,
+    /// The address.
+    pub email_id: EmailId,
+    /// The user's status; always `pending` when answers must not tell.
+    pub status: UserStatus,
+    /// Whether this call created the user; never when answers must not tell.
+    pub user_created: bool,
+    /// When the user was created; now when answers must not tell.
+    pub created_at: Timestamp,
+    /// When the user last changed; now when answers must not tell.
+    pub updated_at: Timestamp,
+}
+
+/// Why no link was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendLinkError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is nowhere for the link to lead.
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+    /// Too many codes and links were sent to this address, from this device or by this App.
+    #[error("too many links were sent")]
+    TooMany {
+        /// When sending is possible again.
+        retry_after: Seconds,
+    },
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(SendLinkError);
+
+/// A request whose values were checked.
+struct Request {
+    purpose: LinkPurpose,
+    email: Email,
+    fingerprint: Option<DeviceFingerprint>,
+    reserved: Option<Reserved>,
+    existing: Way,
+    new: Way,
+    /// Names and status of a user that is created.
+    names: [String; 3],
+    status: UserStatus,
+}
+
+/// Where a link leads, and for how long it is good.
+struct Way {
+    kind: RedirectKind,
+    landing: Landing,
+    lifetime: Seconds,
+}
+
+/// Whose link it will be.
+struct Owner {
+    user: User,
+    email: UserEmail,
+    is_new: bool,
+}
+
+/// Everything that one try at the transaction writes.
+struct Draft {
+    owner: Owner,
+    link: Link,
+    code: Option<Code>,
+    job: OutboxJob,
+}
+
+/// What goes into a mail and is stored as hashes only.
+struct Parts {
+    token: Secret<String>,
+    digits: Option<Secret<String>>,
+}
+
+impl Service {
+    /// Sends a link to sign in to an address and creates its user when there is none. The mail also holds a code for
+    /// `otps/verify`: a link can be spoilt on its way.
+    ///
+    /// # Errors
+    /// [`SendLinkError`]; nothing is created then.
+    pub async fn login_or_create_by_link(
+        &self,
+        caller: &Caller,
+        command: LoginByLink,
+    ) -> Result<SentLink, SendLinkError> {
+        caller.require(Scope::AuthWrite)?;
+        let requires_verification = command
+            .requires_verification
+            .unwrap_or(caller.settings().login_requires_verification);
+        let email = Email::parse(&command.email)?;
+        let life = |param, own: Option<i64>| {
+            let (param, minutes) = match own {
+                Some(_) => (param, own),
+                None => ("expires_in", command.expires_in),
+            };
+            link::lifetime(param, minutes, caller.settings().magic_link_max_minutes)
+        };
+        let login_life = life("login_expires_in", command.login_expires_in)?;
+        let registration_life = life("registration_expires_in", command.registration_expires_in)?;
+        let registered = self.registered_urls(&caller.world).await?;
+        // Both are looked up for known and unknown addresses alike: a missing one must not tell them apart (attack 9).
+        let existing = way(
+            &registered,
+            RedirectKind::Login,
+            "login_redirect_url",
+            command.login_redirect_url.as_deref(),
+            login_life,
+        )?;
+        let new = way(
+            &registered,
+            RedirectKind::Registration,
+            "registration_redirect_url",
+            command.registration_redirect_url.as_deref(),
+            registration_life,
+        )?;
+        let request = Request {
+            purpose: LinkPurpose::Login,
+            reserved: reserved(caller, &email),
+            email,
+            fingerprint: command.device_fingerprint,
+            existing,
+            new,
+            names: Default::default(),
+            status: UserStatus::initial(requires_verification),
+        };
+        self.send_link(caller, request).await
+    }
+
+    /// Invites an address: creates its user, pending and with names, when there is none, and sends a link.
+    ///
+    /// # Errors
+    /// [`SendLinkError`]; nothing is created then.
+    pub async fn invite_by_link(
+        &self,
+        caller: &Caller,
+        command: InviteByLink,
+    ) -> Result<SentLink, SendLinkError> {
+        const PARAM: &str = "invite_redirect_url";
+        caller.require(Scope::AuthWrite)?;
+        let email = Email::parse(&command.email)?;
+        let names = [
+            text::name("first_name", &command.first_name.unwrap_or_default())?,
+            text::name("middle_name", &command.middle_name.unwrap_or_default())?,
+            text::name("last_name", &command.last_name.unwrap_or_default())?,
+        ];
+        let maximum = caller.settings().magic_link_max_minutes;
+        let life = link::lifetime("invite_expires_in", command.invite_expires_in, maximum)?;
+        let registered = self.registered_urls(&caller.world).await?;
+        let wanted = command.invite_redirect_url.as_deref();
+        let way = || way(&registered, RedirectKind::Invite, PARAM, wanted, life);
+        let request = Request {
+            purpose: LinkPurpose::Invite,
+            reserved: reserved(caller, &email),
+            email,
+            fingerprint: command.device_fingerprint,
+            existing: way()?,
+            new: way()?,
+            names,
+            status: UserStatus::Pending,
+        };
+        self.send_link(caller, request).await
+    }
+
+    async fn send_link(
+        &self,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<SentLink, SendLinkError> {
+        if !caller.is_test() && !self.has_mailer() {
+            return Err(Fault::NoTransport("mail").into());
+        }
+        loop {
+            if let Some(sent) = retried(|| self.try_to_send_link(caller, &request)).await? {
+                self.outbox_bell.notify_one();
+                return Ok(sent);
+            }
+        }
+    }
+
+    /// `None`: the address was attached by somebody else since we looked; look again.
+    async fn try_to_send_link(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Option<SentLink>, SendLinkError> {
+        // Everything that needs a key is made before the transaction, and made anew for every try.
+        let now = self.now(&caller.world);
+        let owner = self.link_owner(caller, request, now).await?;
+        let draft = self.draft_link(caller, request, owner, now).await?;
+        if !self.store_link(caller, request, &draft, now).await? {
+            return Ok(None);
+        }
+        let Owner {
+            user,
+            email,
+            is_new,
+        } = draft.owner;
+        let sent = SentLink {
+            user_id: user.id,
+            email_id: email.id,
+            status: user.status,
+            user_created: is_new,
+            created_at: user.created_at,
+            updated_at: user.updated_at,
+        };
+        Ok(Some(if caller.settings().enumeration_safe {
+            sent.untelling(now)
+        } else {
+            sent
+        }))
+    }
+
+    /// The owner of the address, or the user to be created for it.
+    async fn link_owner(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<Owner, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let found = read
+            .users()
+            .email_by_identity(&caller.world, request.email.identity())
+            .await?;
+        drop(read);
+        if let Some((email, user)) = found {
+            return Ok(Owner {
+                user,
+                email,
+                is_new: false,
+            });
+        }
+        let id: UserId = self.new_id(now);
+        let [first_name, middle_name, last_name] = request.names.clone();
+        let user = User {
+            id,
+            world: caller.world,
+            first_name,
+            middle_name,
+            last_name,
+            status: request.status,
+            metadata: Metadata::default(),
+            created_at: now,
+            updated_at: now,
+        };
+        Ok(Owner {
+            user,
+            email: self.new_email(id, request.email.clone(), now),
+            is_new: true,
+        })
+    }
+
+    async fn draft_link(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        owner: Owner,
+        now: Timestamp,
+    ) -> Result<Draft, Fault> {
+        let way = if owner.is_new {
+            &request.new
+        } else {
+            &request.existing
+        };
+        let parts = Parts {
+            token: mint::link_token(&*self.ports.entropy),
+            digits: (request.purpose == LinkPurpose::Login).then(|| self.digits(request)),
+        };
+        let code = match &parts.digits {
+            Some(digits) => Some(
+                self.fallback_code(caller, request, &owner, way, digits, now)
+                    .await?,
+            ),
+            None => None,
+        };
+        let link = Link {
+            world: caller.world,
+            email_id: owner.email.id,
+            purpose: request.purpose,
+            user_id: owner.user.id,
+            token: self.accepted(request.reserved, &parts.token),
+            redirect: Some(way.kind),
+            fingerprint: request.fingerprint.clone(),
+            origin: None,
+            created_at: now,
+            expires_at: end(request.reserved, way.lifetime, now),
+            used_at: None,
+            session_id: None,
+            handed_at: None,
+        };
+        let job = self.link_letter(caller, request, &owner, way, &parts);
+        let job = job.await?;
+        Ok(Draft {
+            owner,
+            link,
+            code,
+            job,
+        })
+    }
+
+    fn digits(&self, request: &Request) -> Secret<String> {
+        match request.reserved {
+            Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
+            _ => mint::code(&*self.ports.entropy),
+        }
+    }
+
+    /// The hash that is stored of a token. Of `wrong@vestry.test` it is that of another token, which nobody has.
+    pub(super) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
+        match reserved {
+            Some(Reserved::Wrong) => TokenHash::of(mint::link_token(&*self.ports.entropy).expose()),
+            _ => TokenHash::of(token.expose()),
+        }
+    }
+
+    /// The code beside the link: one like any other of the address, so that `otps/verify` takes it and counts its tries.
+    async fn fallback_code(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        owner: &Owner,
+        way: &Way,
+        digits: &Secret<String>,
+        now: Timestamp,
+    ) -> Result<Code, Fault> {
+        let method_id = MethodId::Email(owner.email.id);
+        let method = method_id.to_string();
+        let unguessable = mint::session_token(&*self.ports.entropy);
+        let accepted = match request.reserved {
+            Some(Reserved::Wrong) => &unguessable,
+            _ => digits,
+        };
+        let parts = code::bound_parts(CodePurpose::SignIn, &method, accepted.expose());
+        let sealer = &self.ports.sealer;
+        let mac = sealer.mac(&caller.world, SecretKind::Code, &parts).await?;
+        Ok(Code {
+            world: caller.world,
+            method_id,
+            purpose: CodePurpose::SignIn,
+            user_id: owner.user.id,
+            mac,
+            fingerprint: request.fingerprint.clone(),
+            created_at: now,
+            expires_at: end(request.reserved, code_lifetime(way), now),
+        })
+    }
+
+    async fn link_letter(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        owner: &Owner,
+        way: &Way,
+        parts: &Parts,
+    ) -> Result<OutboxJob, Fault> {
+        let url = Secret::new(way.landing.with_token(parts.token.expose()));
+        let link = MailedLink {
+            url: url.expose(),
+            token: parts.token.expose(),
+            lifetime: way.lifetime,
+        };
+        // Mail goes to the address as its owner wrote it, never to what this caller typed (attack 5).
+        let (app, to) = (&caller.app.name, owner.email.email.address());
+        let mail = Secret::new(match &parts.digits {
+            Some(digits) => {
+                let code = FallbackCode {
+                    digits: digits.expose(),
+                    lifetime: code_lifetime(way),
+                };
+                login_link_mail(app, to, link, code)
+            }
+            None => invite_mail(app, to, &owner.user.first_name, link),
+        });
+        let delay = match request.reserved {
+            Some(Reserved::Slow) => Seconds(5),
+            _ => Seconds(0),
+        };
+        let delivery = Delivery {
+            delay,
+            lifetime: way.lifetime,
+        };
+        self.letter(&caller.world, &mail, delivery).await
+    }
+
+    /// `false`: the address was attached by somebody else since we looked.
+    async fn store_link(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        draft: &Draft,
+        now: Timestamp,
+    ) -> Result<bool, SendLinkError> {
+        let world = &caller.world;
+        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        if request.reserved.is_none() {
+            let device = request.fingerprint.as_ref();
+            let spent = budget::spend(&mut *tx, world, request.email.identity(), device, now);
+            if let Some(retry_after) = spent.await.map_err(Fault::from)? {
+                return Err(SendLinkError::TooMany { retry_after });
+            }
+        }
+        if draft.owner.is_new {
+            let Owner { user, email, .. } = &draft.owner;
+            tx.users().insert(user).await.map_err(Fault::from)?;
+            let attached = tx.users().attach_email(world, email).await;
+            if attached.map_err(Fault::from)? == Attached::Taken {
+                return Ok(false);
+            }
+        }
+        tx.links().replace(&draft.link).await.map_err(Fault::from)?;
+        if let Some(code) = &draft.code {
+            tx.codes().replace(code).await.map_err(Fault::from)?;
+        }
+        tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(true)
+    }
+}
+
+impl SentLink {
+    /// The same without what tells a known address from an unknown one (attack 9). The ids have to stay: without them the
+    /// caller could do nothing; a caller that hands them on hands on when the user was created.
+    fn untelling(self, now: Timestamp) -> Self {
+        Self {
+            status: UserStatus::Pending,
+            user_created: false,
+            created_at: now,
+            updated_at: now,
+            ..self
+        }
+    }
+}
+
+fn way(
+    registered: &Registered,
+    kind: RedirectKind,
+    param: &'static str,
+    wanted: Option<&str>,
+    lifetime: Seconds,
+) -> Result<Way, RedirectError> {
+    Ok(Way {
+        kind,
+        landing: registered.choose(kind, param, wanted)?,
+        lifetime,
+    })
+}
+
+/// Not longer than the link, nor than any code (OTP-2).
+fn code_lifetime(way: &Way) -> Seconds {
+    way.lifetime.min(FALLBACK_CODE_LIFETIME)
+}
+
+/// When something ends that was made now. For `expired@vestry.test` that is at once.
+pub(super) fn end(reserved: Option<Reserved>, lifetime: Seconds, now: Timestamp) -> Timestamp {
+    match reserved {
+        Some(Reserved::Expired) => now,
+        _ => now + lifetime,
+    }
+}
+
+pub(super) fn reserved(caller: &Caller, email: &Email) -> Option<Reserved> {
+    if caller.is_test() {
+        Reserved::of_email(email.identity())
+    } else {
+        None
+    }
+}

@@ -1,0 +1,168 @@
+//! `magic_links/email/login_status`: the browser that asked for a link learns that it was used, and gets a session of its own.
+//!
+//! Nothing is stored that could be handed out: the link remembers which session its use started, and the origin is given
+//! **another** one, made here, once. It rests on the link alone, ends when the first one does, and is not given any more when
+//! the first one has ended: who signs out everywhere signs out this one, too.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{EmailId, SessionId, UserId};
+use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
+use vestry_domain::session::{Session, SignIn};
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserStatus;
+use vestry_domain::{Secret, Timestamp};
+use vestry_ports::store::{Repositories, StoreError};
+
+use super::verify::factor;
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::IssuedSession;
+use crate::sessions::issue::hold;
+use crate::{Caller, Fault, NotAllowed, Service, mint};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct LoginStatusQuery {
+    /// The address that the link proves.
+    pub email_id: EmailId,
+    /// What `create` answered.
+    pub origin_token: Secret<String>,
+}
+
+/// The link was used.
+#[derive(Debug)]
+pub struct LoginStatus {
+    /// Whose link it is.
+    pub user_id: UserId,
+    /// The user's status.
+    pub status: UserStatus,
+    /// The origin's own session, when the use of the link started one.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why there is nothing to tell.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginStatusError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// Nobody has used the link yet; ask again.
+    #[error("the link was not used yet")]
+    NotVerified,
+    /// Nobody used the link in time, its outcome was not asked for in time, or its session has ended since.
+    #[error("the link has expired")]
+    Expired,
+    /// Not the token of this address's newest link, or one that has got its session.
+    #[error("the request origin token is not valid")]
+    InvalidOrigin,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(LoginStatusError);
+
+impl From<StoreError> for LoginStatusError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Asks after a link. Answers a session once.
+    ///
+    /// # Errors
+    /// [`LoginStatusError`].
+    pub async fn login_status(
+        &self,
+        caller: &Caller,
+        query: LoginStatusQuery,
+    ) -> Result<LoginStatus, LoginStatusError> {
+        caller.require(Scope::AuthWrite)?;
+        let world = &caller.world;
+        let origin = TokenHash::of(query.origin_token.expose());
+        let mut read = self.ports.store.read().await?;
+        let link = read
+            .links()
+            .of_email(world, query.email_id, LinkPurpose::Create)
+            .await?;
+        let link = link.filter(|link| link.origin == Some(origin));
+        let link = link.ok_or(LoginStatusError::InvalidOrigin)?;
+        let used_at = match link.progress(self.now(world)) {
+            LinkProgress::Waiting => return Err(LoginStatusError::NotVerified),
+            LinkProgress::Over => return Err(LoginStatusError::Expired),
+            LinkProgress::Handed => return Err(LoginStatusError::InvalidOrigin),
+            LinkProgress::Used { at } => at,
+        };
+        let profile = read.users().profile(world, link.user_id).await?;
+        drop(read);
+        let status = profile.ok_or(LoginStatusError::Expired)?.user.status;
+        let issued = match link.session_id {
+            Some(session) => Some(self.hand_over(caller, &link, session, used_at).await?),
+            None => None,
+        };
+        Ok(LoginStatus {
+            user_id: link.user_id,
+            status,
+            issued,
+        })
+    }
+
+    async fn hand_over(
+        &self,
+        caller: &Caller,
+        link: &Link,
+        session: SessionId,
+        used_at: Timestamp,
+    ) -> Result<IssuedSession, LoginStatusError> {
+        let key = self.ready_signing_key(&caller.world).await?;
+        let granted = retried(|| self.try_hand_over(caller, link, session, used_at)).await?;
+        let issued = self.issued(caller, Some(&key), Some(granted)).await?;
+        Ok(issued.ok_or_else(|| Fault::Internal("a session was made and not issued".into()))?)
+    }
+
+    async fn try_hand_over(
+        &self,
+        caller: &Caller,
+        link: &Link,
+        session: SessionId,
+        used_at: Timestamp,
+    ) -> Result<(Session, Secret<String>), LoginStatusError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let limits = caller.settings().session_limits();
+        let mut tx = self.ports.store.begin().await?;
+        if !tx.links().hand_over(world, &link.token, now).await? {
+            return Err(LoginStatusError::InvalidOrigin);
+        }
+        let known = tx.sessions().find(world, session).await?;
+        let first = match &known {
+            Some(known) => hold(&mut *tx, known, limits, now).await?,
+            None => None,
+        };
+        let first = first.ok_or(LoginStatusError::Expired)?;
+        let email = address(&mut *tx, caller, link.email_id).await?;
+        let sign_in = SignIn {
+            user_id: link.user_id,
+            factor: factor(link.email_id, email, used_at),
+            device_fingerprint: link.fingerprint.clone().unwrap_or_default(),
+        };
+        let length = first.expires_at - now;
+        let mut own = Session::start(self.new_id(now), *world, sign_in, length, limits, now);
+        own.permissions = first.permissions;
+        let token = mint::session_token(&*self.ports.entropy);
+        let hash = TokenHash::of(token.expose());
+        tx.sessions().insert(&own, &hash).await?;
+        tx.commit().await?;
+        Ok((own, token))
+    }
+}
+
+async fn address(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    id: EmailId,
+) -> Result<String, LoginStatusError> {
+    let email = tx.users().email(&caller.world, id).await?;
+    let email = email.ok_or(LoginStatusError::Expired)?;
+    Ok(email.email.address().to_owned())
+}

@@ -1,0 +1,234 @@
+//! `magic_links/verify`: a link is good once, or it is one of those that never were.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::{CodePurpose, MethodId, Reserved};
+use vestry_domain::ids::{EmailId, UserId};
+use vestry_domain::link::{Link, LinkProgress, LinkPurpose, guard_subject};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::users::proof::{ProofError, prove};
+use crate::{Caller, Fault, NotAllowed, Service, guard};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyLink {
+    /// The token out of the link.
+    pub token: Secret<String>,
+    /// Binds the use to the browser that asked for the link, when the App wants that (ML-8): what `create` answered.
+    pub origin_token: Option<Secret<String>>,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A link that was good.
+#[derive(Debug)]
+pub struct VerifiedLink {
+    /// The address that it proved.
+    pub email_id: EmailId,
+    /// Who has signed in.
+    pub user_id: UserId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyLinkError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Unknown, used, expired, replaced, for something else, or opened on another device: one and the same answer (ML-3).
+    #[error("the link is not valid")]
+    InvalidToken,
+    /// The link is good, but not in this browser (ML-8). It was not used up.
+    #[error("the link was not asked for by this browser")]
+    InvalidOrigin,
+    /// Too many failures in a row with this address's links.
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
+    /// The address was attached before somebody else proved the account; only a session of its user can prove it.
+    #[error("this address can be verified within a session of its user only")]
+    NeedsSession,
+    /// The session to be continued is not valid.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyLinkError);
+
+impl From<PresentedError> for VerifyLinkError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyLinkError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ProofError> for VerifyLinkError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Gone => Self::InvalidToken,
+            ProofError::NeedsSession => Self::NeedsSession,
+            ProofError::Store(store) => store.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyLinkError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// What a used link leads to.
+type Used = (Link, Option<(Session, Secret<String>)>);
+
+impl Service {
+    /// Uses a link up, marks its address as verified, lets a pending user in, and issues or continues a session.
+    ///
+    /// # Errors
+    /// [`VerifyLinkError`]. A link that was good stays good, unless the answer is a success.
+    pub async fn verify_link(
+        &self,
+        caller: &Caller,
+        command: VerifyLink,
+    ) -> Result<VerifiedLink, VerifyLinkError> {
+        caller.require(Scope::AuthWrite)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let (link, granted) = retried(|| self.try_link(caller, &command, &wish)).await?;
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedLink {
+            email_id: link.email_id,
+            user_id: link.user_id,
+            issued,
+        })
+    }
+
+    async fn try_link(
+        &self,
+        caller: &Caller,
+        command: &VerifyLink,
+        wish: &SessionWish,
+    ) -> Result<Used, VerifyLinkError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let token = TokenHash::of(command.token.expose());
+        let mut tx = self.ports.store.begin().await?;
+        let link = tx.links().find(world, &token).await?;
+        let link = link
+            .filter(|link| is_good(link, now))
+            .ok_or(VerifyLinkError::InvalidToken)?;
+        let subject = guard_subject(link.email_id);
+        if let Some(retry_after) = guard::wait(&mut *tx, world, &subject, now).await? {
+            return Err(VerifyLinkError::TooManyAttempts { retry_after });
+        }
+        if let Err(refused) = fits(caller, command, &link) {
+            if !is_reserved(&mut *tx, caller, link.email_id).await? {
+                guard::count_failure(&mut *tx, world, &subject, now).await?;
+                tx.commit().await?;
+            }
+            return Err(refused);
+        }
+        // What was read above never changes; whether the link is still there and unused is decided here (ML-3, R6).
+        let used = tx
+            .links()
+            .consume(world, &token, &LinkPurpose::SIGNING_IN, now)
+            .await?;
+        let link = used.ok_or(VerifyLinkError::InvalidToken)?;
+        tx.guards().reset(world, &subject).await?;
+        let method = MethodId::Email(link.email_id);
+        if link.purpose == LinkPurpose::Login {
+            // The code in the same mail has had its day.
+            tx.codes()
+                .consume(world, method, CodePurpose::SignIn, now)
+                .await?;
+        }
+        let proven = prove(&mut *tx, world, method, wish.user(), now).await?;
+        let sign_in = SignIn {
+            user_id: proven.user_id,
+            factor: factor(link.email_id, proven.text, now),
+            device_fingerprint: command.device_fingerprint.clone(),
+        };
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        if let Some((session, _)) = &granted
+            && link.origin.is_some()
+            // A session that was there before may rest on more than this link, which is all that the origin has seen.
+            && wish.user().is_none()
+        {
+            tx.links().offer(world, &token, session.id).await?;
+        }
+        tx.commit().await?;
+        Ok((link, granted))
+    }
+}
+
+/// Whether a link may sign somebody in at this moment.
+fn is_good(link: &Link, now: Timestamp) -> bool {
+    link.progress(now) == LinkProgress::Waiting && LinkPurpose::SIGNING_IN.contains(&link.purpose)
+}
+
+/// Whether device and browser are those of the step that made the link, as far as the App asks (OTP-7, ML-8).
+fn fits(caller: &Caller, command: &VerifyLink, link: &Link) -> Result<(), VerifyLinkError> {
+    let rule = caller.settings().device_fingerprint_match;
+    let sent = link.fingerprint.as_ref();
+    if sent.is_some_and(|sent| !sent.matches(&command.device_fingerprint, rule)) {
+        return Err(VerifyLinkError::InvalidToken);
+    }
+    let presented = command.origin_token.as_ref();
+    let presented = presented.map(|token| TokenHash::of(token.expose()));
+    if presented.is_some() && presented != link.origin {
+        return Err(VerifyLinkError::InvalidOrigin);
+    }
+    Ok(())
+}
+
+/// The factor that a proved address is.
+pub(super) const fn factor(email_id: EmailId, email: String, at: Timestamp) -> Factor {
+    Factor {
+        proof: Proof::EmailLink { email_id, email },
+        last_verified_at: at,
+    }
+}
+
+/// Reserved addresses of the test environment know no limits.
+async fn is_reserved(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    email_id: EmailId,
+) -> Result<bool, StoreError> {
+    if !caller.is_test() {
+        return Ok(false);
+    }
+    let email = tx.users().email(&caller.world, email_id).await?;
+    Ok(email.is_some_and(|email| Reserved::of_email(email.email.identity()).is_some()))
+}

@@ -1,0 +1,372 @@
+//! Magic links.
+
+use std::sync::Arc;
+
+use vestry_domain::ids::{Id, SessionId};
+use vestry_domain::link::{Link, LinkPurpose};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::User;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::{count, race};
+
+impl Stage {
+    /// A stored link for a fresh address of a stored user.
+    async fn link(&mut self, user: &User, purpose: LinkPurpose) -> Link {
+        let email = self.email(user).await;
+        let link = self.samples.link(user, email.id, purpose);
+        self.replace_link(&link).await;
+        link
+    }
+
+    async fn replace_link(&self, link: &Link) {
+        in_tx!(self.store, |tx| tx.links().replace(link).await);
+    }
+
+    async fn find_link(&self, link: &Link) -> Option<Link> {
+        in_view!(self.store, |view| view
+            .links()
+            .find(&link.world, &link.token)
+            .await)
+    }
+
+    async fn use_link(
+        &self,
+        world: World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> Option<Link> {
+        in_tx!(self.store, |tx| tx
+            .links()
+            .consume(&world, token, purposes, now)
+            .await)
+    }
+
+    async fn hand_over(&self, link: &Link, now: Timestamp) -> bool {
+        in_tx!(self.store, |tx| tx
+            .links()
+            .hand_over(&link.world, &link.token, now)
+            .await)
+    }
+
+    async fn offer(&self, link: &Link, session: SessionId) {
+        in_tx!(self.store, |tx| tx
+            .links()
+            .offer(&link.world, &link.token, session)
+            .await);
+    }
+}
+
+/// Every field of a link comes back as it went in, by its token and by its address, whatever of it is empty.
+pub async fn a_link_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    for _ in 0..10 {
+        for purpose in LinkPurpose::ALL {
+            let mut link = stage.link(&user, purpose).await;
+            if stage.samples.coin() {
+                link.used_at = Some(stage.samples.moment());
+                link.session_id = Some(stage.samples.id(link.created_at));
+                link.handed_at = Some(stage.samples.moment());
+                stage.replace_link(&link).await;
+            }
+            assert_eq!(stage.find_link(&link).await.as_ref(), Some(&link));
+            let found = in_view!(stage.store, |view| view
+                .links()
+                .of_email(&world, link.email_id, purpose)
+                .await);
+            assert_eq!(found, Some(link));
+        }
+    }
+}
+
+/// A link is used up once, says so from then on, and stays readable (ML-3, I4).
+pub async fn a_link_is_used_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Login).await;
+    let now = link.created_at + Seconds(3);
+    let used = Link {
+        used_at: Some(now),
+        ..link.clone()
+    };
+    let all = &LinkPurpose::ALL;
+    let outcome = stage.use_link(world, &link.token, all, now).await;
+    assert_eq!(outcome.as_ref(), Some(&used));
+    for later in [now, now + Seconds(1)] {
+        let again = stage.use_link(world, &link.token, all, later).await;
+        assert_eq!(again, None);
+    }
+    assert_eq!(stage.find_link(&link).await, Some(used));
+}
+
+/// A link lives up to the second before its end (ML-7): from `expires_at` on it is not used.
+pub async fn a_link_dies_at_its_end(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Login).await;
+    let all = &LinkPurpose::ALL;
+    for now in [link.expires_at, link.expires_at + Seconds(1)] {
+        assert_eq!(stage.use_link(world, &link.token, all, now).await, None);
+    }
+    let last = link.expires_at - Seconds(1);
+    let used = stage.use_link(world, &link.token, all, last).await;
+    assert!(used.is_some());
+}
+
+/// A link of one purpose serves no other (ML-6).
+pub async fn a_link_serves_its_purpose_only(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    for purpose in LinkPurpose::ALL {
+        let link = stage.link(&user, purpose).await;
+        let others = LinkPurpose::ALL.map(|other| (other != purpose).then_some(other));
+        let others: Vec<_> = others.into_iter().flatten().collect();
+        let now = link.created_at;
+        for wanted in [&others[..], &[]] {
+            let used = stage.use_link(world, &link.token, wanted, now).await;
+            assert_eq!(used, None, "{purpose}");
+        }
+        let used = stage.use_link(world, &link.token, &[purpose], now).await;
+        assert!(used.is_some(), "{purpose}");
+    }
+}
+
+/// A new link takes the place of the one of its address and purpose, used or not, and of no other (OTP-6 for links).
+pub async fn a_new_link_replaces_the_old(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let first = stage.link(&user, LinkPurpose::Create).await;
+    let elsewhere = stage.link(&user, LinkPurpose::Create).await;
+    let invite = stage
+        .samples
+        .link(&user, first.email_id, LinkPurpose::Invite);
+    stage.replace_link(&invite).await;
+    let now = first.created_at;
+    let all = &LinkPurpose::ALL;
+    assert!(
+        stage
+            .use_link(world, &first.token, all, now)
+            .await
+            .is_some()
+    );
+    stage.offer(&first, SessionId::new(now, [7; 16])).await;
+    assert!(stage.hand_over(&first, now).await);
+    let second = stage
+        .samples
+        .link(&user, first.email_id, LinkPurpose::Create);
+    stage.replace_link(&second).await;
+    assert_eq!(stage.find_link(&first).await, None);
+    for link in [&second, &elsewhere, &invite] {
+        assert_eq!(stage.find_link(link).await.as_ref(), Some(link));
+    }
+    let used = stage.use_link(world, &second.token, all, now).await;
+    assert!(used.is_some(), "nothing of the first one is left");
+}
+
+/// A link is found and used in its own world only (I11).
+pub async fn a_link_stays_in_its_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Create).await;
+    stage
+        .offer(&link, SessionId::new(link.created_at, [7; 16]))
+        .await;
+    let link = stage.find_link(&link).await;
+    let link = link.unwrap_or_else(|| panic!("the link is gone"));
+    let now = link.created_at;
+    for stranger in stage.strangers(world).await {
+        let foreign = Link {
+            world: stranger,
+            ..link.clone()
+        };
+        assert_eq!(stage.find_link(&foreign).await, None);
+        let used = stage.use_link(stranger, &link.token, &LinkPurpose::ALL, now);
+        assert_eq!(used.await, None);
+        assert!(!stage.hand_over(&foreign, now).await);
+        stage.offer(&foreign, SessionId::new(now, [8; 16])).await;
+        let found = in_view!(stage.store, |view| view
+            .links()
+            .of_email(&stranger, link.email_id, link.purpose)
+            .await);
+        assert_eq!(found, None);
+        in_tx!(stage.store, |tx| tx
+            .links()
+            .forget(&stranger, link.email_id, link.purpose)
+            .await);
+        in_tx!(stage.store, |tx| tx
+            .links()
+            .forget_unused(&stranger, user.id)
+            .await);
+    }
+    assert_eq!(stage.find_link(&link).await, Some(link));
+}
+
+/// What was offered is handed over once; what was not offered, never.
+pub async fn an_offer_is_handed_over_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Create).await;
+    let now = link.created_at + Seconds(9);
+    assert!(!stage.hand_over(&link, now).await);
+    let session = SessionId::new(now, [7; 16]);
+    stage.offer(&link, session).await;
+    assert!(stage.hand_over(&link, now).await);
+    assert!(!stage.hand_over(&link, now + Seconds(1)).await);
+    let expected = Link {
+        session_id: Some(session),
+        handed_at: Some(now),
+        ..link.clone()
+    };
+    assert_eq!(stage.find_link(&link).await, Some(expected));
+}
+
+/// The link of one address and purpose is forgotten, and others stay.
+pub async fn a_forgotten_link_is_gone(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let login = stage.link(&user, LinkPurpose::Login).await;
+    let other = stage.link(&user, LinkPurpose::Login).await;
+    let invite = stage
+        .samples
+        .link(&user, login.email_id, LinkPurpose::Invite);
+    stage.replace_link(&invite).await;
+    in_tx!(stage.store, |tx| tx
+        .links()
+        .forget(&world, login.email_id, LinkPurpose::Login)
+        .await);
+    assert_eq!(stage.find_link(&login).await, None);
+    for link in [other, invite] {
+        assert_eq!(stage.find_link(&link).await, Some(link));
+    }
+}
+
+/// The links of a user that nobody has used go, of all addresses and purposes; used ones, and those of others, stay.
+pub async fn unused_links_of_a_user_are_forgotten(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let mut unused = Vec::new();
+    for purpose in LinkPurpose::ALL {
+        unused.push(stage.link(&user, purpose).await);
+    }
+    let used = stage.link(&user, LinkPurpose::Create).await;
+    let now = used.created_at;
+    let used = stage
+        .use_link(world, &used.token, &LinkPurpose::ALL, now)
+        .await;
+    let used = used.unwrap_or_else(|| panic!("a fresh link is good"));
+    let foreign = stage.link(&other, LinkPurpose::Login).await;
+    in_tx!(stage.store, |tx| tx
+        .links()
+        .forget_unused(&world, user.id)
+        .await);
+    for link in unused {
+        assert_eq!(stage.find_link(&link).await, None);
+    }
+    for link in [used, foreign] {
+        assert_eq!(stage.find_link(&link).await, Some(link));
+    }
+}
+
+/// Fifty uses at once: one succeeds (ML-3, R6); the guard is in the statement itself.
+pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Login).await;
+    let (token, now) = (link.token, link.created_at);
+    let used = race((0..50).map(|_| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            let used = in_tx!(store, |tx| tx
+                .links()
+                .consume(&world, &token, &LinkPurpose::ALL, now)
+                .await);
+            used.is_some()
+        }
+    }))
+    .await;
+    assert_eq!(count(&used, &true), 1);
+}
+
+/// Fifty hand-overs at once: one succeeds.
+pub async fn parallel_hand_overs_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Create).await;
+    stage
+        .offer(&link, SessionId::new(link.created_at, [7; 16]))
+        .await;
+    let (token, now) = (link.token, link.created_at);
+    let handed = race((0..50).map(|_| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.links().hand_over(&world, &token, now).await) }
+    }))
+    .await;
+    assert_eq!(count(&handed, &true), 1);
+}
+
+/// Twenty links for one address at once leave one, one of the twenty.
+pub async fn parallel_replacements_leave_one_link(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let email = stage.email(&user).await;
+    let links = (0..20).map(|_| stage.samples.link(&user, email.id, LinkPurpose::Login));
+    let links: Vec<_> = links.collect();
+    race(links.iter().cloned().map(|link| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.links().replace(&link).await) }
+    }))
+    .await;
+    let mut left = Vec::new();
+    for link in &links {
+        left.extend(stage.find_link(link).await);
+    }
+    assert_eq!(left.len(), 1);
+    assert!(left.iter().all(|link| links.contains(link)));
+}
+
+/// A sweep deletes the links of all worlds that expired before the moment, and says how many.
+pub async fn a_sweep_deletes_expired_links(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let moment = stage.samples.tick() + Seconds(1_000);
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    for (user, before) in [(&user, 1), (&foreigner, 1), (&user, 0), (&foreigner, -1)] {
+        let mut link = stage.link(user, LinkPurpose::Login).await;
+        link.expires_at = moment - Seconds(before);
+        stage.replace_link(&link).await;
+        if before < 1 {
+            kept.push(link);
+        } else {
+            gone.push(link);
+        }
+    }
+    for expected in [2, 0] {
+        let swept = in_tx!(stage.store, |tx| tx.links().sweep(moment).await);
+        assert_eq!(swept, expected);
+    }
+    for link in kept {
+        assert_eq!(stage.find_link(&link).await, Some(link));
+    }
+    for link in gone {
+        assert_eq!(stage.find_link(&link).await, None);
+    }
+}

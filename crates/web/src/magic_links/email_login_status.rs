@@ -1,0 +1,83 @@
+//! `POST /v1/auth/magic_links/email/login_status`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::links::LoginStatusQuery;
+use vestry_domain::Secret;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{IssuedFields, UserStatusName, parse_id};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::MagicLinkNotVerified,
+    Code::MagicLinkExpired,
+    Code::InvalidRequestOriginToken,
+    Code::Sealed,
+];
+
+/// Which link is asked after.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = MagicLinkLoginStatusRequest)]
+pub(crate) struct Request {
+    /// The `email_id` that `magic_links/create` answered.
+    #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
+    email_id: String,
+    /// The `request_origin_token` that it answered.
+    request_origin_token: String,
+}
+
+/// The link was used.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = MagicLinkLoginStatusResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// The user's status.
+    #[schema(value_type = UserStatusName)]
+    status: &'static str,
+    /// A session of this browser's own; `""` when the verify call started none.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// `""` when the verify call started no session.
+    session_jwt: String,
+}
+
+/// Ask whether a link was used
+///
+/// For the browser that asked for a link while the mail is read elsewhere: ask every few seconds. 400 `magic_link_not_verified`
+/// until the link is used. Then, when the verify call started a session, the answer holds **another** session of the same user,
+/// for this browser: it rests on the link alone and ends when the first one does. It is answered once; after that, and
+/// for a link that another took the place of, the token is no longer valid.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/magic_links/email/login_status",
+    operation_id = "magicLinkLoginStatus",
+    tag = "Magic links",
+    request_body = Request,
+    responses((status = 200, description = "The link was used", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let query = LoginStatusQuery {
+        email_id: parse_id("email_id", &request.email_id)?,
+        origin_token: Secret::new(request.request_origin_token),
+    };
+    let status = call
+        .run(|service, caller| async move { service.login_status(&caller, query).await })
+        .await?;
+    let issued = IssuedFields::from(status.issued);
+    Ok(Json(Answer {
+        user_id: status.user_id.to_string(),
+        status: status.status.as_str(),
+        session_token: issued.session_token,
+        session_jwt: issued.session_jwt,
+    }))
+}
