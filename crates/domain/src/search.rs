@@ -7,7 +7,7 @@ mod condition;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::ids::{EmailId, Id, PhoneNumberId, UserId, WalletId};
+use crate::ids::{EmailId, Id, PhoneNumberId, TotpId, UserId, WalletId};
 use crate::phone::PhoneNumber;
 use crate::user::UserStatus;
 use crate::{Invalid, Timestamp};
@@ -68,6 +68,10 @@ pub enum Condition {
     WalletPublicAddress(Vec<String>),
     /// The id of a wallet of the user.
     WalletId(Vec<WalletId>),
+    /// The id of an authenticator app of the user.
+    TotpId(Vec<TotpId>),
+    /// Whether an authenticator app of the user has given its first code, or waits for it.
+    TotpVerified(bool),
     /// The name of an identity provider that the user is linked with.
     IdpProvider(Vec<String>),
     /// When the user was created.
@@ -93,6 +97,8 @@ impl std::fmt::Debug for Condition {
             Self::EmailVerified(_) => "EmailVerified",
             Self::WalletPublicAddress(_) => "WalletPublicAddress",
             Self::WalletId(_) => "WalletId",
+            Self::TotpId(_) => "TotpId",
+            Self::TotpVerified(_) => "TotpVerified",
             Self::IdpProvider(_) => "IdpProvider",
             Self::CreatedAt(_) => "CreatedAt",
             Self::Metadata(_) => "Metadata",

@@ -106,6 +106,7 @@ impl Test {
 const EMAILS: &str = "SELECT user_id FROM user_emails WHERE app_id = ";
 const PHONES: &str = "SELECT user_id FROM user_phones WHERE app_id = ";
 const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
+const TOTPS: &str = "SELECT user_id FROM totps WHERE app_id = ";
 const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
 fn test(condition: &Condition) -> Test {
@@ -155,6 +156,8 @@ fn test(condition: &Condition) -> Test {
             let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
             Test::Others(METADATA, among("digest IN (", digests))
         }
+        Condition::TotpId(ids) => Test::Others(TOTPS, among("id IN (", texts(ids))),
+        Condition::TotpVerified(verified) => Test::Others(TOTPS, is_verified(*verified)),
         // Nobody is linked with a provider in this release.
         Condition::IdpProvider(_) => Test::Nobody,
     }

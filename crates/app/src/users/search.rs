@@ -6,6 +6,7 @@ use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::UserFilter;
+use vestry_domain::totp::Totp;
 use vestry_domain::wallet::Wallet;
 
 use super::get::FullUser;
@@ -85,13 +86,25 @@ impl Service {
             let stored = read.wallets().of_users(world, &ids).await;
             stored.map_err(Fault::from)?
         };
+        let totps = if ids.is_empty() {
+            Vec::new()
+        } else {
+            let found = read.totps().of_users(world, &ids).await;
+            found.map_err(Fault::from)?
+        };
         drop(read);
         let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
         for wallet in self.authenticate_wallets(stored).await? {
             wallets.entry(wallet.user_id).or_default().push(wallet);
         }
+        let now = self.now(world);
+        let mut apps: HashMap<UserId, Vec<Totp>> = HashMap::new();
+        for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
+            apps.entry(totp.user_id).or_default().push(totp);
+        }
         let full = |profile: vestry_domain::user::UserProfile| FullUser {
             wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
+            totps: apps.remove(&profile.user.id).unwrap_or_default(),
             profile,
         };
         Ok(FoundUsers {

@@ -8,7 +8,6 @@ use vestry_domain::message::CredentialChange;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserPhone, UserProfile};
-use vestry_domain::wallet::Wallet;
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
@@ -97,12 +96,11 @@ impl Service {
     ) -> Result<FullUser, UpdateUserError> {
         caller.require(Scope::UsersWrite)?;
         let change = Change::check(command)?;
-        let FullUser { profile, wallets } = self
-            .full_user(&caller.world, id)
-            .await?
-            .ok_or(UpdateUserError::NotFound)?;
-        let notices = self.notices(caller, &profile, &change).await?;
-        retried(|| self.try_to_update(caller, id, &change, &notices, &wallets)).await
+        let found = self.full_user(&caller.world, id).await?;
+        let found = found.ok_or(UpdateUserError::NotFound)?;
+        let notices = self.notices(caller, &found.profile, &change).await?;
+        let profile = retried(|| self.try_to_update(caller, id, &change, &notices)).await?;
+        Ok(FullUser { profile, ..found })
     }
 
     /// Notices for what this change will attach, as far as can be seen before its transaction.
@@ -134,8 +132,7 @@ impl Service {
         id: UserId,
         change: &Change,
         notices: &Notices,
-        wallets: &[Wallet],
-    ) -> Result<FullUser, UpdateUserError> {
+    ) -> Result<UserProfile, UpdateUserError> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
@@ -169,10 +166,7 @@ impl Service {
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
         }
-        Ok(FullUser {
-            profile,
-            wallets: wallets.to_vec(),
-        })
+        Ok(profile)
     }
 
     /// Attaches the addresses that the user does not have; whether there was one.

@@ -22,7 +22,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls,
+    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;

@@ -56,6 +56,8 @@ pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invali
         "email_verified" => Condition::EmailVerified(place.truth()?),
         "wallet_public_address" => Condition::WalletPublicAddress(place.each(any_text)?),
         "wallet_id" => Condition::WalletId(place.each(parsed)?),
+        "totp_id" => Condition::TotpId(place.each(parsed)?),
+        "totp_verified" => Condition::TotpVerified(place.truth()?),
         "idp_provider" => Condition::IdpProvider(place.each(any_text)?),
         "created_at" => Condition::CreatedAt(place.period()?),
         other => match other.strip_prefix("metadata.") {

@@ -37,6 +37,9 @@ pub(crate) struct Request {
     session_token: Option<String>,
     /// The same, by one of its JWTs.
     session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
     /// The end user's device.
     device_fingerprint: Option<Device>,
 }
@@ -90,6 +93,7 @@ pub(crate) async fn handle(
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,
+            permissions: request.permissions,
         }
         .into(),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,

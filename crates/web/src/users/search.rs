@@ -50,7 +50,7 @@ struct Filters {
 struct FilterField {
     /// `user_id`, `status`, `full_name_match`, `phone_number`, `phone_number_id`, `phone_number_match`,
     /// `phone_number_verified`, `email`, `email_id`, `email_match`, `email_verified`, `wallet_public_address`, `wallet_id`,
-    /// `idp_provider`, `created_at`, or `metadata.` and a key.
+    /// `totp_id`, `totp_verified`, `idp_provider`, `created_at`, or `metadata.` and a key.
     #[schema(examples("email"))]
     field: String,
     /// `eq` for every field; `in` for those that are compared as a whole; `lt`, `gt` and `between` for `created_at`.

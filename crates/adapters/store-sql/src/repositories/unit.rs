@@ -6,7 +6,8 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls,
+    Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};

@@ -8,7 +8,8 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Unit, in_world};
 use crate::schema::{
-    codes, guards, sessions, user_emails, user_metadata, user_phones, users, wallet_keys, wallets,
+    codes, guards, magic_links, sessions, totps, user_emails, user_metadata, user_phones, users,
+    wallet_keys, wallets,
 };
 
 /// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
@@ -39,6 +40,8 @@ impl Unit {
             user_phones
             wallets
             sessions
+            totps
+            magic_links
             user_metadata
         );
         // A row that somebody attached meanwhile makes this fail, and the transaction is run again.

@@ -1,6 +1,7 @@
 //! Whether a user fits a filter.
 
 use vestry_domain::search::{Combined, Condition, MetadataDigest, UserFilter};
+use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
 
@@ -49,6 +50,10 @@ impl State {
                 self.has_wallet(profile, |wallet| addresses.contains(&wallet.public_address))
             }
             Condition::WalletId(ids) => self.has_wallet(profile, |wallet| ids.contains(&wallet.id)),
+            Condition::TotpId(ids) => self.has_totp(profile, |totp| ids.contains(&totp.id)),
+            Condition::TotpVerified(wanted) => {
+                self.has_totp(profile, |totp| totp.verified == *wanted)
+            }
             // Nobody is linked with a provider in this release.
             Condition::IdpProvider(_) => false,
             Condition::CreatedAt(period) => (period.from..=period.to).contains(&user.created_at),
@@ -59,6 +64,13 @@ impl State {
                 })
             }
         }
+    }
+
+    fn has_totp(&self, profile: &UserProfile, fits: impl Fn(&Totp) -> bool) -> bool {
+        let user = &profile.user;
+        let totps = self.totps.iter().map(|row| &row.totp);
+        let mut own = totps.filter(|totp| totp.world == user.world && totp.user_id == user.id);
+        own.any(fits)
     }
 
     fn has_wallet(&self, profile: &UserProfile, fits: impl Fn(&Wallet) -> bool) -> bool {

@@ -51,6 +51,12 @@ impl State {
         remove(&mut self.wallets, |(stored, _)| {
             stored.wallet.world == world && stored.wallet.user_id == id
         });
+        remove(&mut self.totps, |row| {
+            row.totp.world == world && row.totp.user_id == id
+        });
+        remove(&mut self.links, |link| {
+            link.world == world && link.user_id == id
+        });
         remove(&mut self.emails, |(of, email)| {
             *of == world && email.user_id == id
         });

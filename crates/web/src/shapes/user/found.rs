@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 
-use super::{Email, PhoneNumber, User, UserStatusName};
+use super::{Email, PhoneNumber, Totp, User, UserStatusName};
 use crate::shapes::WalletSummary;
 
 /// A user with everything attached to it, its wallets in short.
@@ -42,9 +42,8 @@ pub(crate) struct FoundUser {
     idp_providers: [(); 0],
     /// Oldest first.
     wallets: Vec<WalletSummary>,
-    /// Authenticator apps; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    totps: [(); 0],
+    /// Authenticator apps, oldest first.
+    totps: Vec<Totp>,
     /// Passkeys; none in this release.
     #[schema(value_type = Vec<Object>, max_items = 0)]
     webauthn_credentials: [(); 0],
