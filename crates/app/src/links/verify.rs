@@ -159,6 +159,14 @@ impl Service {
             }
             return Err(refused);
         }
+        let method = MethodId::Email(link.email_id);
+        if link.purpose == LinkPurpose::Login {
+            // The code in the same mail has had its day. It comes before the link, because a code that is right takes them
+            // in this order, and two that take them in different orders wait for one another.
+            tx.codes()
+                .consume(world, method, CodePurpose::SignIn, now)
+                .await?;
+        }
         // What was read above never changes; whether the link is still there and unused is decided here (ML-3, R6).
         let used = tx
             .links()
@@ -166,13 +174,6 @@ impl Service {
             .await?;
         let link = used.ok_or(VerifyLinkError::InvalidToken)?;
         tx.guards().reset(world, &subject).await?;
-        let method = MethodId::Email(link.email_id);
-        if link.purpose == LinkPurpose::Login {
-            // The code in the same mail has had its day.
-            tx.codes()
-                .consume(world, method, CodePurpose::SignIn, now)
-                .await?;
-        }
         let proven = prove(&mut *tx, world, method, wish.user(), now).await?;
         let sign_in = SignIn {
             user_id: proven.user_id,

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing_subscriber::fmt::MakeWriter;
 use vestry_app::codes::VerifyCode;
+use vestry_app::links::{LoginStatusQuery, VerifyLink};
 use vestry_app::sessions::VerifySession;
 use vestry_app::test_env::FindMessages;
 use vestry_domain::Secret;
 use vestry_ports::store::StoreError;
 
+use crate::links::{opened, url_of};
 use crate::rig::{Rig, lasting, login, proof, wrong};
 use crate::send::send;
 use crate::wallets::text;
@@ -109,6 +111,38 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
                 debug(&rig.by_token(caller, &issued.token).await);
             }
         }
+    }
+    let world = rig.world(vestry_domain::Environment::Test);
+    for kind in vestry_domain::redirect::RedirectKind::ALL {
+        let url = url_of(kind);
+        let added = rig.service.add_redirect_url(world, kind, &url, true).await;
+        added.unwrap();
+    }
+    let (sent, mail) = rig.fresh_link(&test, "bob@example.com").await;
+    debug(&sent);
+    let made = rig.created_link(&test, "ada@example.com").await;
+    debug(&made);
+    secrets.extend([mail.token.clone(), mail.link, mail.code]);
+    secrets.push(made.token.expose().clone());
+    secrets.push(made.origin_token.expose().clone());
+    for token in ["no such token", &mail.token, made.token.expose()] {
+        let command = VerifyLink {
+            trio: lasting(60),
+            ..opened(token)
+        };
+        debug(&command);
+        debug(&rig.service.verify_link(&test, command).await);
+    }
+    for _ in 0..2 {
+        let query = LoginStatusQuery {
+            email_id: made.email.id,
+            origin_token: made.origin_token.clone(),
+        };
+        debug(&query);
+        let status = rig.service.login_status(&test, query).await;
+        debug(&status);
+        let issued = status.ok().and_then(|status| status.issued);
+        secrets.extend(issued.map(|issued| issued.token.expose().clone()));
     }
     rig.mailer.refuse();
     rig.login(&live, "ada@example.com").await;

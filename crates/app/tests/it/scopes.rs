@@ -1,6 +1,9 @@
 //! API keys with scopes: a call outside them is refused before anything else happens (403 `key_not_allowed`).
 
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::links::{
+    CreateLink, CreateLinkError, LoginStatusError, LoginStatusQuery, SendLinkError, VerifyLinkError,
+};
 use vestry_app::sessions::{
     DeleteAllSessionsError, DeleteSessionError, ListSessionsError, Trio, VerifySession,
     VerifySessionError,
@@ -20,6 +23,7 @@ use vestry_domain::ids::{EmailId, Id, SessionId, TotpId, UserId, WalletId};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
 use vestry_domain::wallet::WalletType;
 
+use crate::links::{invitation, link_for, opened};
 use crate::rig::{Rig, START, login, proof};
 use crate::send::send;
 use crate::wallets::text;
@@ -56,6 +60,10 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
     let user = UserId::new(START, [7; 16]);
     let wallet = WalletId::new(START, [7; 16]);
     let code = proof(EmailId::new(START, [7; 16]), "123456");
+    let status = LoginStatusQuery {
+        email_id: EmailId::new(START, [7; 16]),
+        origin_token: Secret::new("x".to_owned()),
+    };
     let session = SessionSelector::Id(SessionId::new(START, [7; 16]));
     let create = CreateUser::default();
     let ethereum = WalletType::Ethereum;
@@ -154,6 +162,43 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             "otps/verify",
             Scope::AuthWrite,
             lacking!(service.verify_code(caller, code).await, VerifyCodeError),
+        ),
+        (
+            "magic_links/login_or_create",
+            Scope::AuthWrite,
+            lacking!(
+                service.login_or_create_by_link(caller, link_for("x")).await,
+                SendLinkError
+            ),
+        ),
+        (
+            "magic_links/invite",
+            Scope::AuthWrite,
+            lacking!(
+                service.invite_by_link(caller, invitation("x")).await,
+                SendLinkError
+            ),
+        ),
+        (
+            "magic_links/create",
+            Scope::AuthWrite,
+            lacking!(
+                service.create_link(caller, CreateLink::default()).await,
+                CreateLinkError
+            ),
+        ),
+        (
+            "magic_links/verify",
+            Scope::AuthWrite,
+            lacking!(
+                service.verify_link(caller, opened("x")).await,
+                VerifyLinkError
+            ),
+        ),
+        (
+            "magic_links/login_status",
+            Scope::AuthWrite,
+            lacking!(service.login_status(caller, status).await, LoginStatusError),
         ),
         (
             "sessions/verify",

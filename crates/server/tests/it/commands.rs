@@ -152,6 +152,16 @@ async fn every_admin_command_answers_with_one_document() {
         .code,
         2
     );
+    let pattern = "https://*.example.com/in";
+    let add = ["redirect-url", "add", &app, "live", pattern];
+    let as_default = site.run(&[&add[..], &["--default"]].concat());
+    assert_eq!(as_default.code, 2, "many URLs are no default");
+    let kept = site.admin(&add)["redirect_urls"][0].clone();
+    assert_eq!(
+        (&kept["url"], &kept["default"]),
+        (&json!(pattern), &json!(false))
+    );
+    site.admin(&["redirect-url", "remove", &app, &text(&kept, "id")]);
     assert_eq!(
         site.admin(&["redirect-url", "remove", &app, &id])["removed"],
         true

@@ -26,6 +26,12 @@ on_both_databases! {
     one_success_of_a_hundred_totp_codes => super::one_success_of_a_hundred_totp_codes;
     /// R6, OTP-13
     one_success_of_a_hundred_recovery_codes => super::one_success_of_a_hundred_recovery_codes;
+    /// R6, ML-3
+    one_success_of_a_hundred_uses_of_a_link => super::one_success_of_a_hundred_uses_of_a_link;
+    /// R6: the link and the code of one mail
+    one_success_of_a_hundred_uses_of_a_mail => super::one_success_of_a_hundred_uses_of_a_mail;
+    /// R6: the session of the browser that asked
+    one_success_of_a_hundred_origins => super::one_success_of_a_hundred_origins;
     /// R16
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
@@ -51,6 +57,22 @@ impl Field {
             servers.push(site.serve().await);
         }
         Self { servers, keys }
+    }
+
+    /// With a default redirect URL of each kind.
+    async fn start_with_urls(site: &Site) -> Self {
+        let field = Self::start(site).await;
+        site.admin(&[
+            "redirect-url",
+            "add",
+            &field.keys.app,
+            "test",
+            "https://app.example.com/in",
+            "--kind",
+            "login,registration,invite",
+            "--default",
+        ]);
+        field
     }
 
     /// Clients of all processes with one key.
@@ -330,6 +352,127 @@ async fn one_success_of_a_hundred_recovery_codes(site: Site) {
         one_of_a_hundred(&clients, "/v1/auth/totps/recovery", body, round).await;
     }
     field.stop("R6 (recovery code)", ROUNDS, PARALLEL).await;
+}
+
+/// Sends a link to a fresh address, and answers with the mail and the id of the address.
+async fn mailed_link(api: &Api, email: &str) -> (Value, String) {
+    let body = json!({ "email": email });
+    let sent = api
+        .post("/v1/auth/magic_links/email/login_or_create", &body)
+        .await
+        .ok();
+    let path = format!("/v1/test/messages?to={email}&wait=20");
+    let mut found = api.get(&path).await.ok();
+    (found["messages"][0].take(), text(&sent, "email_id"))
+}
+
+/// How many sessions a user has.
+async fn sessions_of(api: &Api, user_id: &str) -> usize {
+    let path = format!("/v1/auth/sessions/list?user_id={user_id}");
+    let found = api.get(&path).await.ok();
+    found["sessions"].as_array().unwrap().len()
+}
+
+async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let (mail, _) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
+        let body = json!({ "token": mail["token"], "session_expires_in": 60 });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post("/v1/auth/magic_links/verify", &body).await }
+        })
+        .await;
+        let (good, bad): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        assert_eq!(good.len(), 1, "round {round}");
+        for answer in &bad {
+            assert_eq!(answer.error(400), "invalid_magic_token");
+        }
+        let user_id = text(&good[0].body, "user_id");
+        assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
+    }
+    field.stop("R6 (links)", ROUNDS, PARALLEL).await;
+}
+
+async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut by_link = 0;
+    for round in 0..ROUNDS {
+        let (mail, email_id) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
+        let link = json!({ "token": mail["token"], "session_expires_in": 60 });
+        let code = verification(&email_id, &text(&mail, "code"));
+        // Two of each, and one by one: both processes get both.
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (link, code) = (link.clone(), code.clone());
+            async move {
+                if number / 2 % 2 == 0 {
+                    api.post("/v1/auth/magic_links/verify", &link).await
+                } else {
+                    api.post("/v1/auth/otps/verify", &code).await
+                }
+            }
+        })
+        .await;
+        let mut good = Vec::new();
+        for (number, answer) in answers.into_iter().enumerate() {
+            let is_link = number / 2 % 2 == 0;
+            if answer.status == 200 {
+                by_link += usize::from(is_link);
+                good.push(answer);
+            } else {
+                let expected = if is_link {
+                    "invalid_magic_token"
+                } else {
+                    "invalid_otp"
+                };
+                assert_eq!(answer.error(400), expected);
+            }
+        }
+        assert_eq!(good.len(), 1, "round {round}");
+        let user_id = text(&good[0].body, "user_id");
+        assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
+    }
+    println!("R6: the link was faster than its code {by_link} times");
+    field.stop("R6 (links and codes)", ROUNDS, PARALLEL).await;
+}
+
+async fn one_success_of_a_hundred_origins(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let email = format!("user{round}@example.com");
+        send_code(&clients[0], &email).await;
+        let body = json!({ "email": email });
+        let made = clients[0]
+            .post("/v1/auth/magic_links/create", &body)
+            .await
+            .ok();
+        let body = json!({ "token": made["token"], "session_expires_in": 60 });
+        let used = clients[0].post("/v1/auth/magic_links/verify", &body).await;
+        let user_id = text(&used.ok(), "user_id");
+        let body = json!({
+            "email_id": made["email_id"], "request_origin_token": made["request_origin_token"],
+        });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move {
+                api.post("/v1/auth/magic_links/email/login_status", &body)
+                    .await
+            }
+        })
+        .await;
+        let (good, bad): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        assert_eq!(good.len(), 1, "round {round}");
+        for answer in &bad {
+            assert_eq!(answer.error(400), "invalid_request_origin_token");
+        }
+        assert_eq!(sessions_of(&clients[0], &user_id).await, 2);
+    }
+    field.stop("R6 (origins of links)", ROUNDS, PARALLEL).await;
 }
 
 async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {

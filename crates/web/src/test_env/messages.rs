@@ -53,7 +53,7 @@ pub(crate) struct Message {
     /// `email` or `sms`.
     #[schema(pattern = "^(email|sms)$")]
     channel: &'static str,
-    /// Why it was sent.
+    /// Why it was sent: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
     #[schema(pattern = "^(otp|magic_link|invite|password_reset|security_notice)$")]
     kind: &'static str,
     /// Address or number.

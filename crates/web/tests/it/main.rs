@@ -21,6 +21,7 @@ mod keys;
 mod layers;
 mod limits;
 mod logs;
+mod magic_links;
 mod otps;
 mod reference;
 mod sessions;

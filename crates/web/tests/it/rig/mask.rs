@@ -37,8 +37,13 @@ fn form(text: &str) -> Option<String> {
             _ => None,
         };
     }
-    if text.len() == 64 && is_alphanumeric(text) {
-        return Some("[session token]".to_owned());
+    if is_alphanumeric(text) {
+        match text.len() {
+            48 => return Some("[link token]".to_owned()),
+            64 => return Some("[session token]".to_owned()),
+            128 => return Some("[origin token]".to_owned()),
+            _ => {}
+        }
     }
     let parts: Vec<&str> = text.split('.').collect();
     if parts.len() == 3

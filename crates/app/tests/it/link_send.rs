@@ -1,0 +1,700 @@
+//! `magic_links/email/login_or_create`, `invite` and `create`.
+
+use std::sync::Arc;
+
+use vestry_app::links::{
+    CreateLink, CreateLinkError, InviteByLink, LoginByLink, RedirectError, SendLinkError, SentLink,
+};
+use vestry_app::{Caller, Fault};
+use vestry_domain::Environment;
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::message::MessageKind;
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserStatus;
+
+use crate::links::{device, invitation, is_invalid, link_for, url_of};
+use crate::rig::{Rig, START};
+
+/// A new user is led to where users register, one who is there to where users sign in.
+#[tokio::test]
+async fn a_link_leads_where_its_reader_belongs() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for (is_new, kind) in [
+        (true, RedirectKind::Registration),
+        (false, RedirectKind::Login),
+    ] {
+        let (sent, mail) = rig.fresh_link(&test, "Ada@example.com").await;
+        assert_eq!(
+            (sent.user_created, sent.status),
+            (is_new, UserStatus::Pending)
+        );
+        assert_eq!((sent.created_at, sent.updated_at), (START, START));
+        assert_eq!(mail.kind, MessageKind::MagicLink);
+        assert_eq!(mail.link, format!("{}?token={}", url_of(kind), mail.token));
+        assert_eq!((mail.token.len(), mail.code.len()), (48, 6));
+        assert!(mail.text.contains(&mail.link) && mail.text.contains(&mail.code));
+        rig.pass(10);
+    }
+    let active = LoginByLink {
+        requires_verification: Some(false),
+        ..link_for("bob@example.com")
+    };
+    let sent = rig.service.login_or_create_by_link(&test, active).await;
+    assert_eq!(sent.unwrap().status, UserStatus::Active);
+}
+
+/// ML-7: each life to the second; `expires_in` stands for what is absent, and the App's own limit is above all.
+#[tokio::test]
+async fn ml_7_a_link_lives_as_long_as_was_asked() {
+    let rig = Rig::with_urls().await;
+    let all = |login, registration, both| LoginByLink {
+        login_expires_in: login,
+        registration_expires_in: registration,
+        expires_in: both,
+        ..LoginByLink::default()
+    };
+    let cases = [
+        (all(None, None, None), 60, 60),
+        (all(Some(5), Some(10_080), None), 5, 10_080),
+        (all(None, None, Some(15)), 15, 15),
+        (all(Some(7), None, Some(15)), 7, 15),
+        (all(None, Some(7), Some(15)), 15, 7),
+    ];
+    for (maximum, capped) in [("10080", 10_080), ("6", 6)] {
+        rig.set(&[("magic_link_max_minutes", maximum)]).await;
+        for (number, (command, login, registration)) in cases.iter().enumerate() {
+            for (is_new, minutes) in [(false, *login), (true, *registration)] {
+                for (early, is_alive) in [(1, true), (0, false)] {
+                    let test = rig.test().await;
+                    let email = format!("u{number}-{is_new}-{early}-{maximum}@example.com");
+                    if !is_new {
+                        rig.user(&test, &email).await;
+                    }
+                    let command = LoginByLink {
+                        email: email.clone(),
+                        ..command.clone()
+                    };
+                    let sent = rig.service.login_or_create_by_link(&test, command).await;
+                    assert_eq!(sent.unwrap().user_created, is_new);
+                    let mail = rig.newest_to(&test, &email).await.message;
+                    rig.pass(i64::min(minutes, capped) * 60 - early);
+                    let outcome = rig.open(&*rig.test().await, &mail.token).await;
+                    assert_eq!(outcome.is_ok(), is_alive, "{email}: {minutes} min");
+                    assert!(is_alive || is_invalid(&outcome));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for minutes in [4, 0, -1, 10_081] {
+        let some = Some(minutes);
+        let base = link_for("ada@example.com");
+        for (param, command) in [
+            (
+                "login_expires_in",
+                LoginByLink {
+                    login_expires_in: some,
+                    ..base.clone()
+                },
+            ),
+            (
+                "registration_expires_in",
+                LoginByLink {
+                    registration_expires_in: some,
+                    ..base.clone()
+                },
+            ),
+            (
+                "expires_in",
+                LoginByLink {
+                    expires_in: some,
+                    ..base.clone()
+                },
+            ),
+        ] {
+            let refused = rig.service.login_or_create_by_link(&test, command).await;
+            assert!(
+                matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == param),
+                "{param}: {refused:?}"
+            );
+        }
+        let command = InviteByLink {
+            invite_expires_in: some,
+            ..invitation("ada@example.com")
+        };
+        let refused = rig.service.invite_by_link(&test, command).await;
+        assert!(
+            matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == "invite_expires_in"),
+            "{refused:?}"
+        );
+        let command = CreateLink {
+            email: Some("ada@example.com".into()),
+            expires_in: some,
+            ..CreateLink::default()
+        };
+        let refused = rig.service.create_link(&test, command).await;
+        assert!(
+            matches!(&refused, Err(CreateLinkError::Invalid(invalid)) if invalid.param == "expires_in"),
+            "{refused:?}"
+        );
+    }
+    assert!(!rig.is_known(&test, "ada@example.com").await);
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// What a call with these two URLs was refused for, and by which field.
+async fn redirect(
+    rig: &Rig,
+    caller: &Caller,
+    login: Option<&str>,
+    registration: Option<&str>,
+) -> Result<SentLink, RedirectError> {
+    let command = LoginByLink {
+        login_redirect_url: login.map(str::to_owned),
+        registration_redirect_url: registration.map(str::to_owned),
+        ..link_for("ada@example.com")
+    };
+    match rig.service.login_or_create_by_link(caller, command).await {
+        Ok(sent) => Ok(sent),
+        Err(SendLinkError::Redirect(error)) => Err(error),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// ML-4, attack 17: registered in this world for this kind, or refused by the name of the field; and nothing is created then.
+#[tokio::test]
+async fn ml_4_a_link_leads_to_registered_urls_only() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (here, live) = (test.world, rig.world(Environment::Live));
+    let (login, registration) = ("https://*.example.com/in?x=1", "http://localhost:3000/new");
+    for (world, kind, url) in [
+        (here, RedirectKind::Login, login),
+        (here, RedirectKind::Registration, registration),
+        (
+            here,
+            RedirectKind::Invite,
+            "https://app.example.com/invited",
+        ),
+        (live, RedirectKind::Login, "https://app.example.com/live"),
+    ] {
+        rig.service
+            .add_redirect_url(world, kind, url, false)
+            .await
+            .unwrap();
+    }
+    let stranger = rig.stranger().await;
+    let foreign = "https://app.example.com/foreign";
+    let added = rig
+        .service
+        .add_redirect_url(stranger.world, RedirectKind::Login, foreign, true);
+    added.await.unwrap();
+    let good = "https://shop.example.com/in?x=1";
+    for (first, second, missing, refused) in [
+        (None, None, Some("login_redirect_url"), None),
+        (Some(good), None, Some("registration_redirect_url"), None),
+        (None, Some(registration), Some("login_redirect_url"), None),
+        (
+            Some(login),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some(""),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some("https://a.b.example.com/in?x=1"),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some("https://app.example.com/invited"),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some("https://app.example.com/live"),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some(foreign),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some(registration),
+            Some(registration),
+            None,
+            Some("login_redirect_url"),
+        ),
+        (
+            Some(good),
+            Some(good),
+            None,
+            Some("registration_redirect_url"),
+        ),
+        (
+            Some(good),
+            Some("http://localhost:3000/new/"),
+            None,
+            Some("registration_redirect_url"),
+        ),
+    ] {
+        let (is_missing, is_refused) = match redirect(&rig, &test, first, second).await {
+            Err(RedirectError::Missing(param)) => (Some(param), None),
+            Err(RedirectError::NotAllowed(param)) => (None, Some(param)),
+            Ok(sent) => panic!("{first:?} {second:?}: {sent:?}"),
+        };
+        assert_eq!(
+            (is_missing, is_refused),
+            (missing, refused),
+            "{first:?} {second:?}"
+        );
+    }
+    assert!(!rig.is_known(&test, "ada@example.com").await);
+    assert_eq!(rig.waiting().await, 0);
+    redirect(&rig, &test, Some(good), Some(registration))
+        .await
+        .unwrap();
+    let mail = rig.newest_to(&test, "ada@example.com").await.message;
+    assert_eq!(mail.link, format!("{registration}?token={}", mail.token));
+    redirect(&rig, &test, Some(good), Some(registration))
+        .await
+        .unwrap();
+    let mail = rig.newest_to(&test, "ada@example.com").await.message;
+    assert_eq!(mail.link, format!("{good}&token={}", mail.token));
+}
+
+/// A URL with a star names no place to go to, so it cannot be the default.
+#[tokio::test]
+async fn a_pattern_is_no_default() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Test);
+    let url = "https://*.example.com/in";
+    let refused = rig
+        .service
+        .add_redirect_url(world, RedirectKind::Login, url, true)
+        .await;
+    assert!(refused.is_err());
+    rig.service
+        .add_redirect_url(world, RedirectKind::Login, url, false)
+        .await
+        .unwrap();
+}
+
+/// Attack 9: with `enumeration_safe` two addresses, one known, one not, are answered alike, refusals and limits included.
+#[tokio::test]
+async fn attack_9_known_and_unknown_addresses_look_alike() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("enumeration_safe", "true")]).await;
+    let test = rig.test().await;
+    rig.user(&test, "known@example.com").await;
+    rig.pass(3_600);
+    let seen = |outcome: Result<SentLink, SendLinkError>| match outcome {
+        Ok(sent) => Ok((
+            sent.status,
+            sent.user_created,
+            sent.created_at,
+            sent.updated_at,
+        )),
+        Err(SendLinkError::TooMany { retry_after }) => Err(retry_after),
+        Err(other) => panic!("{other:?}"),
+    };
+    for step in 0..20 {
+        let test = rig.test().await;
+        let mut answers = Vec::new();
+        for who in ["known", "unknown"] {
+            let email = format!("{who}@example.com");
+            let outcome = if step % 2 == 0 {
+                rig.service
+                    .login_or_create_by_link(&test, link_for(&email))
+                    .await
+            } else {
+                rig.service.invite_by_link(&test, invitation(&email)).await
+            };
+            answers.push(seen(outcome));
+        }
+        assert_eq!(answers[0], answers[1], "step {step}");
+        assert_eq!(answers[0].is_ok(), step < 5);
+        rig.pass(7);
+    }
+    // Where the link leads is said by mail only, and that is whose address it is.
+    let mail = rig.newest_to(&test, "known@example.com").await.message;
+    assert!(mail.link.starts_with(&url_of(RedirectKind::Login)));
+}
+
+/// OTP-10, attack 8: codes, links and invitations to one address are counted together.
+#[tokio::test]
+async fn otp_10_links_and_codes_share_their_limits() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.login(&test, "ada@example.com").await;
+    rig.send_link(&test, "ADA@example.com").await;
+    rig.login(&test, "ada@example.com").await;
+    rig.send_link(&test, "ada@example.com").await;
+    rig.service
+        .invite_by_link(&test, invitation("ada@example.com"))
+        .await
+        .unwrap();
+    rig.pass(100);
+    for outcome in [
+        rig.service
+            .login_or_create_by_link(&test, link_for("ada@example.com"))
+            .await,
+        rig.service
+            .invite_by_link(&test, invitation("ada@example.com"))
+            .await,
+    ] {
+        assert!(
+            matches!(
+                outcome,
+                Err(SendLinkError::TooMany {
+                    retry_after: Seconds(500)
+                })
+            ),
+            "{outcome:?}"
+        );
+    }
+    assert_eq!(
+        rig.waiting().await,
+        5,
+        "a refused send puts nothing into the outbox"
+    );
+    // What is not sent is not counted.
+    for _ in 0..10 {
+        rig.created_link(&test, "ada@example.com").await;
+    }
+    for number in 0..30 {
+        let command = LoginByLink {
+            device_fingerprint: Some(device("192.0.2.1", "")),
+            ..link_for(&format!("u{number}@example.com"))
+        };
+        rig.service
+            .login_or_create_by_link(&test, command)
+            .await
+            .unwrap();
+    }
+    let command = LoginByLink {
+        device_fingerprint: Some(device("192.0.2.1", "")),
+        ..link_for("u99@example.com")
+    };
+    let over = rig.service.login_or_create_by_link(&test, command).await;
+    assert!(
+        matches!(over, Err(SendLinkError::TooMany { .. })),
+        "{over:?}"
+    );
+    assert!(!rig.is_known(&test, "u99@example.com").await);
+}
+
+/// OTP-6 for links: the newest of a purpose counts; those of other purposes stay.
+#[tokio::test]
+async fn a_new_link_kills_the_one_before() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (_, first) = rig.fresh_link(&test, "ada@example.com").await;
+    let created = rig.created_link(&test, "ada@example.com").await;
+    rig.service
+        .invite_by_link(&test, invitation("ada@example.com"))
+        .await
+        .unwrap();
+    let invite = rig.newest_to(&test, "ada@example.com").await.message;
+    rig.pass(1);
+    let (_, second) = rig.fresh_link(&test, "ada@example.com").await;
+    assert!(is_invalid(&rig.open(&test, &first.token).await));
+    let again = rig.created_link(&test, "ada@example.com").await;
+    assert!(is_invalid(&rig.open(&test, created.token.expose()).await));
+    // The first of them proves the address, which drops the others of its user with everything else (attack 1).
+    rig.open(&test, &second.token).await.unwrap();
+    for token in [again.token.expose(), &invite.token] {
+        assert!(is_invalid(&rig.open(&test, token).await));
+    }
+    // From then on, links of different purposes live side by side.
+    let created = rig.created_link(&test, "ada@example.com").await;
+    let (_, third) = rig.fresh_link(&test, "ada@example.com").await;
+    for token in [created.token.expose(), &third.token] {
+        rig.open(&test, token).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn live_links_need_a_transport() {
+    let rig = Rig::with_urls().await;
+    let live = rig.live().await;
+    let service = rig.process_without_mail();
+    for outcome in [
+        service
+            .login_or_create_by_link(&live, link_for("ada@example.com"))
+            .await,
+        service
+            .invite_by_link(&live, invitation("ada@example.com"))
+            .await,
+    ] {
+        assert!(
+            matches!(
+                outcome,
+                Err(SendLinkError::Fault(Fault::NoTransport("mail")))
+            ),
+            "{outcome:?}"
+        );
+    }
+    assert!(!rig.is_known(&live, "ada@example.com").await);
+    rig.send_link(&live, "ada@example.com").await;
+    rig.deliver().await;
+    let (_, mail) = rig.mailer.sent().pop().unwrap();
+    assert_eq!(mail.to, "ada@example.com");
+    rig.open(&live, &mail.token).await.unwrap();
+}
+
+/// The user is pending and has the names; a user who is there keeps its own. Mail goes to the address as its owner wrote it.
+#[tokio::test]
+async fn an_invitation_creates_a_pending_user_with_names() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let named = |first: &str, email: &str| InviteByLink {
+        first_name: Some(first.into()),
+        middle_name: Some("King".into()),
+        last_name: Some("Lovelace".into()),
+        ..invitation(email)
+    };
+    let invited = rig
+        .service
+        .invite_by_link(&test, named("Ada", "Ada@example.com"))
+        .await;
+    let invited = invited.unwrap();
+    assert_eq!(
+        (invited.status, invited.user_created),
+        (UserStatus::Pending, true)
+    );
+    let again = rig
+        .service
+        .invite_by_link(&test, named("Eve", "ada@EXAMPLE.com"))
+        .await;
+    let again = again.unwrap();
+    assert_eq!(
+        (again.user_id, again.email_id),
+        (invited.user_id, invited.email_id)
+    );
+    assert!(!again.user_created);
+    let user = rig
+        .service
+        .get_user(&test, invited.user_id)
+        .await
+        .unwrap()
+        .profile
+        .user;
+    assert_eq!(
+        [&*user.first_name, &user.middle_name, &user.last_name],
+        ["Ada", "King", "Lovelace"]
+    );
+    let mail = rig.newest_to(&test, "Ada@example.com").await.message;
+    assert_eq!((mail.kind, &*mail.code), (MessageKind::Invite, ""));
+    assert!(mail.text.starts_with("Hello Ada,") && !mail.text.contains("Eve"));
+    assert!(mail.link.starts_with(&url_of(RedirectKind::Invite)));
+    let opened = rig.open(&test, &mail.token).await.unwrap();
+    assert_eq!(opened.user_id, invited.user_id);
+    let user = rig.service.get_user(&test, invited.user_id).await.unwrap();
+    assert_eq!(user.profile.user.status, UserStatus::Active);
+    for (command, param) in [
+        (
+            InviteByLink {
+                first_name: Some("a\nb".into()),
+                ..invitation("x@example.com")
+            },
+            "first_name",
+        ),
+        (
+            InviteByLink {
+                last_name: Some("a".repeat(256)),
+                ..invitation("x@example.com")
+            },
+            "last_name",
+        ),
+        (
+            InviteByLink {
+                email: "x".into(),
+                ..invitation("")
+            },
+            "email",
+        ),
+    ] {
+        let refused = rig.service.invite_by_link(&test, command).await;
+        assert!(
+            matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == param),
+            "{param}: {refused:?}"
+        );
+    }
+}
+
+/// The address goes to somebody else between the look and the transaction; the link is that somebody's.
+#[tokio::test]
+async fn a_sign_up_that_is_overtaken_sends_to_whoever_won() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (service, caller) = (Arc::clone(&rig.service), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        let sent = service.login_or_create_by_link(&caller, link_for("ada@example.com"));
+        assert!(sent.await.unwrap().user_created);
+    });
+    let sent = rig.send_link(&test, "ada@example.com").await;
+    assert!(!sent.user_created);
+    let mail = rig.newest_to(&test, "ada@example.com").await.message;
+    assert!(mail.link.starts_with(&url_of(RedirectKind::Login)));
+    assert_eq!(
+        rig.open(&test, &mail.token).await.unwrap().user_id,
+        sent.user_id
+    );
+}
+
+/// A transaction that lost is run again, and the mail that goes out holds the token that is stored.
+#[tokio::test]
+async fn r14_a_lost_transaction_is_run_again() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.fake.lose_commits(3);
+    let (_, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    rig.fake.lose_commits(3);
+    rig.open(&test, &mail.token).await.unwrap();
+    assert_eq!(rig.waiting().await, 0);
+}
+
+/// The code in the mail is one like any other: ten minutes at most (OTP-2), and gone once the link beside it was used.
+#[tokio::test]
+async fn the_code_beside_a_link_signs_in_as_well() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    rig.pass(599);
+    rig.verify(&test, sent.email_id, &mail.code).await.unwrap();
+    assert!(
+        is_invalid(&rig.open(&test, &mail.token).await),
+        "the link has had its day"
+    );
+
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    rig.pass(600);
+    assert!(rig.verify(&test, sent.email_id, &mail.code).await.is_err());
+    rig.open(&test, &mail.token).await.unwrap();
+
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    rig.open(&test, &mail.token).await.unwrap();
+    assert!(rig.verify(&test, sent.email_id, &mail.code).await.is_err());
+
+    let short = LoginByLink {
+        expires_in: Some(5),
+        ..link_for("ada@example.com")
+    };
+    rig.service
+        .login_or_create_by_link(&test, short)
+        .await
+        .unwrap();
+    let mail = rig.newest_to(&test, "ada@example.com").await.message;
+    rig.pass(300);
+    assert!(rig.verify(&test, sent.email_id, &mail.code).await.is_err());
+}
+
+/// The reserved addresses of the test environment (operations, section 5).
+#[tokio::test]
+async fn reserved_addresses_behave_for_links_too() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for _ in 0..7 {
+        let (sent, mail) = rig.fresh_link(&test, "ok+x@vestry.test").await;
+        assert_eq!(mail.code, "000000");
+        rig.verify(&test, sent.email_id, "000000").await.unwrap();
+    }
+    let (_, mail) = rig.fresh_link(&test, "ok@vestry.test").await;
+    rig.open(&test, &mail.token).await.unwrap();
+    for email in ["expired@vestry.test", "wrong@vestry.test"] {
+        let (sent, mail) = rig.fresh_link(&test, email).await;
+        assert!(is_invalid(&rig.open(&test, &mail.token).await), "{email}");
+        assert!(rig.verify(&test, sent.email_id, &mail.code).await.is_err());
+        let made = rig.created_link(&test, email).await;
+        assert!(
+            is_invalid(&rig.open(&test, made.token.expose()).await),
+            "{email}"
+        );
+    }
+    rig.send_link(&test, "bounce@vestry.test").await;
+    rig.send_link(&test, "slow@vestry.test").await;
+    assert_eq!(rig.deliver_once().await, 1, "the slow one waits");
+    assert_eq!(rig.waiting().await, 1);
+    rig.pass(5);
+    let mail = rig.newest_to(&test, "slow@vestry.test").await.message;
+    rig.open(&test, &mail.token).await.unwrap();
+    // In live they are addresses like any other.
+    let live = rig.live().await;
+    rig.send_link(&live, "wrong@vestry.test").await;
+    rig.deliver().await;
+    let (_, mail) = rig.mailer.sent().pop().unwrap();
+    rig.open(&live, &mail.token).await.unwrap();
+}
+
+/// `create` mails nothing, creates nobody, and finds the address by user, by address, or by both when they fit.
+#[tokio::test]
+async fn a_link_is_created_for_a_user_who_is_there() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = rig.user(&test, "ada@example.com").await.profile;
+    let bob = rig.user(&test, "bob@example.com").await.profile;
+    let (id, email) = (ada.user.id, "ADA@example.com");
+    let by = |user_id: Option<UserId>, email: Option<&str>| CreateLink {
+        user_id,
+        email: email.map(str::to_owned),
+        ..CreateLink::default()
+    };
+    for command in [
+        by(Some(id), None),
+        by(None, Some(email)),
+        by(Some(id), Some(email)),
+    ] {
+        let made = rig.service.create_link(&test, command).await.unwrap();
+        assert_eq!((made.email.user_id, made.email.id), (id, ada.emails[0].id));
+        assert_eq!(
+            (made.token.expose().len(), made.origin_token.expose().len()),
+            (48, 128)
+        );
+        assert_eq!(
+            rig.open(&test, made.token.expose()).await.unwrap().user_id,
+            id
+        );
+    }
+    assert_eq!(rig.waiting().await, 0, "nothing is mailed");
+    let nobody = UserId::new(START, [7; 16]);
+    for (command, missing) in [
+        (by(Some(nobody), None), "user"),
+        (by(None, Some("eve@example.com")), "email"),
+        (by(Some(bob.user.id), Some(email)), "email"),
+        (by(Some(nobody), Some(email)), "email"),
+    ] {
+        let refused = rig.service.create_link(&test, command).await;
+        assert!(
+            matches!(refused, Err(CreateLinkError::NotFound(param)) if param == missing),
+            "{missing}"
+        );
+    }
+    for stranger in [rig.stranger().await, rig.live().await] {
+        let refused = rig.service.create_link(&stranger, by(Some(id), None)).await;
+        assert!(matches!(refused, Err(CreateLinkError::NotFound("user"))));
+    }
+    let refused = rig.service.create_link(&test, by(None, None)).await;
+    assert!(
+        matches!(refused, Err(CreateLinkError::Invalid(invalid)) if invalid.param == "user_id")
+    );
+    assert!(!rig.is_known(&test, "eve@example.com").await);
+}

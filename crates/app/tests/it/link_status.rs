@@ -1,0 +1,261 @@
+//! `magic_links/email/login_status`: what the browser that asked for a link learns, and gets.
+
+use std::sync::Arc;
+
+use vestry_app::Caller;
+use vestry_app::links::{
+    CreateLink, CreatedLink, LoginStatus, LoginStatusError, LoginStatusQuery, VerifyLink,
+};
+use vestry_app::sessions::Trio;
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::ids::{EmailId, Id};
+use vestry_domain::session::{Proof, SessionSelector};
+use vestry_domain::user::UserStatus;
+
+use crate::links::{device, opened};
+use crate::rig::{Rig, START, lasting};
+
+async fn ask(
+    rig: &Rig,
+    caller: &Caller,
+    made: &CreatedLink,
+) -> Result<LoginStatus, LoginStatusError> {
+    ask_for(rig, caller, made.email.id, made.origin_token.expose()).await
+}
+
+async fn ask_for(
+    rig: &Rig,
+    caller: &Caller,
+    email_id: EmailId,
+    origin: &str,
+) -> Result<LoginStatus, LoginStatusError> {
+    let query = LoginStatusQuery {
+        email_id,
+        origin_token: Secret::new(origin.to_owned()),
+    };
+    rig.service.login_status(caller, query).await
+}
+
+fn is_spent<T>(outcome: &Result<T, LoginStatusError>) -> bool {
+    matches!(outcome, Err(LoginStatusError::InvalidOrigin))
+}
+
+fn is_expired<T>(outcome: &Result<T, LoginStatusError>) -> bool {
+    matches!(outcome, Err(LoginStatusError::Expired))
+}
+
+/// The whole way, also where the link is the first proof of the account: two sessions, each of its own browser.
+#[tokio::test]
+async fn the_origin_gets_a_session_of_its_own() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.walletless(&test, "ada@example.com").await;
+    let command = CreateLink {
+        email: Some("ada@example.com".into()),
+        device_fingerprint: Some(device("203.0.113.7", "Desktop")),
+        ..CreateLink::default()
+    };
+    let made = rig.service.create_link(&test, command).await.unwrap();
+    for _ in 0..3 {
+        let waiting = ask(&rig, &test, &made).await;
+        assert!(
+            matches!(waiting, Err(LoginStatusError::NotVerified)),
+            "{waiting:?}"
+        );
+    }
+    rig.pass(10);
+    let command = VerifyLink {
+        trio: lasting(60),
+        device_fingerprint: device("198.51.100.7", "Phone"),
+        ..opened(made.token.expose())
+    };
+    let verified = rig.service.verify_link(&test, command).await.unwrap();
+    let first = verified.issued.unwrap();
+    rig.pass(5);
+    let status = ask(&rig, &test, &made).await.unwrap();
+    assert_eq!(
+        (status.user_id, status.status),
+        (verified.user_id, UserStatus::Active)
+    );
+    let own = status.issued.unwrap();
+    assert_ne!(own.session.id, first.session.id);
+    assert_ne!(own.token.expose(), first.token.expose());
+    assert_eq!(
+        own.session.device_fingerprint,
+        device("203.0.113.7", "Desktop")
+    );
+    assert_eq!(own.session.expires_at, first.session.expires_at);
+    assert_eq!(own.session.factors, first.session.factors);
+    assert!(matches!(
+        own.session.factors[0].proof,
+        Proof::EmailLink { .. }
+    ));
+    for issued in [&first, &own] {
+        rig.by_token(&test, &issued.token).await.unwrap();
+        rig.by_jwt(&test, &issued.jwt).await.unwrap();
+    }
+    assert!(is_spent(&ask(&rig, &test, &made).await), "once");
+    // Each ends without the other.
+    let end = SessionSelector::Token(first.token.clone());
+    rig.service.delete_session(&test, end).await.unwrap();
+    rig.by_token(&test, &own.token).await.unwrap();
+}
+
+/// Without a session there is nothing to hand over, and the answer is the same each time.
+#[tokio::test]
+async fn without_a_session_the_origin_learns_that_the_link_was_used() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada@example.com", 60).await;
+    let made = rig.created_link(&test, "ada@example.com").await;
+    rig.open(&test, made.token.expose()).await.unwrap();
+    for _ in 0..3 {
+        let status = ask(&rig, &test, &made).await.unwrap();
+        assert_eq!(status.user_id, session.session.user_id);
+        assert!(status.issued.is_none());
+    }
+    // A session that was there before may rest on more than the link: it is not handed on either.
+    let made = rig.created_link(&test, "ada@example.com").await;
+    let command = VerifyLink {
+        trio: Trio {
+            session_token: Some(session.token.clone()),
+            ..lasting(60)
+        },
+        ..opened(made.token.expose())
+    };
+    let continued = rig.service.verify_link(&test, command).await.unwrap();
+    assert!(continued.issued.is_some());
+    assert!(ask(&rig, &test, &made).await.unwrap().issued.is_none());
+}
+
+/// Wrong tokens, addresses and worlds, and links that another took the place of, are the same.
+#[tokio::test]
+async fn only_the_browser_that_asked_is_answered() {
+    let rig = Rig::with_urls().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    rig.walletless(&test, "ada@example.com").await;
+    rig.walletless(&test, "eve@example.com").await;
+    let (adas, eves) = (
+        rig.created_link(&test, "ada@example.com").await,
+        rig.created_link(&test, "eve@example.com").await,
+    );
+    let (ada, nobody) = (adas.email.id, EmailId::new(START, [7; 16]));
+    let others = [eves.origin_token.expose(), adas.token.expose()];
+    for origin in others.into_iter().map(String::as_str).chain(["", "x"]) {
+        assert!(is_spent(&ask_for(&rig, &test, ada, origin).await));
+    }
+    assert!(is_spent(
+        &ask_for(&rig, &test, nobody, adas.origin_token.expose()).await
+    ));
+    assert!(is_spent(
+        &ask_for(&rig, &test, eves.email.id, adas.origin_token.expose()).await
+    ));
+    rig.open_for(&test, adas.token.expose(), 60).await;
+    for caller in [&live, &stranger] {
+        assert!(is_spent(&ask(&rig, caller, &adas).await), "I11");
+    }
+    // A link that was mailed by us has no origin.
+    let (sent, mail) = rig.fresh_link(&test, "eve@example.com").await;
+    assert!(is_spent(
+        &ask_for(&rig, &test, sent.email_id, &mail.token).await
+    ));
+    let newer = rig.created_link(&test, "ada@example.com").await;
+    assert!(is_spent(&ask(&rig, &test, &adas).await), "replaced");
+    assert!(matches!(
+        ask(&rig, &test, &newer).await,
+        Err(LoginStatusError::NotVerified)
+    ));
+}
+
+/// Unused until its end, or not asked after for ten minutes.
+#[tokio::test]
+async fn a_link_can_be_asked_after_for_a_while() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.walletless(&test, "ada@example.com").await;
+    let made = rig.created_link(&test, "ada@example.com").await;
+    rig.pass(3_599);
+    let test = rig.test().await;
+    assert!(matches!(
+        ask(&rig, &test, &made).await,
+        Err(LoginStatusError::NotVerified)
+    ));
+    rig.pass(1);
+    assert!(is_expired(&ask(&rig, &*rig.test().await, &made).await));
+    for (later, is_answered) in [(599, true), (600, false)] {
+        let test = rig.test().await;
+        let made = rig.created_link(&test, "ada@example.com").await;
+        rig.pass(3_599);
+        rig.open_for(&*rig.test().await, made.token.expose(), 60)
+            .await;
+        rig.pass(later);
+        let outcome = ask(&rig, &*rig.test().await, &made).await;
+        assert_eq!(outcome.is_ok(), is_answered, "{later}");
+        assert!(is_answered || is_expired(&outcome));
+    }
+    let test = rig.test().await;
+    rig.walletless(&test, "expired@vestry.test").await;
+    let made = rig.created_link(&test, "expired@vestry.test").await;
+    assert!(is_expired(&ask(&rig, &test, &made).await));
+}
+
+/// Attack 14: who signs out everywhere signs out the browser that has not asked yet.
+#[tokio::test]
+async fn attack_14_a_session_that_has_ended_is_not_handed_on() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    for step in 0..3 {
+        let made = rig.created_link(&test, "ada@example.com").await;
+        let verified = rig.open_for(&test, made.token.expose(), 5).await;
+        let session = verified.issued.unwrap().session.id;
+        match step {
+            0 => drop(rig.service.delete_all_sessions(&test, user).await.unwrap()),
+            1 => {
+                let end = SessionSelector::Id(session);
+                rig.service.delete_session(&test, end).await.unwrap();
+            }
+            _ => rig.pass(300),
+        }
+        let test = rig.test().await;
+        for _ in 0..2 {
+            assert!(is_expired(&ask(&rig, &test, &made).await), "step {step}");
+        }
+        assert!(
+            rig.service
+                .list_sessions(&test, user)
+                .await
+                .unwrap()
+                .iter()
+                .all(|session| { session.expires_at <= rig.now() })
+        );
+    }
+}
+
+/// Fifty browsers with the same token at once get one session between them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_origins_have_one_winner() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let made = rig.created_link(&test, "ada@example.com").await;
+    rig.open_for(&test, made.token.expose(), 60).await;
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let query = LoginStatusQuery {
+            email_id: made.email.id,
+            origin_token: made.origin_token.clone(),
+        };
+        async move { service.login_status(&test, query).await }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.is_ok() || is_spent(outcome))
+    );
+    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    assert_eq!(sessions.len(), 2);
+}

@@ -1,0 +1,491 @@
+//! `magic_links/verify`: the lines ML-1 to ML-8.
+
+use std::sync::Arc;
+
+use vestry_app::codes::VerifyCodeError;
+use vestry_app::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
+use vestry_app::sessions::Trio;
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::ids::{EmailId, Id};
+use vestry_domain::link::{Link, LinkPurpose};
+use vestry_domain::session::Proof;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserStatus;
+use vestry_ports::store::Store;
+
+use crate::links::{device, is_invalid, link_for, opened};
+use crate::rig::{Rig, START, lasting, proof, wrong};
+
+/// The whole way: pending, proved, active, with a session that rests on the link.
+#[tokio::test]
+async fn a_link_verifies_the_address_and_lets_its_owner_in() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    rig.pass(30);
+    let command = VerifyLink {
+        trio: lasting(60),
+        device_fingerprint: device("203.0.113.7", "Mozilla"),
+        ..opened(&mail.token)
+    };
+    let verified = rig.service.verify_link(&test, command).await.unwrap();
+    assert_eq!(
+        (verified.user_id, verified.email_id),
+        (sent.user_id, sent.email_id)
+    );
+    let issued = verified.issued.unwrap();
+    let session = &issued.session;
+    assert_eq!(session.expires_at, rig.now() + Seconds(3_600));
+    assert_eq!(session.device_fingerprint, device("203.0.113.7", "Mozilla"));
+    let [factor] = &session.factors[..] else {
+        panic!("{:?}", session.factors);
+    };
+    assert_eq!(factor.last_verified_at, rig.now());
+    let expected = Proof::EmailLink {
+        email_id: sent.email_id,
+        email: "ada@example.com".into(),
+    };
+    assert_eq!(factor.proof, expected);
+    assert_eq!(
+        (factor.delivery_channel(), factor.kind()),
+        ("email", "magic_link")
+    );
+    rig.by_token(&test, &issued.token).await.unwrap();
+    rig.by_jwt(&test, &issued.jwt).await.unwrap();
+    let profile = rig
+        .service
+        .get_user(&test, sent.user_id)
+        .await
+        .unwrap()
+        .profile;
+    assert_eq!(profile.user.status, UserStatus::Active);
+    assert!(profile.emails[0].verified);
+    let (_, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let verified = rig.open(&test, &mail.token).await.unwrap();
+    assert!(verified.issued.is_none(), "no session was asked for");
+}
+
+/// ML-3: used, expired, replaced, foreign, malformed and never-issued tokens are the same.
+#[tokio::test]
+async fn ml_3_a_link_works_once() {
+    let rig = Rig::with_urls().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let (_, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    for caller in [&live, &stranger] {
+        assert!(is_invalid(&rig.open(caller, &mail.token).await), "I11");
+    }
+    for odd in [
+        "",
+        "x",
+        &mail.token[..47],
+        &format!("{}x", mail.token),
+        &mail.token.to_lowercase(),
+        &mail.token.to_uppercase(),
+        &format!(" {}", mail.token),
+        &mail.link,
+        &mail.code,
+        "' OR 1=1 --",
+        &"0".repeat(48),
+        &"x".repeat(100_000),
+    ] {
+        assert!(is_invalid(&rig.open(&test, odd).await), "{odd:.60}");
+    }
+    rig.open(&test, &mail.token).await.unwrap();
+    for _ in 0..3 {
+        assert!(is_invalid(&rig.open(&test, &mail.token).await));
+    }
+}
+
+/// ML-1: what is stored does not open anything.
+#[tokio::test]
+async fn ml_1_only_the_hash_of_a_token_is_stored() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let mut read = rig.fake.read().await.unwrap();
+    let link = read
+        .links()
+        .of_email(&test.world, sent.email_id, LinkPurpose::Login);
+    let link = link.await.unwrap().unwrap();
+    assert_eq!(link.token, TokenHash::of(&mail.token));
+    let hex: String = link
+        .token
+        .0
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert!(is_invalid(&rig.open(&test, &hex).await));
+    assert!(!format!("{link:?}").contains(&mail.token));
+}
+
+/// ML-6: a link for a new password does not sign in, and is not used up by the attempt.
+#[tokio::test]
+async fn ml_6_a_link_for_something_else_does_not_sign_in() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let email = rig
+        .user(&test, "ada@example.com")
+        .await
+        .profile
+        .emails
+        .remove(0);
+    let link = Link {
+        world: test.world,
+        email_id: email.id,
+        purpose: LinkPurpose::PasswordReset,
+        user_id: email.user_id,
+        token: TokenHash::of("reset"),
+        redirect: None,
+        fingerprint: None,
+        origin: None,
+        created_at: rig.now(),
+        expires_at: rig.now() + Seconds(3_600),
+        used_at: None,
+        session_id: None,
+        handed_at: None,
+    };
+    let mut tx = rig.fake.begin().await.unwrap();
+    tx.links().replace(&link).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(is_invalid(&rig.open(&test, "reset").await));
+    let mut read = rig.fake.read().await.unwrap();
+    let found = read.links().find(&test.world, &link.token).await.unwrap();
+    assert_eq!(found, Some(link));
+}
+
+/// ML-3, R6: fifty times the same link at once is one success and one session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ml_3_r6_parallel_uses_have_one_winner() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let command = VerifyLink {
+            trio: lasting(60),
+            ..opened(&mail.token)
+        };
+        async move { service.verify_link(&test, command).await }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.is_ok() || is_invalid(outcome))
+    );
+    let sessions = rig
+        .service
+        .list_sessions(&test, sent.user_id)
+        .await
+        .unwrap();
+    assert_eq!(sessions.len(), 1);
+}
+
+/// A link that is replaced between the look and the use does not sign in.
+#[tokio::test]
+async fn a_link_and_its_code_have_one_winner() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let (service, caller, code) = (
+        Arc::clone(&rig.service),
+        Arc::clone(&test),
+        mail.code.clone(),
+    );
+    rig.store.before_next_begin(async move {
+        service
+            .verify_code(&caller, proof(sent.email_id, &code))
+            .await
+            .unwrap();
+    });
+    assert!(is_invalid(&rig.open(&test, &mail.token).await));
+}
+
+/// The device of the step that sent the link must open it, as far as the App asks; failures are counted, and wait in the end.
+#[tokio::test]
+async fn a_link_may_be_bound_to_its_device() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("device_fingerprint_match", "ip_and_user_agent")])
+        .await;
+    let test = rig.test().await;
+    let command = LoginByLink {
+        expires_in: Some(10_080),
+        device_fingerprint: Some(device("203.0.113.7", "Mozilla")),
+        ..link_for("ada@example.com")
+    };
+    rig.service
+        .login_or_create_by_link(&test, command)
+        .await
+        .unwrap();
+    let mail = rig.newest_to(&test, "ada@example.com").await.message;
+    let from = |ip: &str, agent: &str| VerifyLink {
+        device_fingerprint: device(ip, agent),
+        ..opened(&mail.token)
+    };
+    for number in 0..20 {
+        let (ip, agent) = [
+            ("203.0.113.8", "Mozilla"),
+            ("203.0.113.7", "curl"),
+            ("", ""),
+        ][number % 3];
+        let outcome = rig.service.verify_link(&test, from(ip, agent)).await;
+        assert!(is_invalid(&outcome), "{number}: {outcome:?}");
+    }
+    let blocked = rig
+        .service
+        .verify_link(&test, from("203.0.113.7", "Mozilla"))
+        .await;
+    assert!(
+        matches!(
+            blocked,
+            Err(VerifyLinkError::TooManyAttempts {
+                retry_after: Seconds(60)
+            })
+        ),
+        "{blocked:?}"
+    );
+    // Nor does it hold up anything else, or say anything about a link that is not there.
+    assert!(is_invalid(&rig.open(&test, "x").await));
+    rig.verify(&test, EmailId::new(START, [7; 16]), "123456")
+        .await
+        .unwrap_err();
+    rig.pass(60);
+    rig.service
+        .verify_link(&*rig.test().await, from("203.0.113.7", "Mozilla"))
+        .await
+        .unwrap();
+    // The count begins anew.
+    let command = LoginByLink {
+        device_fingerprint: Some(device("203.0.113.7", "Mozilla")),
+        ..link_for("ada@example.com")
+    };
+    let test = rig.test().await;
+    rig.service
+        .login_or_create_by_link(&test, command)
+        .await
+        .unwrap();
+    let token = rig.newest_to(&test, "ada@example.com").await.message.token;
+    assert!(is_invalid(&rig.open(&test, &token).await));
+    let right = VerifyLink {
+        device_fingerprint: device("203.0.113.7", "Mozilla"),
+        ..opened(&token)
+    };
+    rig.service.verify_link(&test, right).await.unwrap();
+}
+
+/// Attack 24: whoever guesses codes until their address has to wait does not hold up its owner's link.
+#[tokio::test]
+async fn attack_24_guessed_codes_do_not_hold_up_a_link() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let mut blocked = false;
+    for _ in 0..5 {
+        let (sent, digits) = rig.fresh_code(&test, "ada@example.com").await;
+        for _ in 0..5 {
+            let outcome = rig.verify(&test, sent.email.id, wrong(&digits)).await;
+            blocked |= matches!(outcome, Err(VerifyCodeError::TooManyAttempts { .. }));
+        }
+    }
+    assert!(blocked, "the codes of the address have to wait");
+    let made = rig.created_link(&test, "ada@example.com").await;
+    rig.open(&test, made.token.expose()).await.unwrap();
+}
+
+/// ML-8: a link that is to be opened in the browser that asked for it is no good elsewhere, and not used up there.
+#[tokio::test]
+async fn ml_8_a_link_may_be_bound_to_its_browser() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.user(&test, "ada@example.com").await;
+    let made = rig.created_link(&test, "ada@example.com").await;
+    let other = rig.user(&test, "eve@example.com").await.profile.emails[0]
+        .email
+        .address()
+        .to_owned();
+    let others = rig.created_link(&test, &other).await;
+    let within = |origin: &str| VerifyLink {
+        origin_token: Some(Secret::new(origin.to_owned())),
+        ..opened(made.token.expose())
+    };
+    for elsewhere in ["", "x", others.origin_token.expose(), made.token.expose()] {
+        let outcome = rig.service.verify_link(&test, within(elsewhere)).await;
+        assert!(
+            matches!(outcome, Err(VerifyLinkError::InvalidOrigin)),
+            "{outcome:?}"
+        );
+    }
+    rig.service
+        .verify_link(&test, within(made.origin_token.expose()))
+        .await
+        .unwrap();
+    // ML-3: of a dead link nothing is said, whoever asks.
+    for origin in ["", made.origin_token.expose()] {
+        assert!(is_invalid(
+            &rig.service.verify_link(&test, within(origin)).await
+        ));
+    }
+    // A link that was mailed by us belongs to no browser.
+    let (_, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let bound = VerifyLink {
+        origin_token: Some(Secret::new(made.origin_token.expose().clone())),
+        ..opened(&mail.token)
+    };
+    let outcome = rig.service.verify_link(&test, bound).await;
+    assert!(
+        matches!(outcome, Err(VerifyLinkError::InvalidOrigin)),
+        "{outcome:?}"
+    );
+    rig.open(&test, &mail.token).await.unwrap();
+}
+
+/// Section 2 of the completions: the factor goes into the session that was presented, and a bad session never costs a link.
+#[tokio::test]
+async fn attack_13_a_session_is_continued_by_its_own_user_only() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let ada = rig.sign_in(&test, "ada@example.com", 60).await;
+    let eve = rig.sign_in(&test, "eve@example.com", 60).await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let within = |token: &Secret<String>| VerifyLink {
+        trio: Trio {
+            session_token: Some(token.clone()),
+            ..Trio::default()
+        },
+        ..opened(&mail.token)
+    };
+    for token in [&eve.token, &Secret::new("0".repeat(64))] {
+        let outcome = rig.service.verify_link(&test, within(token)).await;
+        assert!(
+            matches!(outcome, Err(VerifyLinkError::InvalidSession(_))),
+            "{outcome:?}"
+        );
+    }
+    let outcome = rig
+        .service
+        .verify_link(
+            &test,
+            VerifyLink {
+                trio: lasting(4),
+                ..opened(&mail.token)
+            },
+        )
+        .await;
+    assert!(
+        matches!(outcome, Err(VerifyLinkError::Invalid(_))),
+        "{outcome:?}"
+    );
+    let verified = rig
+        .service
+        .verify_link(&test, within(&ada.token))
+        .await
+        .unwrap();
+    let issued = verified.issued.unwrap();
+    assert_eq!(issued.session.id, ada.session.id);
+    assert_eq!(issued.session.factors.len(), 2, "a code and a link");
+    assert_ne!(issued.token.expose(), ada.token.expose(), "S-2");
+    assert!(rig.by_token(&test, &ada.token).await.is_err());
+    assert_eq!(verified.user_id, sent.user_id);
+}
+
+/// Attack 1: whoever planted the account is out when its owner opens a link, sessions and links in waiting included.
+#[tokio::test]
+async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let planted = vestry_app::users::CreateUser {
+        email: Some("victim@example.com".into()),
+        phone_number: Some("+16505550100".into()),
+        ..vestry_app::users::CreateUser::default()
+    };
+    let user = rig
+        .service
+        .create_user(&test, planted)
+        .await
+        .unwrap()
+        .user
+        .profile;
+    let attackers = rig.created_link(&test, "victim@example.com").await;
+    let planted = rig.planted_session(&test, user.user.id).await;
+    rig.by_token(&test, &planted).await.unwrap();
+    let (_, mail) = rig.fresh_link(&test, "victim@example.com").await;
+    let opened = rig.open_for(&test, &mail.token, 60).await;
+    assert!(rig.by_token(&test, &planted).await.is_err());
+    let own = opened.issued.unwrap();
+    rig.by_token(&test, &own.token).await.unwrap();
+    assert!(is_invalid(&rig.open(&test, attackers.token.expose()).await));
+    let held = rig
+        .service
+        .get_user(&test, user.user.id)
+        .await
+        .unwrap()
+        .profile;
+    assert!(held.emails[0].verified && held.phones[0].held);
+}
+
+/// An address that was there before somebody else proved the account is proved within a session only, and the link stays good.
+#[tokio::test]
+async fn attack_1_a_held_address_needs_a_session() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada@example.com", 60).await;
+    let other = rig
+        .attach_held(&test, session.session.user_id, "planted@example.com")
+        .await;
+    let made = rig.created_link(&test, "planted@example.com").await;
+    let outcome = rig.open(&test, made.token.expose()).await;
+    assert!(
+        matches!(outcome, Err(VerifyLinkError::NeedsSession)),
+        "{outcome:?}"
+    );
+    let command = VerifyLink {
+        trio: Trio {
+            session_token: Some(session.token.clone()),
+            ..Trio::default()
+        },
+        ..opened(made.token.expose())
+    };
+    let verified = rig.service.verify_link(&test, command).await.unwrap();
+    assert_eq!(verified.email_id, other);
+}
+
+/// The address goes away while its link is under way.
+#[tokio::test]
+async fn a_link_of_a_detached_address_is_dead() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    assert!(
+        tx.users()
+            .remove_email(&test.world, sent.email_id)
+            .await
+            .unwrap()
+    );
+    tx.commit().await.unwrap();
+    assert!(is_invalid(&rig.open(&test, &mail.token).await));
+}
+
+/// By `user_id` alone, a link proves the verified address rather than an older one.
+#[tokio::test]
+async fn a_created_link_prefers_a_verified_address() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let planted = rig.user(&test, "old@example.com").await.profile.user.id;
+    rig.pass(1);
+    let second = rig.attach_held(&test, planted, "new@example.com").await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    tx.users()
+        .verify_email(&test.world, second, rig.now())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let command = CreateLink {
+        user_id: Some(planted),
+        ..CreateLink::default()
+    };
+    let made = rig.service.create_link(&test, command).await.unwrap();
+    assert_eq!(made.email.id, second);
+}
