@@ -66,6 +66,12 @@ pub struct AppSettings {
     pub notify_on_change: bool,
     /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
     pub enumeration_safe: bool,
+    /// Least length of a new password in characters, 8 to 64.
+    pub password_min_length: i64,
+    /// Whether passwords are the only factor of this App; new ones then have at least 15 characters (P-1).
+    pub password_only_factor: bool,
+    /// Whether a password is refused (503) while the list of breached passwords cannot be read, or accepted (P-9).
+    pub breach_check_fail_closed: bool,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -86,6 +92,9 @@ impl Default for AppSettings {
             end_sessions_on_change: true,
             notify_on_change: true,
             enumeration_safe: false,
+            password_min_length: 8,
+            password_only_factor: false,
+            breach_check_fail_closed: true,
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -121,6 +130,7 @@ impl AppSettings {
             525_600,
         )?;
         within("freshness_minutes", self.freshness_minutes, 1, 1440)?;
+        within("password_min_length", self.password_min_length, 8, 64)?;
         Ok(self)
     }
 
@@ -140,6 +150,12 @@ impl AppSettings {
     /// How long a proved factor counts as fresh (S-7).
     pub const fn freshness(&self) -> Seconds {
         Seconds::from_minutes(self.freshness_minutes)
+    }
+
+    /// Least length of a new password in characters (P-1).
+    pub fn password_length(&self) -> usize {
+        let only = if self.password_only_factor { 15 } else { 8 };
+        usize::try_from(self.password_min_length.max(only)).unwrap_or(usize::MAX)
     }
 
     /// Lifetime of session JWTs.

@@ -42,6 +42,9 @@ async fn every_setting_can_be_changed() {
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
         ("enumeration_safe", "true"),
+        ("password_min_length", "64"),
+        ("password_only_factor", "true"),
+        ("breach_check_fail_closed", "false"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -58,6 +61,9 @@ async fn every_setting_can_be_changed() {
         end_sessions_on_change: false,
         notify_on_change: false,
         enumeration_safe: true,
+        password_min_length: 64,
+        password_only_factor: true,
+        breach_check_fail_closed: false,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };
@@ -98,6 +104,8 @@ async fn settings_change_all_or_none() {
         ("session_absolute_minutes", "525601"),
         ("session_idle_minutes", "-1"),
         ("session_idle_minutes", "525601"),
+        ("password_min_length", "7"),
+        ("password_min_length", "65"),
         ("test_per_minute", "-1"),
         ("test_per_minute", "4294967296"),
         ("name", ""),

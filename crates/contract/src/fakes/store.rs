@@ -8,6 +8,7 @@ mod apps;
 mod codes;
 mod limits;
 mod outbox;
+mod passwords;
 mod sessions;
 mod state;
 mod users;
@@ -19,8 +20,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Outbox, Passwords,
+    RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users,
+    Wallets,
 };
 
 use self::state::State;
@@ -190,6 +192,14 @@ impl Repositories for Work {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn passwords(&mut self) -> &mut dyn Passwords {
+        self
+    }
+
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers {
         self
     }
 

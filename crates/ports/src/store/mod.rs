@@ -8,6 +8,7 @@
 mod apps;
 mod auth;
 mod outbox;
+mod passwords;
 mod users;
 mod wallets;
 
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use passwords::{ImportedUsers, Passwords};
 pub use users::{Attached, Users};
 pub use wallets::{Created, WalletPage, Wallets};
 
@@ -93,6 +95,10 @@ pub trait Repositories: Send {
     fn signing_keys(&mut self) -> &mut dyn SigningKeys;
     /// Users, e-mails, phone numbers.
     fn users(&mut self) -> &mut dyn Users;
+    /// Passwords, sealed.
+    fn passwords(&mut self) -> &mut dyn Passwords;
+    /// Which users came from which lines of an import.
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers;
     /// Wallets and their keys.
     fn wallets(&mut self) -> &mut dyn Wallets;
     /// One-time passcodes.

@@ -25,6 +25,14 @@ pub trait Users: Send {
     async fn insert(&mut self, user: &User) -> StoreResult<()>;
     /// A user with its identifiers.
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
+    /// Users of the world by id, after a user, at most `limit`: for an export. Which comes first does not matter, but the order
+    /// is always the same, and `after` may be a user that is gone.
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>>;
     /// Turns a pending user into an active one; does nothing to an active one.
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 

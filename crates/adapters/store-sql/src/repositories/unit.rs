@@ -6,8 +6,8 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, StoreResult, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Outbox, Passwords,
+    RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Tx, Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -193,6 +193,14 @@ impl Repositories for Unit {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn passwords(&mut self) -> &mut dyn Passwords {
+        self
+    }
+
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers {
         self
     }
 

@@ -6,6 +6,7 @@
 pub(crate) mod apps;
 pub(crate) mod codes;
 pub(crate) mod messages;
+pub(crate) mod passwords;
 pub(crate) mod sessions;
 pub(crate) mod users;
 pub(crate) mod wallets;
@@ -18,7 +19,7 @@ use vestry_domain::World;
 use vestry_ports::store::{StoreError, StoreResult};
 
 /// A table whose values are being read.
-pub(crate) struct Table(&'static str);
+pub(crate) struct Table(pub(crate) &'static str);
 
 impl Table {
     /// The error about one of its columns.

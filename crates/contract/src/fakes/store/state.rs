@@ -8,6 +8,7 @@ use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::password::StoredPassword;
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
@@ -28,6 +29,8 @@ pub(super) struct State {
     pub(super) emails: Vec<(World, UserEmail)>,
     pub(super) phones: Vec<(World, UserPhone)>,
     pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
+    pub(super) passwords: Vec<StoredPassword>,
+    pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,

@@ -9,7 +9,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Attached, StoreResult, Users};
 
 use super::Work;
-use super::state::{State, add, remove};
+use super::state::{State, add, at_most, remove};
 
 impl State {
     fn user(&self, world: World, id: UserId) -> Option<&User> {
@@ -63,6 +63,24 @@ impl Users for Work {
 
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
         self.reading(|state| state.profile(*world, id))
+    }
+
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>> {
+        self.reading(|state| {
+            let users = state.users.iter().filter(|user| user.world == *world);
+            let mut ids: Vec<_> = users
+                .map(|user| user.id)
+                .filter(|id| after.is_none_or(|after| after < *id))
+                .collect();
+            ids.sort();
+            ids.truncate(at_most(limit));
+            ids
+        })
     }
 
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
