@@ -2,12 +2,14 @@
 //!
 //! There is none for keys and secrets: those tests use the real custody over a real local vault.
 
+mod breached;
 mod clock;
 mod entropy;
 mod limiter;
 mod mailer;
 mod store;
 
+pub use breached::FakeBreached;
 pub use clock::FakeClock;
 pub use entropy::SeededEntropy;
 pub use limiter::FakeLimiter;
