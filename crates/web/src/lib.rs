@@ -20,6 +20,7 @@ mod json;
 mod jwks;
 mod openapi;
 mod otps;
+mod passwords;
 mod path;
 mod problem;
 mod query;

@@ -79,5 +79,6 @@ pub(crate) async fn remove_credentials(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     tx.sessions().delete_all(world, user, now).await?;
+    tx.passwords().remove(world, user).await?;
     Ok(())
 }

@@ -12,7 +12,9 @@ use vestry_app::sessions::{
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Ports, Service, Settings};
-use vestry_contract::fakes::{FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy};
+use vestry_contract::fakes::{
+    FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy,
+};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::app::App;
@@ -23,6 +25,7 @@ use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
@@ -48,6 +51,7 @@ pub(crate) struct Rig {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
+    pub(crate) breached: Arc<FakeBreached>,
     pub(crate) app: App,
     test_key: Secret<String>,
     live_key: Secret<String>,
@@ -81,6 +85,8 @@ impl Rig {
         LocalVault::create(&root_key(&root), &*entropy).unwrap();
         let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
         let custody = custody(&vault, &fake, &entropy);
+        let breached = Arc::new(FakeBreached::default());
+        let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
         let ports = Ports {
             store: store.clone(),
             vault: vault.clone(),
@@ -89,6 +95,8 @@ impl Rig {
             tokens: Arc::new(JwtSigner::new(custody)),
             limiter: limiter.clone(),
             mailer,
+            passwords: Arc::new(hasher),
+            breached: Some(breached.clone()),
             clock: clock.clone(),
             entropy,
         };
@@ -111,6 +119,7 @@ impl Rig {
             clock,
             limiter,
             mailer: fake_mailer,
+            breached,
             app,
             test_key,
             live_key,
