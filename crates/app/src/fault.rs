@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use vestry_ports::custody::CustodyError;
+use vestry_ports::passwords::{BreachCheckUnavailable, HasherError};
 use vestry_ports::store::StoreError;
 use vestry_ports::tokens::TokenError;
 use vestry_ports::vault::VaultError;
@@ -68,6 +69,21 @@ impl From<VaultError> for Fault {
             VaultError::Unavailable(_) => Self::Unavailable(Box::new(error)),
             VaultError::UnknownVersion(_) | VaultError::Corrupt => Self::Internal(Box::new(error)),
         }
+    }
+}
+
+impl From<HasherError> for Fault {
+    fn from(error: HasherError) -> Self {
+        match error {
+            HasherError::Busy => Self::Unavailable(Box::new(error)),
+            HasherError::Failed(_) => Self::Internal(Box::new(error)),
+        }
+    }
+}
+
+impl From<BreachCheckUnavailable> for Fault {
+    fn from(error: BreachCheckUnavailable) -> Self {
+        Self::Unavailable(Box::new(error))
     }
 }
 

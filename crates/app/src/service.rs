@@ -14,6 +14,7 @@ use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
@@ -43,6 +44,10 @@ pub struct Ports {
     pub mailer: Option<Arc<dyn Mailer>>,
     /// Live text messages; `None` until they are configured.
     pub sms: Option<Arc<dyn SmsSender>>,
+    /// Hashes of passwords.
+    pub passwords: Arc<dyn PasswordHasher>,
+    /// The list of breached passwords; `None` where there is none.
+    pub breached: Option<Arc<dyn BreachedPasswords>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.

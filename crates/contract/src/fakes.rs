@@ -2,6 +2,7 @@
 //!
 //! There is none for keys and secrets: those tests use the real custody over a real local vault.
 
+mod breached;
 mod clock;
 mod entropy;
 mod limiter;
@@ -9,6 +10,7 @@ mod mailer;
 mod sms;
 mod store;
 
+pub use breached::FakeBreached;
 pub use clock::FakeClock;
 pub use entropy::SeededEntropy;
 pub use limiter::FakeLimiter;

@@ -41,6 +41,7 @@ pub mod codes;
 pub mod guards;
 pub mod links;
 pub mod outbox;
+pub mod passwords;
 pub mod redirect_urls;
 pub mod sessions;
 pub mod signing_keys;
@@ -119,6 +120,7 @@ macro_rules! store_suite {
                 a_profile_holds_no_others_identifiers
                 a_pending_user_is_activated_once
                 writes_stay_in_their_world
+                the_walk_meets_every_user_once
                 an_address_is_attached_once_however_spelled
                 addresses_that_look_alike_are_different
                 a_number_is_attached_once
@@ -148,6 +150,19 @@ macro_rules! store_suite {
                 a_wallet_is_added_once
                 parallel_default_wallets_are_one
                 parallel_wallets_of_one_address_are_one
+            }
+            store::passwords {
+                a_password_comes_back_as_it_was
+                a_password_needs_its_user
+                a_put_replaces_the_password
+                a_password_stays_in_its_world
+                a_swap_needs_what_was_seen
+                parallel_first_passwords_are_one
+                parallel_swaps_succeed_once
+                a_password_is_removed_once
+                an_imported_key_becomes_one_user
+                imported_keys_stay_in_their_world
+                parallel_notes_of_a_key_go_to_one
             }
             store::codes {
                 a_code_comes_back_as_it_was

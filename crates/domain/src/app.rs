@@ -81,6 +81,12 @@ pub struct AppSettings {
     pub sms_countries: Vec<String>,
     /// Longest life of a magic link in minutes, 5 to 10080, whatever is asked for (ML-7).
     pub magic_link_max_minutes: i64,
+    /// Least length of a new password in characters, 8 to 64.
+    pub password_min_length: i64,
+    /// Whether passwords are the only factor of this App; new ones then have at least 15 characters (P-1).
+    pub password_only_factor: bool,
+    /// Whether a password is refused (503) while the list of breached passwords cannot be read, or accepted (P-9).
+    pub breach_check_fail_closed: bool,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -107,6 +113,9 @@ impl Default for AppSettings {
             sms_prefix_per_hour: 100,
             sms_countries: Vec::new(),
             magic_link_max_minutes: 10_080,
+            password_min_length: 8,
+            password_only_factor: false,
+            breach_check_fail_closed: true,
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -151,6 +160,7 @@ impl AppSettings {
             5,
             10_080,
         )?;
+        within("password_min_length", self.password_min_length, 8, 64)?;
         Ok(self)
     }
 
@@ -170,6 +180,12 @@ impl AppSettings {
     /// How long a proved factor counts as fresh (S-7).
     pub const fn freshness(&self) -> Seconds {
         Seconds::from_minutes(self.freshness_minutes)
+    }
+
+    /// Least length of a new password in characters (P-1).
+    pub fn password_length(&self) -> usize {
+        let only = if self.password_only_factor { 15 } else { 8 };
+        usize::try_from(self.password_min_length.max(only)).unwrap_or(usize::MAX)
     }
 
     /// Lifetime of session JWTs.

@@ -17,6 +17,7 @@ pub mod entropy;
 pub mod limiter;
 pub mod mailer;
 pub mod sms;
+pub mod passwords;
 pub mod store;
 pub mod tokens;
 pub mod vault;

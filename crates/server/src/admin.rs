@@ -4,6 +4,7 @@ mod apps;
 mod keys;
 mod redirect_urls;
 mod signing_keys;
+mod users;
 mod vault;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) async fn run(
     match command {
         Command::App(command) => apps::run(&service, command).await,
         Command::Key(command) => keys::run(&service, command).await,
+        Command::Users(command) => users::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
         Command::Vault(command) => vault::run(&service, command).await,

@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Secret API keys and public tokens of an App
     #[command(subcommand)]
     Key(Key),
+    /// Users of an App: bring them in from another service, and take them out
+    #[command(subcommand)]
+    Users(Users),
     /// URLs to which sign-ins may return
     #[command(subcommand)]
     RedirectUrl(RedirectUrl),
@@ -215,6 +218,52 @@ Example:
     },
 }
 
+/// `vestry users`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Users {
+    /// Make users out of a file with one JSON object a line, with their passwords
+    #[command(after_help = "\
+Users that are there already are passed over, so an import that was cut off is
+simply run again. Every line that is refused is named with its reason, and the
+exit code is 1 if there was one. docs/migrate-users.md describes the lines.
+
+Examples:
+  vestry users import users.jsonl --app app_… --environment live --dry-run
+  vestry users import users.jsonl --app app_… --environment live")]
+    Import {
+        /// The file
+        file: PathBuf,
+        /// Id of the App (app_…)
+        #[arg(long)]
+        app: AppId,
+        /// test or live
+        #[arg(long)]
+        environment: Environment,
+        /// Check every line and change nothing
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Print the users with one JSON object a line, as `import` reads them
+    #[command(after_help = "\
+Wallets, sessions and second factors are not part of it.
+
+Example:
+  vestry users export --app app_… --environment live --with-password-hashes > users.jsonl")]
+    Export {
+        /// Id of the App (app_…)
+        #[arg(long)]
+        app: AppId,
+        /// test or live
+        #[arg(long)]
+        environment: Environment,
+        /// With the hashes of passwords: whoever has them can guess passwords, so keep the file as you keep the root key
+        #[arg(long)]
+        with_password_hashes: bool,
+    },
+}
+
 /// `vestry redirect-url`
 #[derive(Debug, Subcommand)]
 pub(crate) enum RedirectUrl {
@@ -325,7 +374,11 @@ impl Command {
     /// The format of the answer; commands without one speak to people.
     pub(crate) const fn format(&self) -> Format {
         match self {
-            Self::Dev(_) | Self::Serve | Self::Worker | Self::Openapi => Format::Human,
+            Self::Dev(_)
+            | Self::Serve
+            | Self::Worker
+            | Self::Openapi
+            | Self::Users(Users::Export { .. }) => Format::Human,
             Self::Migrate(answer) | Self::Check(answer) => answer.format(),
             Self::App(
                 App::Create { answer, .. }
@@ -339,6 +392,7 @@ impl Command {
                 | Key::Rotate { answer, .. }
                 | Key::Revoke { answer, .. },
             )
+            | Self::Users(Users::Import { answer, .. })
             | Self::RedirectUrl(
                 RedirectUrl::Add { answer, .. }
                 | RedirectUrl::List { answer, .. }

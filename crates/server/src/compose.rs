@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use vestry_app::{Ports, Service};
+use vestry_breached_passwords::BreachedFile;
 use vestry_custody::Custody;
 use vestry_domain::Secret;
 use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
+use vestry_password_argon2::Argon2Hasher;
 use vestry_ports::clock::Clock;
 use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::store::Store;
 use vestry_ports::vault::KeyVault;
 use vestry_store_sql::{Database, SqlStore};
@@ -21,7 +24,8 @@ use vestry_vault_local::LocalVault;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
+    DatabaseSettings, LimitSettings, LimitStore, MailSettings, PasswordSettings, Settings,
+    VaultSettings,
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
@@ -81,6 +85,28 @@ pub(crate) fn mailer(settings: &MailSettings) -> Result<Option<Arc<dyn Mailer>>,
     }
 }
 
+/// What hashes passwords.
+fn hasher(
+    settings: &PasswordSettings,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<Arc<dyn PasswordHasher>, Failure> {
+    let hasher = Argon2Hasher::new(settings.hashing, Arc::clone(entropy));
+    Ok(Arc::new(hasher.context("passwords cannot be hashed")?))
+}
+
+/// The list of breached passwords, if one is set.
+fn breached(settings: &PasswordSettings) -> Result<Option<Arc<dyn BreachedPasswords>>, Failure> {
+    let Some(file) = &settings.breached else {
+        return Ok(None);
+    };
+    let list = BreachedFile::open(file);
+    let list = list.context(format!(
+        "passwords.breach.file {} cannot be used",
+        file.display()
+    ))?;
+    Ok(Some(Arc::new(list)))
+}
+
 /// The limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -124,6 +150,8 @@ pub(crate) fn service(
         limiter,
         mailer: mailer(&settings.mail)?,
         sms: None,
+        passwords: hasher(&settings.passwords, &entropy)?,
+        breached: breached(&settings.passwords)?,
         clock,
         entropy,
     };

@@ -8,6 +8,7 @@ mod source;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) vault: VaultSettings,
     pub(crate) mail: MailSettings,
     pub(crate) limits: LimitSettings,
+    pub(crate) passwords: PasswordSettings,
     pub(crate) outbox: OutboxSettings,
     pub(crate) log: LogSettings,
 }
@@ -116,6 +118,15 @@ pub(crate) enum LimitStore {
     Database,
     /// In Redis or Valkey; the URL may hold a password.
     Redis(Secret<String>),
+}
+
+/// `passwords.*`
+#[derive(Debug)]
+pub(crate) struct PasswordSettings {
+    /// Parameters of new hashes, and how many run and wait.
+    pub(crate) hashing: vestry_password_argon2::Settings,
+    /// The list of breached passwords, sorted; `None` where there is none.
+    pub(crate) breached: Option<PathBuf>,
 }
 
 /// `outbox.*`
@@ -244,6 +255,7 @@ impl Settings {
             vault: VaultSettings::from_entries(entries)?,
             mail: MailSettings::from_entries(entries)?,
             limits: LimitSettings::from_entries(entries)?,
+            passwords: PasswordSettings::from_entries(entries)?,
             outbox: OutboxSettings {
                 worker: entries.switch("outbox.worker")?,
             },
@@ -368,6 +380,38 @@ impl MailSettings {
                 ca_file: entries.text("mail.smtp.ca_file")?.map(PathBuf::from),
             }),
         }
+    }
+}
+
+impl PasswordSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let hashing = vestry_password_argon2::Settings {
+            memory_kib: entries.number("passwords.memory_kib", 7_168..=1_048_576)?,
+            iterations: entries.number("passwords.iterations", 1..=32)?,
+            parallelism: entries.number("passwords.parallelism", 1..=16)?,
+            ..vestry_password_argon2::Settings::default()
+        };
+        if !hashing.is_strong_enough() {
+            return Err(entries.refuse(
+                "passwords.memory_kib",
+                "must be at least 47104 with 1 iteration, 19456 with 2, 12288 with 3, 9216 with 4, or 7168 with 5",
+            ));
+        }
+        let threads: usize = entries.number("passwords.threads", 0..=1_024)?;
+        let choices = [("off", false), ("file", true)];
+        let breached = if entries.one_of("passwords.breach.kind", &choices)? {
+            Some(entries.required_text("passwords.breach.file")?.into())
+        } else {
+            None
+        };
+        Ok(Self {
+            hashing: vestry_password_argon2::Settings {
+                threads: NonZeroUsize::new(threads).unwrap_or(hashing.threads),
+                waiting: entries.number("passwords.queue", 1..=100_000)?,
+                ..hashing
+            },
+            breached,
+        })
     }
 }
 

@@ -21,6 +21,7 @@ mod jwks;
 mod magic_links;
 mod openapi;
 mod otps;
+mod passwords;
 mod path;
 mod problem;
 mod qr;

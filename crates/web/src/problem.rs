@@ -35,6 +35,7 @@ pub(crate) enum Code {
     MissingApiKey,
     InvalidApiKey,
     InvalidSession,
+    InvalidCredentials,
     KeyNotAllowed,
     InsufficientFactor,
     WalletReadOnly,
@@ -98,6 +99,7 @@ impl Code {
             ),
             Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
+            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "user and password do not fit"),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call needs",

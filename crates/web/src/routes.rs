@@ -4,9 +4,7 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{
-    health, jwks, magic_links, otps, reference, sessions, test_env, totps, users, wallets,
-};
+use crate::{health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users, wallets};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -45,6 +43,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey magic_links email_login_status;
         SecretKey magic_links create;
         SecretKey magic_links verify;
+        SecretKey passwords verify;
+        SecretKey passwords session_update;
+        SecretKey passwords strength_check;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

@@ -14,17 +14,19 @@ const OURS: &str = "
     ports       : domain              |
     contract    : domain ports        |
     # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
-    app         : domain ports        | contract chains vault-local custody token-jwt
+    app         : domain ports        | contract chains vault-local custody token-jwt password-argon2
     store-sql   : domain ports        | contract
     mail-smtp   : domain ports        | contract
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
+    password-argon2 : domain ports    | contract
+    breached-passwords : domain ports |
     # Its signing keys are sealed; the tests seal them for real.
     token-jwt   : domain ports        | contract vault-local custody
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt
+    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2
     # Puts everything together.
     server      : *                   | *
     xtask       :                     |
@@ -43,15 +45,21 @@ const OTHERS: &str = "
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
-    clap rustix: server |: the process belongs to the server
     qrcode png: web |: pictures are made at the edge
-    hmac sha1: domain |: the codes of authenticator apps are a rule of the domain
+    hmac: domain |: the codes of authenticator apps are a rule of the domain
+    clap: server |: the process belongs to the server
+    # Hashing threads lower their own priority, and nothing else of the process.
+    rustix: server password-argon2 |: the process belongs to the server
+    argon2 bcrypt scrypt pbkdf2 aes ctr: password-argon2 |: passwords are hashed in one place
+    # Codes of authenticator apps, the list of breached passwords and old imported hashes are made of it.
+    sha1: domain password-argon2 breached-passwords |: it is broken, and for nothing else
+    zxcvbn: app |: a password is judged by one use case
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone
     reqwest insta jsonschema proptest tempfile: | *: it is for tests only
-    async-trait futures*: ports contract app store-sql mail-smtp vault-local custody limiter token-jwt web server |: domain and chains are pure, without async
-    tokio*: contract app store-sql mail-smtp vault-local custody limiter token-jwt web server bench-baseline |: domain, chains and ports know no runtime
+    async-trait futures*: ports contract app store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 breached-passwords web server |: domain and chains are pure, without async
+    tokio*: contract app store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline |: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

@@ -164,6 +164,28 @@ diesel::table! {
 }
 
 diesel::table! {
+    passwords (app_id, environment, user_id) {
+        app_id -> Text,
+        environment -> Text,
+        user_id -> Text,
+        key_version -> BigInt,
+        sealed -> Binary,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    imported_users (app_id, environment, external_key) {
+        app_id -> Text,
+        environment -> Text,
+        external_key -> Text,
+        user_id -> Text,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
     codes (app_id, environment, method_id, purpose) {
         app_id -> Text,
         environment -> Text,

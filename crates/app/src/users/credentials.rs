@@ -90,5 +90,6 @@ pub(crate) async fn remove_credentials(
     tx.totps().remove_all(world, user).await?;
     tx.sessions().delete_all(world, user, now).await?;
     tx.links().forget_unused(world, user).await?;
+    tx.passwords().remove(world, user).await?;
     Ok(())
 }

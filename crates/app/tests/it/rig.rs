@@ -16,7 +16,7 @@ use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Ports, Service, Settings};
 use vestry_contract::fakes::{
-    FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
+    FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
 };
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -29,6 +29,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserEmail;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
@@ -55,6 +56,7 @@ pub(crate) struct Rig {
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
+    pub(crate) breached: Arc<FakeBreached>,
     pub(crate) app: App,
     test_key: Secret<String>,
     live_key: Secret<String>,
@@ -89,6 +91,8 @@ impl Rig {
         LocalVault::create(&root_key(&root), &*entropy).unwrap();
         let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
         let custody = custody(&vault, &fake, &entropy);
+        let breached = Arc::new(FakeBreached::default());
+        let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
         let ports = Ports {
             store: store.clone(),
             vault: vault.clone(),
@@ -98,6 +102,8 @@ impl Rig {
             limiter: limiter.clone(),
             mailer,
             sms: Some(sms.clone()),
+            passwords: Arc::new(hasher),
+            breached: Some(breached.clone()),
             clock: clock.clone(),
             entropy,
         };
@@ -121,6 +127,7 @@ impl Rig {
             limiter,
             mailer: fake_mailer,
             sms,
+            breached,
             app,
             test_key,
             live_key,

@@ -48,6 +48,9 @@ async fn every_setting_can_be_changed() {
         ("sms_prefix_per_hour", "0"),
         ("sms_countries", r#"["US", "DE"]"#),
         ("magic_link_max_minutes", "1440"),
+        ("password_min_length", "64"),
+        ("password_only_factor", "true"),
+        ("breach_check_fail_closed", "false"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -70,6 +73,9 @@ async fn every_setting_can_be_changed() {
         sms_prefix_per_hour: 0,
         sms_countries: vec!["US".to_owned(), "DE".to_owned()],
         magic_link_max_minutes: 1440,
+        password_min_length: 64,
+        password_only_factor: true,
+        breach_check_fail_closed: false,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };
@@ -112,6 +118,8 @@ async fn settings_change_all_or_none() {
         ("session_idle_minutes", "525601"),
         ("magic_link_max_minutes", "4"),
         ("magic_link_max_minutes", "10081"),
+        ("password_min_length", "7"),
+        ("password_min_length", "65"),
         ("test_per_minute", "-1"),
         ("test_per_minute", "4294967296"),
         ("name", ""),

@@ -10,6 +10,7 @@ mod limits;
 mod links;
 mod outbox;
 mod search;
+mod passwords;
 mod sessions;
 mod state;
 mod totps;
@@ -22,8 +23,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls,
-    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -193,6 +193,14 @@ impl Repositories for Work {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn passwords(&mut self) -> &mut dyn Passwords {
+        self
+    }
+
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers {
         self
     }
 

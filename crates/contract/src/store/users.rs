@@ -107,6 +107,34 @@ pub async fn a_user_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(found.map(|profile| profile.user), Some(user));
 }
 
+/// The walk meets every user of the world once, in pages, from wherever it begins.
+pub async fn the_walk_meets_every_user_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut users = Vec::new();
+    for _ in 0..7 {
+        users.push(stage.user(world).await.id);
+    }
+    for stranger in stage.strangers(world).await {
+        stage.user(stranger).await;
+    }
+    let (mut met, mut after) = (Vec::new(), None);
+    loop {
+        let page = in_view!(stage.store, |view| view
+            .users()
+            .walk(&world, after, 3)
+            .await);
+        assert!(page.len() <= 3);
+        after = page.last().copied();
+        met.extend(page);
+        if after.is_none() {
+            break;
+        }
+    }
+    users.sort();
+    assert_eq!(met, users);
+}
+
 /// No look-up finds a user, an address or a number of another world (I11, S-14).
 pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

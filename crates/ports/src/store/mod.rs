@@ -10,6 +10,7 @@ mod auth;
 mod links;
 mod outbox;
 mod totps;
+mod passwords;
 mod users;
 mod wallets;
 
@@ -21,6 +22,7 @@ pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
+pub use passwords::{ImportedUsers, Passwords};
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.
@@ -98,6 +100,10 @@ pub trait Repositories: Send {
     fn signing_keys(&mut self) -> &mut dyn SigningKeys;
     /// Users, e-mails, phone numbers.
     fn users(&mut self) -> &mut dyn Users;
+    /// Passwords, sealed.
+    fn passwords(&mut self) -> &mut dyn Passwords;
+    /// Which users came from which lines of an import.
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers;
     /// Wallets and their keys.
     fn wallets(&mut self) -> &mut dyn Wallets;
     /// One-time passcodes.

@@ -53,6 +53,14 @@ pub trait Users: Send {
     /// Deletes a user and every row that belongs to it: identifiers and their codes, credentials, sessions, wallets and their
     /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. `false` when there is no such user.
     async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// Users of the world by id, after a user, at most `limit`: for an export. Which comes first does not matter, but the order
+    /// is always the same, and `after` may be a user that is gone.
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>>;
     /// Turns a pending user into an active one; does nothing to an active one.
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 

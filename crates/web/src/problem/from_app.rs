@@ -1,21 +1,14 @@
 //! What each failure of a use case is on the wire. No wildcard arms: a new failure has to be given its place here.
 
-use vestry_app::codes::{SendCodeError, VerifyCodeError};
-use vestry_app::links::{
-    CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
-};
-use vestry_app::sessions::{
-    DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError,
-    VerifySessionError,
-};
-use vestry_app::test_env::TestEnvError;
-use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
-use vestry_app::users::{
-    CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError,
-    SearchUsersError, UpdateUserError,
-};
-use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
+use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::links::{CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError};
+use vestry_app::passwords::{StrengthError, UpdatePasswordError, VerifyPasswordError};
+use vestry_app::sessions::{DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError, VerifySessionError};
+use vestry_app::test_env::{TestEnvError};
+use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
+use vestry_app::users::{CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError, SearchUsersError, UpdateUserError};
+use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};
@@ -379,6 +372,47 @@ impl From<LoginStatusError> for Problem {
             LoginStatusError::Expired => Self::new(Code::MagicLinkExpired),
             LoginStatusError::InvalidOrigin => Self::new(Code::InvalidRequestOriginToken),
             LoginStatusError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyPasswordError> for Problem {
+    fn from(error: VerifyPasswordError) -> Self {
+        match error {
+            VerifyPasswordError::NotAllowed(scope) => scope.into(),
+            VerifyPasswordError::Invalid(invalid) => invalid.into(),
+            VerifyPasswordError::InvalidCredentials => Self::new(Code::InvalidCredentials),
+            VerifyPasswordError::TooManyAttempts { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            VerifyPasswordError::InvalidSession(session) => session.into(),
+            VerifyPasswordError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<UpdatePasswordError> for Problem {
+    fn from(error: UpdatePasswordError) -> Self {
+        match error {
+            UpdatePasswordError::NotAllowed(scope) => scope.into(),
+            UpdatePasswordError::Invalid(invalid) => invalid.into(),
+            UpdatePasswordError::InvalidSession(session) => session.into(),
+            UpdatePasswordError::InsufficientFactor => Self::new(Code::InsufficientFactor),
+            UpdatePasswordError::InvalidCredentials => Self::new(Code::InvalidCredentials),
+            UpdatePasswordError::TooManyAttempts { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            UpdatePasswordError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StrengthError> for Problem {
+    fn from(error: StrengthError) -> Self {
+        match error {
+            StrengthError::NotAllowed(scope) => scope.into(),
+            StrengthError::Invalid(invalid) => invalid.into(),
+            StrengthError::Fault(fault) => fault.into(),
         }
     }
 }

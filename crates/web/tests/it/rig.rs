@@ -23,6 +23,7 @@ use vestry_domain::app::App;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_limiter::MemoryLimiter;
+use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
@@ -50,6 +51,8 @@ pub(crate) struct Wishes {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) has_mailer: bool,
     pub(crate) has_sms: bool,
+    /// Weak, and with room for any test; those of the flood set their own.
+    pub(crate) hashing: Hashing,
     /// Address of the listener; the port is always a free one.
     pub(crate) listen: &'static str,
 }
@@ -67,6 +70,7 @@ impl Default for Wishes {
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
             has_sms: true,
+            hashing: Hashing::weakest(),
             listen: "127.0.0.1:0",
         }
     }
@@ -246,6 +250,8 @@ async fn ports(
             .has_mailer
             .then(|| -> Arc<dyn Mailer> { mailer.clone() }),
         sms: None,
+        passwords: Arc::new(Argon2Hasher::new(wishes.hashing, Arc::clone(&entropy)).unwrap()),
+        breached: None,
         clock: clock.clone(),
         entropy,
     }

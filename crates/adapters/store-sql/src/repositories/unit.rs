@@ -6,8 +6,9 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Links, Outbox, RedirectUrls,
-    Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
+    Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users,
+    Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -193,6 +194,14 @@ impl Repositories for Unit {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn passwords(&mut self) -> &mut dyn Passwords {
+        self
+    }
+
+    fn imported_users(&mut self) -> &mut dyn ImportedUsers {
         self
     }
 

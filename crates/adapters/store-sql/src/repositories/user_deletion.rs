@@ -8,8 +8,8 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Unit, in_world};
 use crate::schema::{
-    codes, guards, magic_links, sessions, totps, user_emails, user_metadata, user_phones, users,
-    wallet_keys, wallets,
+    codes, guards, magic_links, passwords, sessions, totps, user_emails, user_metadata,
+    user_phones, users, wallet_keys, wallets,
 };
 
 /// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
@@ -41,6 +41,7 @@ impl Unit {
             wallets
             sessions
             totps
+            passwords
             magic_links
             user_metadata
         );

@@ -15,8 +15,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 
 use super::{Unit, dialect, in_world, read_all};
-use crate::rows::to_json;
 use crate::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
+use crate::rows::{Table, to_json};
 use crate::schema::{user_emails, user_phones, users};
 
 #[async_trait]
@@ -94,6 +94,26 @@ impl Users for Unit {
 
     async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
         self.delete_user(world, id).await
+    }
+
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>> {
+        let mut query = in_world!(users, world)
+            .order(users::id)
+            .limit(limit)
+            .select(users::id)
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(users::id.gt(after.to_string()));
+        }
+        let found = query.load::<String>(self.reading()?).await;
+        let table = Table("users");
+        let ids = self.done(found)?;
+        ids.iter().map(|id| table.parse("id", id)).collect()
     }
 
     async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {

@@ -7,6 +7,7 @@ pub(crate) mod apps;
 pub(crate) mod codes;
 pub(crate) mod links;
 pub(crate) mod messages;
+pub(crate) mod passwords;
 pub(crate) mod sessions;
 pub(crate) mod totps;
 pub(crate) mod users;
@@ -20,7 +21,7 @@ use vestry_domain::World;
 use vestry_ports::store::{StoreError, StoreResult};
 
 /// A table whose values are being read.
-pub(crate) struct Table(&'static str);
+pub(crate) struct Table(pub(crate) &'static str);
 
 impl Table {
     /// The error about one of its columns.

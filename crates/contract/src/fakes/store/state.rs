@@ -9,6 +9,7 @@ use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
 use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::password::StoredPassword;
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
@@ -30,6 +31,8 @@ pub(super) struct State {
     pub(super) emails: Vec<(World, UserEmail)>,
     pub(super) phones: Vec<(World, UserPhone)>,
     pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
+    pub(super) passwords: Vec<StoredPassword>,
+    pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
     pub(super) links: Vec<Link>,
     pub(super) guards: HashMap<(World, String), Guard>,

@@ -54,6 +54,12 @@ impl State {
         remove(&mut self.totps, |row| {
             row.totp.world == world && row.totp.user_id == id
         });
+        remove(&mut self.passwords, |password| {
+            password.world == world && password.user_id == id
+        });
+        remove(&mut self.imported_users, |(of, _, user)| {
+            *of == world && *user == id
+        });
         remove(&mut self.links, |link| {
             link.world == world && link.user_id == id
         });
@@ -153,6 +159,21 @@ impl Users for Work {
                 user.world == *world && user.id == id
             });
             Ok(gone == 1)
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>> {
+        self.reading(|state| {
+            let users = state.users.iter().filter(|user| user.world == *world);
+            let mut ids: Vec<_> = users
+                .map(|user| user.id)
+                .filter(|id| after.is_none_or(|after| after < *id))
+                .collect();
+            ids.sort();
+            ids.truncate(at_most(limit));
+            ids
         })
     }
 

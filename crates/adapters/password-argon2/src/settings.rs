@@ -1,0 +1,78 @@
+//! Parameters of new hashes, and how many may run and wait.
+
+use std::num::NonZeroUsize;
+
+use argon2::Params;
+
+/// What an operator decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Memory of one hash in KiB (`m`).
+    pub memory_kib: u32,
+    /// Passes over it (`t`).
+    pub iterations: u32,
+    /// Lanes (`p`); they are computed one after the other.
+    pub parallelism: u32,
+    /// Hashes that run at the same time, each on a thread of its own.
+    pub threads: NonZeroUsize,
+    /// Hashes that wait for a thread at most; one more is refused.
+    pub waiting: usize,
+}
+
+/// Why a hasher cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Argon2 does not take the parameters.
+    #[error("Argon2 does not take these parameters: {0}")]
+    Parameters(argon2::Error),
+    /// No thread could be started.
+    #[error("no thread for hashing could be started")]
+    Threads(#[from] std::io::Error),
+}
+
+/// 19 MiB, two passes, one lane (P-4: OWASP's and RFC 9106's low-memory choice), one thread per core.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            memory_kib: 19_456,
+            iterations: 2,
+            parallelism: 1,
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            waiting: 64,
+        }
+    }
+}
+
+impl Settings {
+    /// As weak as Argon2 can be, for tests that are not about strength. No setting of the service reaches it.
+    pub fn weakest() -> Self {
+        Self {
+            memory_kib: Params::MIN_M_COST,
+            iterations: Params::MIN_T_COST,
+            waiting: 10_000,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the parameters are at least as strong as the weakest of those that OWASP calls equal to each other and P-4
+    /// takes over: less memory costs more passes.
+    pub fn is_strong_enough(&self) -> bool {
+        [
+            (47_104, 1),
+            (19_456, 2),
+            (12_288, 3),
+            (9_216, 4),
+            (7_168, 5),
+        ]
+        .into_iter()
+        .any(|(memory_kib, iterations)| {
+            self.memory_kib >= memory_kib && self.iterations >= iterations
+        })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+        Params::new(self.memory_kib, self.iterations, self.parallelism, None)
+            .map(drop)
+            .map_err(SettingsError::Parameters)
+    }
+}

@@ -1,0 +1,65 @@
+//! The parts of a hash's text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use vestry_ports::passwords::ForeignHashError;
+
+/// Most bytes of one decoded part; none that a service makes is longer.
+const LONGEST: usize = 256;
+
+/// Base64 as the services write it: with or without padding, with `.` in the place of `+` (passlib), or with the URL-safe
+/// letters.
+pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
+    let plain: String = text
+        .trim_end_matches('=')
+        .chars()
+        .map(|c| match c {
+            '.' | '-' => '+',
+            '_' => '/',
+            other => other,
+        })
+        .collect();
+    let bytes = STANDARD_NO_PAD.decode(plain);
+    let bytes = bytes.map_err(|_not_base64| ForeignHashError::Malformed)?;
+    if bytes.len() > LONGEST {
+        return Err(ForeignHashError::Malformed);
+    }
+    Ok(bytes)
+}
+
+/// Base64 as PHC strings have it.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    STANDARD_NO_PAD.encode(bytes)
+}
+
+/// A number without sign or leading zeros that change nothing but its look.
+pub(crate) fn number(text: &str) -> Result<u32, ForeignHashError> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| is_plain);
+    number.ok_or(ForeignHashError::Malformed)
+}
+
+/// `a=1,b=2`: the values of the named parameters, all of which must be there and no other.
+pub(crate) fn parameters<'a, const N: usize>(
+    text: &'a str,
+    names: [&str; N],
+) -> Result<[&'a str; N], ForeignHashError> {
+    let mut values = [""; N];
+    let mut given = 0;
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=').ok_or(ForeignHashError::Malformed)?;
+        let place = names.iter().position(|known| *known == name);
+        let place = place.and_then(|place| values.get_mut(place));
+        let place = place.ok_or(ForeignHashError::Malformed)?;
+        if !place.is_empty() || value.is_empty() {
+            return Err(ForeignHashError::Malformed);
+        }
+        *place = value;
+        given += 1;
+    }
+    if given == N {
+        Ok(values)
+    } else {
+        Err(ForeignHashError::Malformed)
+    }
+}

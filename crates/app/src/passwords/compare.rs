@@ -1,0 +1,149 @@
+//! Comparing a password with that of a user, at the same price whoever the user is (P-10), and counting what was wrong (P-11).
+
+use vestry_domain::ids::UserId;
+use vestry_domain::password::{self, Password, StoredPassword};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserStatus;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::{Fault, Service, guard};
+
+/// A password that was right when it was compared.
+pub(crate) struct RightPassword {
+    /// The row that it was compared with.
+    seen: StoredPassword,
+    /// What the row shall be: the same, or a hash of the current parameters.
+    renewed: StoredPassword,
+}
+
+/// Whom wrong passwords are counted for.
+pub(crate) struct Guarded {
+    user: String,
+    ip: Option<String>,
+}
+
+impl Guarded {
+    pub(crate) fn new(user: UserId, device: &DeviceFingerprint) -> Self {
+        let ip = Some(device.ip.as_str()).filter(|ip| !ip.is_empty());
+        Self {
+            ip: ip.map(password::guarded_ip),
+            ..Self::of_user(user)
+        }
+    }
+
+    /// Where nothing is known of a device.
+    pub(crate) fn of_user(user: UserId) -> Self {
+        Self {
+            user: password::guarded_user(user),
+            ip: None,
+        }
+    }
+
+    /// How long the user's password, or all passwords from this address, may still not be tried.
+    pub(crate) async fn wait(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Option<Seconds>, StoreError> {
+        let user = guard::wait(repositories, world, &self.user, now).await?;
+        let ip = match &self.ip {
+            Some(ip) => guard::wait(repositories, world, ip, now).await?,
+            None => None,
+        };
+        Ok(user.max(ip))
+    }
+
+    /// Counts a wrong password. The count of an address is over a time, and no success resets it: otherwise one right
+    /// password of his own would let an attacker go on.
+    pub(crate) async fn count_failure(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        guard::count_failure(tx, world, &self.user, now).await?;
+        if let Some(ip) = &self.ip {
+            let limit = password::FAILURES_PER_IP;
+            let budgets = tx.budgets();
+            let verdict = budgets
+                .spend(world, "password_failures", ip, limit, now)
+                .await?;
+            if verdict.remaining == 0 {
+                tx.guards().block(world, ip, verdict.reset).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the failures of the user, after a right password or a new one.
+    pub(crate) async fn forget_failures(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+    ) -> Result<(), StoreError> {
+        tx.guards().reset(world, &self.user).await
+    }
+}
+
+impl Service {
+    /// Compares. `None` for a wrong password as for an unknown user, one without a password, and one who may not sign in.
+    ///
+    /// All of them cost one hash of the current parameters. A hash of other parameters, or of another service, costs what it
+    /// costs and one of the current ones besides, right or wrong.
+    pub(crate) async fn compare_password(
+        &self,
+        world: &World,
+        user: UserId,
+        presented: &Password,
+    ) -> Result<Option<RightPassword>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let profile = read.users().profile(world, user).await?;
+        let seen = read.passwords().find(world, user).await?;
+        drop(read);
+        let hasher = &self.ports.passwords;
+        let may_sign_in = profile.is_some_and(|profile| may_sign_in(profile.user.status));
+        let Some(seen) = seen.filter(|_| may_sign_in) else {
+            hasher.pretend(presented).await?;
+            return Ok(None);
+        };
+        let hash = self.open_password(world, user, &seen.sealed).await?;
+        let is_right = hasher.verify(presented, &hash).await?;
+        let mut renewed = seen.clone();
+        if hasher.is_outdated(&hash) {
+            if is_right {
+                // The rule for new passwords is not asked: this one was accepted when it was set.
+                let hash = hasher.hash(presented).await?;
+                let now = self.now(world);
+                renewed = self.seal_password(world, user, &hash, now).await?;
+            } else {
+                hasher.pretend(presented).await?;
+            }
+        }
+        Ok(is_right.then_some(RightPassword { seen, renewed }))
+    }
+}
+
+impl RightPassword {
+    /// The row that was compared with.
+    pub(crate) const fn seen(&self) -> &StoredPassword {
+        &self.seen
+    }
+
+    /// Holds the row until the transaction ends, and renews its hash; `false` when it is another one by now. A change of the
+    /// password that commits before is noticed, and one after will find the session that is about to be made (I5).
+    pub(crate) async fn hold(&self, tx: &mut dyn Repositories) -> Result<bool, StoreError> {
+        let seen = Some(&self.seen.sealed);
+        tx.passwords().swap(&self.renewed, seen).await
+    }
+}
+
+/// Whether a user of this status can sign in with a password.
+const fn may_sign_in(status: UserStatus) -> bool {
+    match status {
+        // A pending user who has a password was imported with it, or proved something else when it was set.
+        UserStatus::Pending | UserStatus::Active => true,
+    }
+}

@@ -1,0 +1,136 @@
+//! Setting a password: what every way to do it has in common.
+
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::password::{Password, PasswordHash, Rules, StoredPassword};
+use vestry_domain::user::UserProfile;
+use vestry_domain::{Invalid, Timestamp};
+use vestry_ports::store::{Repositories, StoreError};
+
+use super::compare::{Guarded, RightPassword};
+use crate::users::credentials::AnnouncedChange;
+use crate::{Caller, Fault, Service};
+
+/// A password that was accepted, hashed and sealed, before its transaction.
+pub(crate) struct NewPassword {
+    row: StoredPassword,
+    change: AnnouncedChange,
+}
+
+/// Why a password is not set.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RefusedPassword {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Checks a password against the rules of the App and the list of breached ones (P-1, P-8, P-9), hashes and seals it, and
+    /// prepares the notices. Slow; before the transaction in which [`NewPassword::store`] writes it.
+    pub(crate) async fn new_password(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        password: &Password,
+    ) -> Result<NewPassword, RefusedPassword> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let profile = read.users().profile(world, user).await;
+        let profile = profile.map_err(Fault::from)?;
+        drop(read);
+        rules(caller, profile.as_ref()).check("password", password)?;
+        self.refuse_breached(caller, password).await?;
+        let hash: PasswordHash = self
+            .ports
+            .passwords
+            .hash(password)
+            .await
+            .map_err(Fault::from)?;
+        let now = self.now(world);
+        let row = self.seal_password(world, user, &hash, now).await?;
+        let change = self
+            .announce(caller, user, CredentialChange::Password)
+            .await?;
+        Ok(NewPassword { row, change })
+    }
+
+    /// Refuses what was stolen elsewhere. A list that cannot be read is an outage, unless the App decided otherwise (attack 19).
+    async fn refuse_breached(
+        &self,
+        caller: &Caller,
+        password: &Password,
+    ) -> Result<(), RefusedPassword> {
+        let Some(list) = &self.ports.breached else {
+            return Ok(());
+        };
+        match list.contains(password).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(Invalid::value(
+                "password",
+                "password is on a list of passwords that were stolen elsewhere; choose one that is used nowhere else",
+            )
+            .into()),
+            Err(unavailable) if caller.settings().breach_check_fail_closed => {
+                Err(Fault::from(unavailable).into())
+            }
+            Err(unavailable) => {
+                let reason = crate::fault::causes(&unavailable);
+                tracing::warn!(reason, "a password was set without a look at the breached ones");
+                Ok(())
+            }
+        }
+    }
+}
+
+impl NewPassword {
+    /// Writes the password, ends the user's sessions but for `kept`, and queues the notices. With `over`, only in the place
+    /// of the very password that was compared: `false`, and nothing is written, when it is another one by now.
+    ///
+    /// The first statement of its transaction, so that changes of one password come one after the other.
+    pub(crate) async fn store(
+        &self,
+        service: &Service,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        over: Option<&RightPassword>,
+        kept: Option<SessionId>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        match over {
+            Some(right) => {
+                let seen = Some(&right.seen().sealed);
+                if !tx.passwords().swap(&self.row, seen).await? {
+                    return Ok(false);
+                }
+            }
+            None => tx.passwords().put(&self.row).await?,
+        }
+        let guarded = Guarded::of_user(self.row.user_id);
+        guarded.forget_failures(tx, &caller.world).await?;
+        service
+            .carry_out(tx, caller, &self.change, kept, now)
+            .await?;
+        Ok(true)
+    }
+}
+
+/// What the password of this user is held against.
+fn rules(caller: &Caller, profile: Option<&UserProfile>) -> Rules {
+    let mut words = vec![caller.app.name.clone()];
+    if let Some(profile) = profile {
+        let user = &profile.user;
+        words.extend([&user.first_name, &user.middle_name, &user.last_name].map(Clone::clone));
+        words.push(format!("{}{}", user.first_name, user.last_name));
+        for email in &profile.emails {
+            let address = email.email.address();
+            let local = address.rsplit_once('@').map_or(address, |(local, _)| local);
+            words.extend([local.to_owned(), address.to_owned()]);
+        }
+    }
+    Rules {
+        least: caller.settings().password_length(),
+        words,
+    }
+}

@@ -1,0 +1,69 @@
+//! `passwords/strength_check`: how long a password would withstand guessing.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::password::{Normalization, Password};
+use vestry_domain::{Invalid, Secret};
+use zxcvbn::time_estimates::CrackTimeSeconds;
+
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// The verdict of zxcvbn, on the first hundred characters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PasswordStrength {
+    /// 0 (guessed at once) to 4 (strong).
+    pub score: u8,
+    /// Seconds that guessing takes at ten thousand guesses a second, which is what a slow hash leaves to an attacker who has it.
+    pub crack_time: f64,
+    /// The same in words, such as `3 hours` or `centuries`.
+    pub crack_time_display: String,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum StrengthError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The password is longer than any that is accepted.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Judges a password. Nothing is stored or counted.
+    ///
+    /// # Errors
+    /// [`StrengthError`].
+    pub async fn password_strength(
+        &self,
+        caller: &Caller,
+        password: Secret<String>,
+    ) -> Result<PasswordStrength, StrengthError> {
+        caller.require(Scope::AuthWrite)?;
+        let password = Password::presented("password", password)?;
+        // Some milliseconds of computing, which belong on no thread that answers others.
+        let judged = tokio::task::spawn_blocking(move || judge(&password)).await;
+        Ok(judged.map_err(|_panic| Fault::Internal("judging a password panicked".into()))?)
+    }
+}
+
+fn judge(password: &Password) -> PasswordStrength {
+    let estimate = zxcvbn::zxcvbn(password.in_form(Normalization::Nfc).expose(), &[]);
+    let time = estimate.crack_times().offline_slow_hashing_1e4_per_second();
+    PasswordStrength {
+        score: estimate.score().into(),
+        crack_time: seconds(time),
+        crack_time_display: time.to_string(),
+    }
+}
+
+/// As a JSON number; what is beyond 2^53 seconds loses digits that mean nothing.
+fn seconds(time: CrackTimeSeconds) -> f64 {
+    match time {
+        CrackTimeSeconds::Float(seconds) => seconds,
+        CrackTimeSeconds::Integer(seconds) => std::time::Duration::from_secs(seconds).as_secs_f64(),
+    }
+}

@@ -1,0 +1,258 @@
+//! `passwords/session/update`: sets the password of a session's user, the first one or another one.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::password::Password;
+use vestry_domain::session::{Factor, Proof, Session};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Invalid, Secret};
+use vestry_ports::store::StoreError;
+
+use super::compare::{Guarded, RightPassword};
+use super::set::{NewPassword, RefusedPassword};
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::InvalidSession;
+use crate::sessions::issue::{PresentedError, hold};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct UpdatePassword {
+    /// The new password.
+    pub password: Secret<String>,
+    /// The present one; takes the place of a factor that was proved lately (P-12).
+    pub current_password: Option<Secret<String>>,
+    /// The session, by token.
+    pub session_token: Option<Secret<String>>,
+    /// The session, by JWT.
+    pub session_jwt: Option<Secret<String>>,
+}
+
+/// A password that was set.
+#[derive(Debug)]
+pub struct UpdatedPassword {
+    /// Whose.
+    pub user_id: UserId,
+    /// The session, with the password among its factors. Its token stays.
+    pub session: Session,
+}
+
+/// Why no password was set.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdatePasswordError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused; for the password it says why.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// See [`InvalidSession`].
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// The session rests on nothing that may set a password, or on nothing that was proved lately.
+    #[error("this needs a session with another factor, or with one proved more lately")]
+    InsufficientFactor,
+    /// The current password is wrong, or there is none.
+    #[error("the current password is wrong")]
+    InvalidCredentials,
+    /// Too many wrong current passwords (P-11).
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(UpdatePasswordError);
+
+impl From<PresentedError> for UpdatePasswordError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<RefusedPassword> for UpdatePasswordError {
+    fn from(error: RefusedPassword) -> Self {
+        match error {
+            RefusedPassword::Invalid(invalid) => invalid.into(),
+            RefusedPassword::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for UpdatePasswordError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// How often the current password is compared anew because its row changed in between.
+const MOST_LOOKS: u32 = 5;
+
+impl Service {
+    /// Sets the password of the session's user, adds it to the session's factors, ends the user's other sessions and tells the
+    /// user (S-6).
+    ///
+    /// # Errors
+    /// [`UpdatePasswordError`]; nothing is changed then, but a wrong current password stays counted.
+    pub async fn update_password(
+        &self,
+        caller: &Caller,
+        command: UpdatePassword,
+    ) -> Result<UpdatedPassword, UpdatePasswordError> {
+        caller.require(Scope::AuthWrite)?;
+        let password = Password::presented("password", command.password)?;
+        let current = command
+            .current_password
+            .map(|text| Password::presented("current_password", text))
+            .transpose()?;
+        let presented = self
+            .presented(
+                caller,
+                command.session_token.as_ref(),
+                command.session_jwt.as_ref(),
+            )
+            .await?;
+        let session = presented
+            .ok_or_else(|| Invalid::missing("session_token"))?
+            .session;
+        let mut new = None;
+        for _ in 0..MOST_LOOKS {
+            let right = match &current {
+                Some(current) => Some(self.right_or_counted(caller, &session, current).await?),
+                None => {
+                    self.require_factors(caller, &session).await?;
+                    None
+                }
+            };
+            // Only who may change the password is told what is wrong with the new one, and costs a hash.
+            let new = match &new {
+                Some(new) => new,
+                None => new.insert(
+                    self.new_password(caller, session.user_id, &password)
+                        .await?,
+                ),
+            };
+            let stored = retried(|| self.store_update(caller, &session, new, right.as_ref()));
+            if let Some(session) = stored.await? {
+                self.outbox_bell.notify_one();
+                return Ok(UpdatedPassword {
+                    user_id: session.user_id,
+                    session,
+                });
+            }
+        }
+        Err(Fault::LostRace.into())
+    }
+
+    /// Compares the current password.
+    async fn right_or_counted(
+        &self,
+        caller: &Caller,
+        session: &Session,
+        current: &Password,
+    ) -> Result<RightPassword, UpdatePasswordError> {
+        let world = &caller.world;
+        let guarded = Guarded::of_user(session.user_id);
+        let mut read = self.ports.store.read().await?;
+        let wait = guarded.wait(&mut *read, world, self.now(world)).await?;
+        drop(read);
+        if let Some(retry_after) = wait {
+            return Err(UpdatePasswordError::TooManyAttempts { retry_after });
+        }
+        let compared = self.compare_password(world, session.user_id, current);
+        if let Some(right) = compared.await? {
+            return Ok(right);
+        }
+        retried(|| self.count_wrong_current(caller, &guarded)).await?;
+        Err(UpdatePasswordError::InvalidCredentials)
+    }
+
+    /// Without the current password, the session must hold a factor that was proved lately (P-12, S-7), and for the first
+    /// password one that proves an identifier.
+    async fn require_factors(
+        &self,
+        caller: &Caller,
+        session: &Session,
+    ) -> Result<(), UpdatePasswordError> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await?;
+        let password = read.passwords().find(world, session.user_id).await?;
+        drop(read);
+        let mut proofs = session.factors.iter().map(|factor| &factor.proof);
+        let may_set = password.is_some() || proofs.any(proves_identifier);
+        let freshness = caller.settings().freshness();
+        if may_set && session.proved_lately(freshness, self.now(world), stands_for_password) {
+            Ok(())
+        } else {
+            Err(UpdatePasswordError::InsufficientFactor)
+        }
+    }
+
+    async fn count_wrong_current(&self, caller: &Caller, guarded: &Guarded) -> Result<(), Fault> {
+        let world = &caller.world;
+        let mut tx = self.ports.store.begin().await?;
+        let now = self.now(world);
+        guarded.count_failure(&mut *tx, world, now).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// `None`: the current password is another one by now.
+    async fn store_update(
+        &self,
+        caller: &Caller,
+        known: &Session,
+        new: &NewPassword,
+        right: Option<&RightPassword>,
+    ) -> Result<Option<Session>, UpdatePasswordError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        let kept = Some(known.id);
+        if !new.store(self, &mut *tx, caller, right, kept, now).await? {
+            return Ok(None);
+        }
+        let limits = caller.settings().session_limits();
+        let held = hold(&mut *tx, known, limits, now).await?;
+        let mut session = held.ok_or(InvalidSession)?;
+        session.add_factor(
+            Factor {
+                proof: Proof::Password,
+                last_verified_at: now,
+            },
+            now,
+        );
+        if !tx.sessions().update(&session, None).await? {
+            return Err(InvalidSession.into());
+        }
+        tx.commit().await?;
+        Ok(Some(session))
+    }
+}
+
+/// What may set a first password: an identifier that was proved, or the password itself.
+const fn proves_identifier(proof: &Proof) -> bool {
+    match proof {
+        Proof::EmailCode { .. }
+        | Proof::SmsCode { .. }
+        | Proof::EmailLink { .. }
+        | Proof::Password => true,
+        Proof::Totp { .. }
+        | Proof::RecoveryCode { .. }
+        | Proof::Passkey { .. }
+        | Proof::Wallet { .. } => false,
+    }
+}
+
+/// What may stand for the current password when it was proved lately: a passkey, too. A second factor alone may not, nor may
+/// a wallet, which says nothing of who else can reach the account.
+const fn stands_for_password(proof: &Proof) -> bool {
+    matches!(proof, Proof::Passkey { .. }) || proves_identifier(proof)
+}

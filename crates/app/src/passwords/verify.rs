@@ -1,0 +1,199 @@
+//! `passwords/verify`: signs in with a password.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::password::Password;
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Invalid, Secret};
+use vestry_ports::store::StoreError;
+
+use super::compare::{Guarded, RightPassword};
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyPassword {
+    /// Whose password it shall be.
+    pub user_id: UserId,
+    /// The password.
+    pub password: Secret<String>,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A password that was right.
+#[derive(Debug)]
+pub struct VerifiedPassword {
+    /// Who has signed in.
+    pub user_id: UserId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyPasswordError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Wrong password, unknown user, no password: one and the same answer, at the same price (P-10).
+    #[error("user and password do not fit")]
+    InvalidCredentials,
+    /// Too many wrong passwords for this user, or from this address (P-11).
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
+    /// The session to be continued is not valid.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyPasswordError);
+
+impl From<PresentedError> for VerifyPasswordError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyPasswordError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyPasswordError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// How often a password is compared anew because its row changed in between: with the hash that another sign-in renewed, or
+/// with a new password.
+const MOST_LOOKS: u32 = 5;
+
+/// What is known before the transaction.
+struct Compared<'a> {
+    user: UserId,
+    guarded: &'a Guarded,
+    device: &'a DeviceFingerprint,
+    right: Option<RightPassword>,
+}
+
+enum Concluded {
+    SignedIn(Option<(Session, Secret<String>)>),
+    /// The row is another one by now.
+    ChangedMeanwhile,
+}
+
+impl Service {
+    /// Verifies a password, and issues or continues a session.
+    ///
+    /// # Errors
+    /// [`VerifyPasswordError`]. A wrong try stays counted.
+    pub async fn verify_password(
+        &self,
+        caller: &Caller,
+        command: VerifyPassword,
+    ) -> Result<VerifiedPassword, VerifyPasswordError> {
+        caller.require(Scope::AuthWrite)?;
+        let password = Password::presented("password", command.password)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let guarded = Guarded::new(command.user_id, &command.device_fingerprint);
+        for _ in 0..MOST_LOOKS {
+            self.refuse_while_blocked(caller, &guarded).await?;
+            let right = self
+                .compare_password(&caller.world, command.user_id, &password)
+                .await?;
+            let compared = Compared {
+                user: command.user_id,
+                guarded: &guarded,
+                device: &command.device_fingerprint,
+                right,
+            };
+            match retried(|| self.conclude(caller, &compared, &wish)).await? {
+                Concluded::SignedIn(granted) => {
+                    let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+                    return Ok(VerifiedPassword {
+                        user_id: command.user_id,
+                        issued,
+                    });
+                }
+                Concluded::ChangedMeanwhile => {}
+            }
+        }
+        Err(Fault::LostRace.into())
+    }
+
+    /// A try under a wait costs no hash, for a known user as for an unknown one.
+    async fn refuse_while_blocked(
+        &self,
+        caller: &Caller,
+        guarded: &Guarded,
+    ) -> Result<(), VerifyPasswordError> {
+        let mut read = self.ports.store.read().await?;
+        let now = self.now(&caller.world);
+        match guarded.wait(&mut *read, &caller.world, now).await? {
+            Some(retry_after) => Err(VerifyPasswordError::TooManyAttempts { retry_after }),
+            None => Ok(()),
+        }
+    }
+
+    async fn conclude(
+        &self,
+        caller: &Caller,
+        compared: &Compared<'_>,
+        wish: &SessionWish,
+    ) -> Result<Concluded, VerifyPasswordError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Once more: those who were compared at the same time may have been counted since, and a right guess after too many
+        // wrong ones counts as little as they do.
+        if let Some(retry_after) = compared.guarded.wait(&mut *tx, world, now).await? {
+            return Err(VerifyPasswordError::TooManyAttempts { retry_after });
+        }
+        let Some(right) = &compared.right else {
+            compared.guarded.count_failure(&mut *tx, world, now).await?;
+            tx.commit().await?;
+            return Err(VerifyPasswordError::InvalidCredentials);
+        };
+        if !right.hold(&mut *tx).await? {
+            return Ok(Concluded::ChangedMeanwhile);
+        }
+        compared.guarded.forget_failures(&mut *tx, world).await?;
+        let sign_in = SignIn {
+            user_id: compared.user,
+            factor: Factor {
+                proof: Proof::Password,
+                last_verified_at: now,
+            },
+            device_fingerprint: compared.device.clone(),
+        };
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        tx.commit().await?;
+        Ok(Concluded::SignedIn(granted))
+    }
+}

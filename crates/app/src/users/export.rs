@@ -1,0 +1,89 @@
+//! `vestry users export`: the users of a world, in the form in which they can be imported.
+
+use vestry_domain::World;
+use vestry_domain::ids::UserId;
+use vestry_domain::user::UserProfile;
+
+use super::portable::{PortableEmail, PortablePhone, PortableUser};
+use crate::Service;
+use crate::admin::AdminError;
+
+/// Some users, and where the next ones begin.
+pub struct ExportedUsers {
+    /// In a fixed order.
+    pub users: Vec<PortableUser>,
+    /// The last of them; `None` behind the last page.
+    pub next: Option<UserId>,
+}
+
+impl Service {
+    /// At most `limit` users after one. With `hashes`, the hashes of their passwords are opened: whoever has them can guess.
+    ///
+    /// # Errors
+    /// [`AdminError`]; [`AdminError::NotFound`] when there is no such App.
+    pub async fn export_users(
+        &self,
+        world: World,
+        after: Option<UserId>,
+        limit: i64,
+        hashes: bool,
+    ) -> Result<ExportedUsers, AdminError> {
+        self.show_app(world.app_id).await?;
+        let mut read = self.ports.store.read().await?;
+        let ids = read.users().walk(&world, after, limit).await?;
+        let mut users = Vec::with_capacity(ids.len());
+        for id in &ids {
+            // A user that was deleted since is passed over.
+            if let Some(profile) = read.users().profile(&world, *id).await? {
+                let mut user = portable(profile);
+                user.external_key = read.imported_users().key_of(&world, *id).await?;
+                let password = read.passwords().find(&world, *id).await?;
+                users.push((user, password.filter(|_| hashes)));
+            }
+        }
+        drop(read);
+        let mut opened = Vec::with_capacity(users.len());
+        for (mut user, password) in users {
+            if let Some(password) = password {
+                let hash = self
+                    .open_password(&world, password.user_id, &password.sealed)
+                    .await?;
+                user.password_hash = Some(hash.text.expose().clone());
+                user.password_normalization = Some(hash.normalization.as_str().to_owned());
+            }
+            opened.push(user);
+        }
+        Ok(ExportedUsers {
+            users: opened,
+            next: ids.last().copied(),
+        })
+    }
+}
+
+fn portable(profile: UserProfile) -> PortableUser {
+    let user = profile.user;
+    let emails = profile.emails.iter().map(|email| PortableEmail {
+        email: email.email.address().to_owned(),
+        verified: email.verified,
+        held: email.held,
+    });
+    let phones = profile.phones.iter().map(|phone| PortablePhone {
+        phone_number: phone.number.as_str().to_owned(),
+        verified: phone.verified,
+        held: phone.held,
+    });
+    PortableUser {
+        id: Some(user.id.to_string()),
+        external_key: None,
+        emails: emails.collect(),
+        phone_numbers: phones.collect(),
+        first_name: user.first_name,
+        middle_name: user.middle_name,
+        last_name: user.last_name,
+        status: Some(user.status.to_string()),
+        metadata: user.metadata.as_object().clone(),
+        created_at: Some(user.created_at.unix()),
+        password_hash: None,
+        password_normalization: None,
+    }
+}

@@ -1,0 +1,304 @@
+//! `vestry users import`: users of another service, or of another installation, with their passwords.
+//!
+//! Lines come in batches, each in one transaction; a batch in which a line is refused is done again line by line. A line whose
+//! user is there already is passed over, so an import that was cut off is run again from its start.
+
+use std::collections::HashSet;
+
+use vestry_domain::ids::UserId;
+use vestry_domain::password::StoredPassword;
+use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::passwords::ForeignHashError;
+use vestry_ports::store::{Attached, Repositories, StoreError};
+
+use super::portable::{CheckedUser, PortableUser};
+use crate::admin::AdminError;
+use crate::fault::retried;
+use crate::{Fault, Service};
+
+/// What became of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imported {
+    /// A user was made.
+    New(UserId),
+    /// The user was there already, and nothing of it was changed.
+    Known(UserId),
+    /// Nothing was made; why, in words that repeat no value.
+    Refused(String),
+}
+
+/// An import into one world.
+pub struct UserImport<'a> {
+    service: &'a Service,
+    world: World,
+    is_rehearsal: bool,
+    /// What earlier lines of a rehearsal would have taken, with its user: nothing of them is in the database.
+    taken: HashSet<String>,
+}
+
+/// A line with everything that goes into the database.
+struct Draft {
+    user: User,
+    external_key: Option<String>,
+    has_own_id: bool,
+    emails: Vec<UserEmail>,
+    phones: Vec<UserPhone>,
+    password: Option<StoredPassword>,
+}
+
+/// Whether what a batch wrote stays.
+enum Batch {
+    Whole(Vec<Imported>),
+    /// A line was refused half-way, so nothing of the batch may stay.
+    Spoiled,
+}
+
+impl Service {
+    /// Begins an import. A rehearsal checks everything and keeps nothing.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`]: there is no such App.
+    pub async fn import_users(
+        &self,
+        world: World,
+        is_rehearsal: bool,
+    ) -> Result<UserImport<'_>, AdminError> {
+        self.show_app(world.app_id).await?;
+        Ok(UserImport {
+            service: self,
+            world,
+            is_rehearsal,
+            taken: HashSet::new(),
+        })
+    }
+}
+
+impl UserImport<'_> {
+    /// Takes some lines; what became of each, in their order.
+    ///
+    /// # Errors
+    /// See [`Fault`]; what earlier calls answered stays, and of this one nothing may.
+    pub async fn take(&mut self, lines: &[PortableUser]) -> Result<Vec<Imported>, Fault> {
+        let mut drafts = Vec::with_capacity(lines.len());
+        for line in lines {
+            drafts.push(self.draft(line).await?);
+        }
+        if self.is_rehearsal {
+            return self.rehearse(&drafts).await;
+        }
+        let whole: Vec<_> = drafts.iter().collect();
+        if let Batch::Whole(outcomes) = self.store(&whole).await? {
+            return Ok(outcomes);
+        }
+        let mut outcomes = Vec::with_capacity(drafts.len());
+        for draft in &drafts {
+            outcomes.push(self.store_alone(draft).await?);
+        }
+        Ok(outcomes)
+    }
+
+    async fn store_alone(&self, draft: &Result<Draft, String>) -> Result<Imported, Fault> {
+        match self.store(&[draft]).await? {
+            Batch::Whole(outcomes) => Ok(outcomes.into_iter().next().unwrap_or_else(taken)),
+            Batch::Spoiled => Ok(taken()),
+        }
+    }
+
+    /// Line by line, in transactions that are dropped.
+    async fn rehearse(&mut self, drafts: &[Result<Draft, String>]) -> Result<Vec<Imported>, Fault> {
+        let mut outcomes = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let mut outcome = self.store_alone(draft).await?;
+            if let (Ok(draft), Imported::New(id)) = (draft, &outcome) {
+                let keys = draft.keys();
+                let own = keys.first().is_some_and(|own| self.taken.contains(own));
+                if own {
+                    outcome = Imported::Known(*id);
+                } else if keys.iter().any(|key| self.taken.contains(key)) {
+                    outcome = taken();
+                } else {
+                    self.taken.extend(keys);
+                }
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    /// Everything that is slow: before any transaction.
+    async fn draft(&self, line: &PortableUser) -> Result<Result<Draft, String>, Fault> {
+        let now = self.service.now(&self.world);
+        let checked = match line.check(now) {
+            Ok(checked) => checked,
+            Err(invalid) => return Ok(Err(invalid.message.into_owned())),
+        };
+        let password = match &checked.password {
+            None => None,
+            Some(hash) => match self.service.ports.passwords.admit(hash) {
+                Ok(hash) => Some(hash),
+                Err(refused) => return Ok(Err(refusal(refused))),
+            },
+        };
+        let mut draft = self.draft_of(checked, now);
+        if let Some(hash) = password {
+            let sealed = self
+                .service
+                .seal_password(&self.world, draft.user.id, &hash, now);
+            draft.password = Some(sealed.await?);
+        }
+        Ok(Ok(draft))
+    }
+
+    fn draft_of(&self, line: CheckedUser, now: Timestamp) -> Draft {
+        let service = self.service;
+        let has_own_id = line.id.is_some();
+        let id = line.id.unwrap_or_else(|| service.new_id(line.created_at));
+        let [first_name, middle_name, last_name] = line.names;
+        let emails = line.emails.into_iter().map(|(email, proven)| UserEmail {
+            verified: proven.verified,
+            held: proven.held,
+            ..service.new_email(id, email, now)
+        });
+        let phones = line.phones.into_iter().map(|(number, proven)| UserPhone {
+            id: service.new_id(now),
+            user_id: id,
+            number,
+            verified: proven.verified,
+            created_at: now,
+            updated_at: now,
+            held: proven.held,
+        });
+        Draft {
+            emails: emails.collect(),
+            phones: phones.collect(),
+            user: User {
+                id,
+                world: self.world,
+                first_name,
+                middle_name,
+                last_name,
+                status: line.status,
+                metadata: line.metadata,
+                created_at: line.created_at,
+                updated_at: now,
+            },
+            external_key: line.external_key,
+            has_own_id,
+            password: None,
+        }
+    }
+
+    async fn store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
+        retried(|| self.try_to_store(drafts)).await
+    }
+
+    async fn try_to_store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
+        let mut tx = self.service.ports.store.begin().await?;
+        let mut outcomes = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let outcome = match draft {
+                Err(why) => Imported::Refused(why.clone()),
+                Ok(draft) => match draft.store(&mut *tx).await? {
+                    Some(outcome) => outcome,
+                    None => return Ok(Batch::Spoiled),
+                },
+            };
+            outcomes.push(outcome);
+        }
+        if !self.is_rehearsal {
+            tx.commit().await?;
+        }
+        Ok(Batch::Whole(outcomes))
+    }
+}
+
+impl Draft {
+    /// Writes the user unless it is there; `None` when something of it belongs to another user, and the transaction has to be
+    /// dropped.
+    async fn store(&self, tx: &mut dyn Repositories) -> Result<Option<Imported>, StoreError> {
+        if let Some(known) = self.known(tx).await? {
+            return Ok(Some(Imported::Known(known)));
+        }
+        let (world, id) = (&self.user.world, self.user.id);
+        tx.users().insert(&self.user).await?;
+        for email in &self.emails {
+            if tx.users().attach_email(world, email).await? == Attached::Taken {
+                return Ok(None);
+            }
+        }
+        for phone in &self.phones {
+            if tx.users().attach_phone(world, phone).await? == Attached::Taken {
+                return Ok(None);
+            }
+        }
+        if let Some(key) = &self.external_key {
+            let at = self.user.updated_at;
+            if !tx.imported_users().note(world, key, id, at).await? {
+                return Ok(None);
+            }
+        }
+        if let Some(password) = &self.password {
+            tx.passwords().put(password).await?;
+        }
+        Ok(Some(Imported::New(id)))
+    }
+
+    /// The user that the line has become already: by its id, else by its key, else by its first identifier.
+    async fn known(&self, tx: &mut dyn Repositories) -> Result<Option<UserId>, StoreError> {
+        let world = &self.user.world;
+        if self.has_own_id {
+            let found = tx.users().profile(world, self.user.id).await?;
+            return Ok(found.map(|profile| profile.user.id));
+        }
+        if let Some(key) = &self.external_key {
+            return tx.imported_users().find(world, key).await;
+        }
+        if let Some(email) = self.emails.first() {
+            let identity = email.email.identity();
+            let found = tx.users().email_by_identity(world, identity).await?;
+            return Ok(found.map(|(_, user)| user.id));
+        }
+        if let Some(phone) = self.phones.first() {
+            let found = tx.users().phone_by_number(world, &phone.number).await?;
+            return Ok(found.map(|(_, user)| user.id));
+        }
+        Ok(None)
+    }
+
+    /// Everything about it that is unique, beginning with that by which it is known.
+    fn keys(&self) -> Vec<String> {
+        let id = self.has_own_id.then(|| self.user.id.to_string());
+        let key = self.external_key.iter().map(|key| format!("key:{key}"));
+        let emails = self.emails.iter();
+        let emails = emails.map(|email| format!("email:{}", email.email.identity().as_str()));
+        let phones = self.phones.iter();
+        let phones = phones.map(|phone| format!("phone:{}", phone.number.as_str()));
+        id.into_iter()
+            .chain(key)
+            .chain(emails)
+            .chain(phones)
+            .collect()
+    }
+}
+
+fn taken() -> Imported {
+    Imported::Refused(
+        "an address, a number or the external_key belongs to another user already".to_owned(),
+    )
+}
+
+fn refusal(error: ForeignHashError) -> String {
+    let why = match error {
+        ForeignHashError::UnknownScheme => {
+            "password_hash is of no scheme that is known here; docs/migrate-users.md lists them"
+        }
+        ForeignHashError::Malformed => {
+            "password_hash cannot be read: its parameters, salt or hash are not what its scheme prescribes"
+        }
+        ForeignHashError::TooExpensive => {
+            "password_hash has parameters above what is verified here; docs/migrate-users.md has the ceilings"
+        }
+    };
+    why.to_owned()
+}

@@ -1,0 +1,46 @@
+//! A list of breached passwords in memory.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use vestry_domain::password::{Normalization, Password};
+use vestry_ports::passwords::{BreachCheckUnavailable, BreachedPasswords};
+
+use super::lock;
+
+/// A list of breached passwords in memory.
+#[derive(Debug, Default)]
+pub struct FakeBreached(Mutex<List>);
+
+#[derive(Debug, Default)]
+struct List {
+    passwords: HashSet<String>,
+    unavailable: bool,
+}
+
+impl FakeBreached {
+    /// Puts a password on the list.
+    pub fn add(&self, password: &str) {
+        lock(&self.0).passwords.insert(password.to_owned());
+    }
+
+    /// From here on (`true`) the list cannot be read, or can be again.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        lock(&self.0).unavailable = unavailable;
+    }
+}
+
+#[async_trait]
+impl BreachedPasswords for FakeBreached {
+    async fn contains(&self, password: &Password) -> Result<bool, BreachCheckUnavailable> {
+        let list = lock(&self.0);
+        if list.unavailable {
+            return Err(BreachCheckUnavailable(
+                "made unavailable by the test".into(),
+            ));
+        }
+        let text = password.in_form(Normalization::Nfc).expose();
+        Ok(list.passwords.contains(text))
+    }
+}

@@ -1,0 +1,111 @@
+//! Passwords of users, and the book of an import.
+
+use async_trait::async_trait;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::ids::UserId;
+use vestry_domain::password::StoredPassword;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{ImportedUsers, Passwords, StoreResult};
+
+use super::Work;
+use super::state::{State, remove};
+
+impl State {
+    fn password(&mut self, world: World, user: UserId) -> Option<&mut StoredPassword> {
+        let mut rows = self.passwords.iter_mut();
+        rows.find(|row| row.world == world && row.user_id == user)
+    }
+
+    /// Puts the new one over the old one, which keeps its beginning.
+    fn put_password(&mut self, password: &StoredPassword) -> Result<(), &'static str> {
+        self.needs_user(password.world, password.user_id)?;
+        match self.password(password.world, password.user_id) {
+            Some(row) => {
+                row.sealed = password.sealed.clone();
+                row.updated_at = password.updated_at;
+            }
+            None => self.passwords.push(password.clone()),
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Passwords for Work {
+    async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>> {
+        self.reading(|state| {
+            let mut rows = state.passwords.iter();
+            rows.find(|row| row.world == *world && row.user_id == user)
+                .cloned()
+        })
+    }
+
+    async fn put(&mut self, password: &StoredPassword) -> StoreResult<()> {
+        self.writing(|state| state.put_password(password))
+    }
+
+    async fn swap(
+        &mut self,
+        password: &StoredPassword,
+        seen: Option<&Sealed>,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let present = state
+                .password(password.world, password.user_id)
+                .map(|row| row.sealed.clone());
+            if present.as_ref() != seen {
+                return Ok(false);
+            }
+            state.put_password(password).map(|()| true)
+        })
+    }
+
+    async fn remove(&mut self, world: &World, user: UserId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let removed = remove(&mut state.passwords, |row| {
+                row.world == *world && row.user_id == user
+            });
+            Ok(removed == 1)
+        })
+    }
+}
+
+#[async_trait]
+impl ImportedUsers for Work {
+    async fn note(
+        &mut self,
+        world: &World,
+        external_key: &str,
+        user: UserId,
+        _at: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            state.needs_user(*world, user)?;
+            let is_taken = state
+                .imported_users
+                .iter()
+                .any(|(of, key, id)| of == world && (key == external_key || *id == user));
+            if !is_taken {
+                let row = (*world, external_key.to_owned(), user);
+                state.imported_users.push(row);
+            }
+            Ok(!is_taken)
+        })
+    }
+
+    async fn find(&mut self, world: &World, external_key: &str) -> StoreResult<Option<UserId>> {
+        self.reading(|state| {
+            let mut rows = state.imported_users.iter();
+            rows.find(|(of, key, _)| of == world && key == external_key)
+                .map(|(_, _, id)| *id)
+        })
+    }
+
+    async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>> {
+        self.reading(|state| {
+            let mut rows = state.imported_users.iter();
+            rows.find(|(of, _, id)| of == world && *id == user)
+                .map(|(_, key, _)| key.clone())
+        })
+    }
+}

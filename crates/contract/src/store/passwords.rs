@@ -1,0 +1,267 @@
+//! Passwords of users, and the book of an import.
+
+use std::sync::Arc;
+
+use vestry_domain::ids::UserId;
+use vestry_domain::password::StoredPassword;
+use vestry_domain::user::User;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::{count, race};
+
+impl Stage {
+    /// A password that is not stored.
+    fn password(&mut self, user: &User) -> StoredPassword {
+        let at = self.samples.tick();
+        StoredPassword {
+            world: user.world,
+            user_id: user.id,
+            sealed: self.samples.sealed(),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    async fn put(&self, password: &StoredPassword) {
+        in_tx!(self.store, |tx| tx.passwords().put(password).await);
+    }
+
+    async fn stored(&self, world: World, user: UserId) -> Option<StoredPassword> {
+        in_view!(self.store, |view| view.passwords().find(&world, user).await)
+    }
+
+    async fn note(&mut self, world: World, key: &str, user: UserId) -> bool {
+        let at = self.samples.tick();
+        in_tx!(self.store, |tx| tx
+            .imported_users()
+            .note(&world, key, user, at)
+            .await)
+    }
+
+    async fn became(&self, world: World, key: &str) -> Option<UserId> {
+        in_view!(self.store, |view| view
+            .imported_users()
+            .find(&world, key)
+            .await)
+    }
+}
+
+/// A password comes back as it was stored, and a user without one has none.
+pub async fn a_password_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let password = stage.password(&user);
+    stage.put(&password).await;
+    assert_eq!(stage.stored(world, user.id).await, Some(password));
+    assert_eq!(stage.stored(world, other.id).await, None);
+}
+
+/// Nothing belongs to nobody.
+pub async fn a_password_needs_its_user(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let nobody = stage.samples.user(world);
+    let password = stage.password(&nobody);
+    let mut tx = super::stage::works(stage.store.begin().await);
+    assert!(tx.passwords().put(&password).await.is_err());
+    drop(tx);
+    assert_eq!(stage.stored(world, nobody.id).await, None);
+}
+
+/// A new password takes the place of the old one, which keeps its beginning.
+pub async fn a_put_replaces_the_password(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (first, second) = (stage.password(&user), stage.password(&user));
+    stage.put(&first).await;
+    stage.put(&second).await;
+    let expected = StoredPassword {
+        created_at: first.created_at,
+        ..second
+    };
+    assert_eq!(stage.stored(world, user.id).await, Some(expected));
+}
+
+/// Another world neither sees, replaces nor removes a password (I11).
+pub async fn a_password_stays_in_its_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let password = stage.password(&user);
+    stage.put(&password).await;
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.stored(stranger, user.id).await, None);
+        let theirs = StoredPassword {
+            world: stranger,
+            sealed: stage.samples.sealed(),
+            ..password.clone()
+        };
+        let seen = &password.sealed;
+        assert!(!in_tx!(stage.store, |tx| tx
+            .passwords()
+            .swap(&theirs, Some(seen))
+            .await));
+        assert!(!in_tx!(stage.store, |tx| tx
+            .passwords()
+            .remove(&stranger, user.id)
+            .await));
+    }
+    assert_eq!(stage.stored(world, user.id).await, Some(password));
+}
+
+/// A swap replaces exactly what was seen, nothing where nothing was seen, and else changes nothing (I5).
+pub async fn a_swap_needs_what_was_seen(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (first, second, third) = (
+        stage.password(&user),
+        stage.password(&user),
+        stage.password(&user),
+    );
+    for (new, seen, expected) in [
+        (&second, Some(&first), false),
+        (&first, None, true),
+        (&second, None, false),
+        (&second, Some(&third), false),
+        (&second, Some(&first), true),
+        (&third, Some(&first), false),
+    ] {
+        let seen = seen.map(|password| &password.sealed);
+        let swapped = in_tx!(stage.store, |tx| tx.passwords().swap(new, seen).await);
+        assert_eq!(swapped, expected);
+    }
+    let expected = StoredPassword {
+        created_at: first.created_at,
+        ..second
+    };
+    assert_eq!(stage.stored(world, user.id).await, Some(expected));
+}
+
+/// Of many first passwords at once one is stored.
+pub async fn parallel_first_passwords_are_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let passwords: Vec<_> = (0..20).map(|_| stage.password(&user)).collect();
+    let tasks = passwords.clone().into_iter().map(|password| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.passwords().swap(&password, None).await) }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(count(&outcomes, &true), 1);
+    let winner = outcomes.iter().position(|won| *won);
+    let winner = winner.and_then(|index| passwords.get(index)).cloned();
+    assert_eq!(stage.stored(world, user.id).await, winner);
+}
+
+/// Of many changes that all saw the same password one is made (R8, I5).
+pub async fn parallel_swaps_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let first = stage.password(&user);
+    stage.put(&first).await;
+    let passwords: Vec<_> = (0..20).map(|_| stage.password(&user)).collect();
+    let tasks = passwords.clone().into_iter().map(|password| {
+        let (store, seen) = (Arc::clone(&stage.store), first.sealed.clone());
+        async move {
+            in_tx!(store, |tx| tx
+                .passwords()
+                .swap(&password, Some(&seen))
+                .await)
+        }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(count(&outcomes, &true), 1);
+    let winner = outcomes.iter().position(|won| *won);
+    let winner = winner.and_then(|index| passwords.get(index));
+    let stored = stage.stored(world, user.id).await;
+    assert_eq!(
+        stored.map(|stored| stored.sealed),
+        winner.map(|winner| winner.sealed.clone())
+    );
+}
+
+/// A removed password is gone, and that of another user stays.
+pub async fn a_password_is_removed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (one, two) = (stage.password(&user), stage.password(&other));
+    stage.put(&one).await;
+    stage.put(&two).await;
+    for expected in [true, false] {
+        let removed = in_tx!(stage.store, |tx| tx
+            .passwords()
+            .remove(&world, user.id)
+            .await);
+        assert_eq!(removed, expected);
+    }
+    assert_eq!(stage.stored(world, user.id).await, None);
+    assert_eq!(stage.stored(world, other.id).await, Some(two));
+}
+
+/// A key becomes one user, and a user has one key.
+pub async fn an_imported_key_becomes_one_user(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    assert_eq!(stage.became(world, "old-1").await, None);
+    assert!(stage.note(world, "old-1", user.id).await);
+    assert!(!stage.note(world, "old-1", other.id).await);
+    assert!(!stage.note(world, "old-2", user.id).await);
+    // Keys are compared exactly.
+    assert!(stage.note(world, "OLD-1", other.id).await);
+    assert_eq!(stage.became(world, "old-1").await, Some(user.id));
+    assert_eq!(stage.became(world, "OLD-1").await, Some(other.id));
+    assert_eq!(stage.became(world, "old-2").await, None);
+    let key = in_view!(stage.store, |view| view
+        .imported_users()
+        .key_of(&world, user.id)
+        .await);
+    assert_eq!(key.as_deref(), Some("old-1"));
+}
+
+/// The same key in two worlds is two users (I11).
+pub async fn imported_keys_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    assert!(stage.note(world, "old-1", user.id).await);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.became(stranger, "old-1").await, None);
+        let theirs = stage.user(stranger).await;
+        assert!(stage.note(stranger, "old-1", theirs.id).await);
+    }
+    assert_eq!(stage.became(world, "old-1").await, Some(user.id));
+}
+
+/// Of many users that a key is noted for at once one gets it.
+pub async fn parallel_notes_of_a_key_go_to_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut users = Vec::new();
+    for _ in 0..10 {
+        users.push(stage.user(world).await.id);
+    }
+    let tasks = users.clone().into_iter().map(|user| {
+        let store = Arc::clone(&stage.store);
+        let at = Timestamp::from_unix(1_800_000_000);
+        async move {
+            in_tx!(store, |tx| tx
+                .imported_users()
+                .note(&world, "old-1", user, at)
+                .await)
+        }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(count(&outcomes, &true), 1);
+    let winner = outcomes.iter().position(|won| *won);
+    let winner = winner.and_then(|index| users.get(index)).copied();
+    assert_eq!(stage.became(world, "old-1").await, winner);
+}

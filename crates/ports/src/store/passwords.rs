@@ -1,0 +1,42 @@
+//! Passwords of users, and the book of an import.
+
+use async_trait::async_trait;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::ids::UserId;
+use vestry_domain::password::StoredPassword;
+use vestry_domain::{Timestamp, World};
+
+use super::StoreResult;
+
+/// Passwords: at most one per user.
+#[async_trait]
+pub trait Passwords: Send {
+    /// A user's password; `None` for an unknown user, too.
+    async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>>;
+    /// Puts a password in the place of whatever was there; `created_at` stays that of the first one.
+    async fn put(&mut self, password: &StoredPassword) -> StoreResult<()>;
+    /// Puts a password in the place of exactly the one that was `seen`, or of none when none was; `false`, and nothing changes,
+    /// when there is another by now. One guarded statement, so that what was decided on an old hash never undoes a change (I5).
+    async fn swap(&mut self, password: &StoredPassword, seen: Option<&Sealed>)
+    -> StoreResult<bool>;
+    /// Removes a user's password; `false` when there is none.
+    async fn remove(&mut self, world: &World, user: UserId) -> StoreResult<bool>;
+}
+
+/// Which user came from which line of an import, by the key that the other service knows the user by. Keys go with their user
+/// when it is deleted.
+#[async_trait]
+pub trait ImportedUsers: Send {
+    /// Notes whom a key became; `false` when the key is taken or the user has one already. The transaction is still good.
+    async fn note(
+        &mut self,
+        world: &World,
+        external_key: &str,
+        user: UserId,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Whom a key became.
+    async fn find(&mut self, world: &World, external_key: &str) -> StoreResult<Option<UserId>>;
+    /// The key that a user came by.
+    async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>>;
+}

@@ -1,0 +1,5 @@
+//! Passwords.
+
+pub(crate) mod session_update;
+pub(crate) mod strength_check;
+pub(crate) mod verify;
