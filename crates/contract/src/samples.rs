@@ -472,6 +472,7 @@ impl Samples {
             number,
             sealed: self.sealed(),
             mac: self.mac(),
+            used: false,
         });
         let codes = codes.collect();
         (totp, codes)

@@ -64,15 +64,17 @@ impl Totp {
     }
 }
 
-/// An unused recovery code as it is stored: readable again for the user, and comparable.
+/// A recovery code as it is stored: readable again for the user until it is used, and comparable even afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRecoveryCode {
     /// Its place among the codes of its authenticator app, from 0.
     pub number: u32,
-    /// The code, sealed.
+    /// The code, sealed; nothing is left of it when it was used.
     pub sealed: Sealed,
     /// Keyed hash over [`bound_parts`].
     pub mac: Mac,
+    /// Whether it was used. Presented again it is refused, but it is no guess.
+    pub used: bool,
 }
 
 /// A new seed.

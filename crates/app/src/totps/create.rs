@@ -130,6 +130,7 @@ impl Service {
                     .seal(recovery_place(world, &owner), code.expose().as_bytes())
                     .await?,
                 mac: sealer.mac(world, SecretKind::RecoveryCode, &parts).await?,
+                used: false,
             });
             shown.push(code);
         }

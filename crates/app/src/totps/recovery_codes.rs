@@ -58,7 +58,10 @@ impl Service {
         let mut shown = Vec::new();
         for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
             let mut recovery_codes = Vec::new();
-            for (_, code) in stored.iter().filter(|(id, _)| *id == totp.id) {
+            for (_, code) in stored
+                .iter()
+                .filter(|(id, code)| *id == totp.id && !code.used)
+            {
                 let owner = recovery_owner(&totp.id.to_string(), code.number);
                 recovery_codes.push(self.open_text(world, &owner, &code.sealed).await?);
             }

@@ -235,7 +235,7 @@ impl Service {
         Ok(matches)
     }
 
-    /// Only those of verified ones: the others prove nothing yet.
+    /// Only those of verified ones: the others prove nothing yet. One that was used fits too, and then cannot be taken.
     async fn matching_recovery_codes(
         &self,
         world: &World,

@@ -308,6 +308,11 @@ async fn r6_a_code_succeeds_once_and_its_copies_cost_no_wait() {
     rig.pass(30);
     let next = shown_at(&created, rig.now());
     rig.try_totp(&test, code(user, &next)).await.unwrap();
+    // Nor does a copy that comes much later.
+    for _ in 0..30 {
+        let late = recovery(user, created.recovery_codes[0].expose());
+        assert!(is_invalid(&rig.try_totp(&test, late).await));
+    }
 }
 
 /// A recovery code works once, however it is typed, and is shown no more; those of an unverified one never work (OTP-13).

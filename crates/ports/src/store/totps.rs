@@ -37,7 +37,7 @@ pub trait Totps: Send {
     ) -> StoreResult<bool>;
     /// Takes a code of a verified one: `false` when this step or a later one was taken before. One guarded statement (OTP-12).
     async fn accept(&mut self, world: &World, id: TotpId, step: i64) -> StoreResult<bool>;
-    /// The recovery codes of all authenticator apps of a user that were not used, in order.
+    /// The recovery codes of all authenticator apps of a user, used or not, in order.
     async fn recovery_codes(
         &mut self,
         world: &World,

@@ -126,7 +126,6 @@ impl Totps for Unit {
         let query = in_world!(totps, world)
             .inner_join(totp_recovery_codes::table.on(its_totp))
             .filter(totps::user_id.eq(user.to_string()))
-            .filter(totp_recovery_codes::used_at.is_null())
             .order((totps::id, totp_recovery_codes::number))
             .select(RecoveryCodeRow::as_select());
         let found = query.load(self.reading()?).await;

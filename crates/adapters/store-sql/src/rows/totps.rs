@@ -77,6 +77,7 @@ pub(crate) struct RecoveryCodeRow {
     mac: Vec<u8>,
     code_key_version: i64,
     code: Vec<u8>,
+    used_at: Option<i64>,
 }
 
 impl RecoveryCodeRow {
@@ -90,6 +91,7 @@ impl RecoveryCodeRow {
             mac: code.mac.tag.clone(),
             code_key_version: code.sealed.key_version.into(),
             code: code.sealed.bytes.clone(),
+            used_at: None,
         }
     }
 }
@@ -109,6 +111,7 @@ impl TryFrom<RecoveryCodeRow> for (TotpId, StoredRecoveryCode) {
                 key_version: table.small("mac_key_version", row.mac_key_version)?,
                 tag: row.mac,
             },
+            used: row.used_at.is_some(),
         };
         Ok((table.parse("totp_id", &row.totp_id)?, code))
     }

@@ -54,7 +54,6 @@ pub(super) struct CodeRow {
 pub(super) struct TotpRow {
     pub(super) totp: Totp,
     pub(super) last_step: i64,
-    /// Those that were not used.
     pub(super) recovery_codes: Vec<StoredRecoveryCode>,
 }
 

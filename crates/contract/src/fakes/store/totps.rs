@@ -141,7 +141,14 @@ impl Totps for Work {
             let Some(row) = state.totp(*world, id) else {
                 return Ok(false);
             };
-            Ok(remove(&mut row.recovery_codes, |code| code.number == number) == 1)
+            let mut codes = row.recovery_codes.iter_mut();
+            let unused = codes.find(|code| code.number == number && !code.used);
+            Ok(unused
+                .map(|code| {
+                    code.used = true;
+                    code.sealed.bytes.clear();
+                })
+                .is_some())
         })
     }
 
