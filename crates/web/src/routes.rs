@@ -4,7 +4,10 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users, wallets};
+use crate::{
+    health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users,
+    wallets,
+};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {

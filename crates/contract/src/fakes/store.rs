@@ -9,8 +9,8 @@ mod codes;
 mod limits;
 mod links;
 mod outbox;
-mod search;
 mod passwords;
+mod search;
 mod sessions;
 mod state;
 mod totps;
@@ -23,7 +23,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
+    Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult,
+    Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;

@@ -9,8 +9,8 @@ mod apps;
 mod auth;
 mod links;
 mod outbox;
-mod totps;
 mod passwords;
+mod totps;
 mod users;
 mod wallets;
 
@@ -20,9 +20,9 @@ pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use passwords::{ImportedUsers, Passwords};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
-pub use passwords::{ImportedUsers, Passwords};
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.

@@ -1,14 +1,22 @@
 //! What each failure of a use case is on the wire. No wildcard arms: a new failure has to be given its place here.
 
-use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
-use vestry_app::links::{CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError};
+use vestry_app::links::{
+    CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
+};
 use vestry_app::passwords::{StrengthError, UpdatePasswordError, VerifyPasswordError};
-use vestry_app::sessions::{DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError, VerifySessionError};
-use vestry_app::test_env::{TestEnvError};
+use vestry_app::sessions::{
+    DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError,
+    VerifySessionError,
+};
+use vestry_app::test_env::TestEnvError;
 use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
-use vestry_app::users::{CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError, SearchUsersError, UpdateUserError};
+use vestry_app::users::{
+    CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError,
+    SearchUsersError, UpdateUserError,
+};
 use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
+use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};

@@ -159,6 +159,9 @@ impl Users for Work {
                 user.world == *world && user.id == id
             });
             Ok(gone == 1)
+        })
+    }
+
     async fn walk(
         &mut self,
         world: &World,
