@@ -220,6 +220,9 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         tx.codes().sweep(now - Seconds(86_400)).await?;
         tx.budgets().sweep(now).await?;
+        tx.passkeys()
+            .sweep_challenges(now - Seconds(86_400))
+            .await?;
         tx.sessions().sweep(now - KEPT).await?;
         tx.outbox().sweep(now - KEPT).await?;
         tx.commit().await?;

@@ -9,6 +9,7 @@ pub mod caller;
 pub mod codes;
 pub mod delivery;
 pub mod fault;
+pub mod passkeys;
 pub mod service;
 pub mod sessions;
 pub mod test_env;

@@ -14,6 +14,7 @@ use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::passkeys::PasskeyCeremonies;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
 use vestry_ports::vault::KeyVault;
@@ -35,6 +36,8 @@ pub struct Ports {
     pub sealer: Arc<dyn Sealer>,
     /// Session JWTs.
     pub tokens: Arc<dyn TokenSigner>,
+    /// The checks of passkeys.
+    pub passkeys: Arc<dyn PasskeyCeremonies>,
     /// The general rate limit.
     pub limiter: Arc<dyn RateLimiter>,
     /// Live mail; `None` until it is configured.

@@ -14,6 +14,7 @@ pub mod invalid;
 pub mod limits;
 pub mod message;
 pub mod metadata;
+pub mod passkey;
 pub mod phone;
 pub mod random;
 pub mod redirect;

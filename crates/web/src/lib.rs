@@ -33,6 +33,7 @@ mod state;
 mod test_env;
 mod users;
 mod wallets;
+mod webauthn;
 
 use std::sync::Arc;
 

@@ -29,12 +29,14 @@ pub(crate) enum Code {
     MissingApiKey,
     InvalidApiKey,
     InvalidSession,
+    InvalidCredentials,
     KeyNotAllowed,
     InsufficientFactor,
     WalletReadOnly,
     NotFound,
     MethodNotAllowed,
     Duplicate,
+    LastSignInMethod,
     BodyTooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -69,6 +71,10 @@ impl Code {
             ),
             Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
+            Self::InvalidCredentials => (
+                StatusCode::UNAUTHORIZED,
+                "what was presented does not sign anybody in",
+            ),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call needs",
@@ -87,6 +93,10 @@ impl Code {
                 "this path does not have that method; see the Allow header",
             ),
             Self::Duplicate => (StatusCode::CONFLICT, "it belongs to a user already"),
+            Self::LastSignInMethod => (
+                StatusCode::CONFLICT,
+                "the user could not sign in any more; add another way first",
+            ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "the body is larger than 256 KiB",

@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{health, jwks, otps, reference, sessions, test_env, users, wallets};
+use crate::{health, jwks, otps, reference, sessions, test_env, users, wallets, webauthn};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -24,6 +24,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
         SecretKey otps verify;
+        SecretKey webauthn registrations_begin;
+        SecretKey webauthn registrations_create;
+        SecretKey webauthn authentication_begin;
+        SecretKey webauthn verify;
+        SecretKey webauthn delete;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

@@ -2,12 +2,14 @@
 
 mod device;
 mod ids;
+mod passkey;
 mod session;
 mod user;
 mod wallet;
 
 pub(crate) use device::Device;
 pub(crate) use ids::parse_id;
+pub(crate) use passkey::WebauthnCredential;
 pub(crate) use session::{IssuedFields, Session, Trio};
 pub(crate) use user::{User, UserStatusName};
 pub(crate) use wallet::{Wallet, optional_wallet_type_input, wallet_type_input};

@@ -14,17 +14,19 @@ const OURS: &str = "
     ports       : domain              |
     contract    : domain ports        |
     # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
-    app         : domain ports        | contract chains vault-local custody token-jwt
+    app         : domain ports        | contract chains vault-local custody token-jwt passkeys
     store-sql   : domain ports        | contract
     mail-smtp   : domain ports        | contract
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
     # Its signing keys are sealed; the tests seal them for real.
     token-jwt   : domain ports        | contract vault-local custody
+    # The checks of a relying party; they keep nothing.
+    passkeys    : domain ports        |
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt
+    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt passkeys
     # Puts everything together.
     server      : *                   | *
     xtask       :                     |
@@ -42,7 +44,7 @@ const OTHERS: &str = "
     jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
-    aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
+    aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
     clap rustix: server |: the process belongs to the server
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone

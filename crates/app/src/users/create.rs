@@ -104,6 +104,7 @@ impl Service {
             user: FullUser {
                 profile,
                 wallets: vec![wallet.wallet],
+                passkeys: Vec::new(),
             },
         })
     }

@@ -63,7 +63,14 @@ impl Service {
                 }
             }
         }
-        for notice in &change.notices {
+        change.tell(tx).await
+    }
+}
+
+impl AnnouncedChange {
+    /// Only tells, for a change that adds a way to sign in and ends nothing.
+    pub(crate) async fn tell(&self, tx: &mut dyn Repositories) -> Result<(), StoreError> {
+        for notice in &self.notices {
             tx.outbox().push(notice).await?;
         }
         Ok(())
@@ -79,5 +86,6 @@ pub(crate) async fn remove_credentials(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     tx.sessions().delete_all(world, user, now).await?;
+    tx.passkeys().remove_all(world, user).await?;
     Ok(())
 }

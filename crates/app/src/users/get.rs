@@ -3,6 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
+use vestry_domain::passkey::Passkey;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
@@ -15,6 +16,8 @@ pub struct FullUser {
     pub profile: UserProfile,
     /// Its wallets, oldest first.
     pub wallets: Vec<Wallet>,
+    /// Its passkeys, oldest first.
+    pub passkeys: Vec<Passkey>,
 }
 
 /// Why a user was not shown.
@@ -53,9 +56,14 @@ impl Service {
             return Ok(None);
         };
         let stored = read.wallets().of_user(world, id).await?;
+        let passkeys = read.passkeys().of_user(world, id).await?;
         drop(read);
         let wallets = self.authenticate_wallets(stored).await?;
-        Ok(Some(FullUser { profile, wallets }))
+        Ok(Some(FullUser {
+            profile,
+            wallets,
+            passkeys,
+        }))
     }
 
     pub(crate) async fn authenticate_wallets(

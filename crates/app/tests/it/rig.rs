@@ -23,6 +23,7 @@ use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_passkeys::Webauthn;
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
@@ -87,6 +88,7 @@ impl Rig {
             custodian: custody.clone(),
             sealer: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
+            passkeys: Arc::new(Webauthn),
             limiter: limiter.clone(),
             mailer,
             clock: clock.clone(),

@@ -29,7 +29,12 @@ fn object(value: Value) -> Map<String, Value> {
 async fn a_user_starts_active_with_an_ethereum_wallet() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let FullUser { profile, wallets } = rig.user(&test, " Ada@Example.com ").await;
+    let FullUser {
+        profile,
+        wallets,
+        passkeys,
+    } = rig.user(&test, " Ada@Example.com ").await;
+    assert!(passkeys.is_empty());
     let user = &profile.user;
     assert_eq!(user.world, rig.world(Environment::Test));
     assert_eq!(user.status, UserStatus::Active);

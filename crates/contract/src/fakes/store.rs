@@ -8,6 +8,7 @@ mod apps;
 mod codes;
 mod limits;
 mod outbox;
+mod passkeys;
 mod sessions;
 mod state;
 mod users;
@@ -19,8 +20,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, Passkeys, RedirectUrls,
+    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -202,6 +203,10 @@ impl Repositories for Work {
     }
 
     fn budgets(&mut self) -> &mut dyn Budgets {
+        self
+    }
+
+    fn passkeys(&mut self) -> &mut dyn Passkeys {
         self
     }
 

@@ -8,6 +8,7 @@
 mod apps;
 mod auth;
 mod outbox;
+mod passkeys;
 mod users;
 mod wallets;
 
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use passkeys::{PasskeyUse, Passkeys};
 pub use users::{Attached, Users};
 pub use wallets::{Created, WalletPage, Wallets};
 
@@ -101,6 +103,8 @@ pub trait Repositories: Send {
     fn guards(&mut self) -> &mut dyn Guards;
     /// Counters of sends.
     fn budgets(&mut self) -> &mut dyn Budgets;
+    /// Passkeys, the challenges of their ceremonies, and user handles.
+    fn passkeys(&mut self) -> &mut dyn Passkeys;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

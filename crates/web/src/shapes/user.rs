@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
 
-use super::Wallet;
+use super::{Wallet, WebauthnCredential};
 
 /// A user with everything attached to it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,9 +45,8 @@ pub(crate) struct User {
     /// Authenticator apps; none in this release.
     #[schema(value_type = Vec<Object>, max_items = 0)]
     totps: [(); 0],
-    /// Passkeys; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    webauthn_credentials: [(); 0],
+    /// Passkeys, oldest first.
+    webauthn_credentials: Vec<WebauthnCredential>,
     /// Free-form data of the App.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
@@ -115,7 +114,11 @@ impl From<FullUser> for User {
             idp_providers: [],
             wallets: full.wallets.into_iter().map(Wallet::from).collect(),
             totps: [],
-            webauthn_credentials: [],
+            webauthn_credentials: full
+                .passkeys
+                .into_iter()
+                .map(WebauthnCredential::from)
+                .collect(),
             metadata: user.metadata.as_object().clone(),
         }
     }

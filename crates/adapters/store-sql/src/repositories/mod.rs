@@ -9,6 +9,7 @@ mod codes;
 mod guards;
 pub(crate) mod migrations;
 mod outbox;
+mod passkeys;
 mod rate_windows;
 mod redirect_urls;
 mod sessions;

@@ -6,8 +6,8 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, StoreResult, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, Passkeys, RedirectUrls,
+    Repositories, Sessions, SigningKeys, StoreResult, Tx, Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -205,6 +205,10 @@ impl Repositories for Unit {
     }
 
     fn budgets(&mut self) -> &mut dyn Budgets {
+        self
+    }
+
+    fn passkeys(&mut self) -> &mut dyn Passkeys {
         self
     }
 

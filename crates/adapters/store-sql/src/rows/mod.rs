@@ -6,6 +6,7 @@
 pub(crate) mod apps;
 pub(crate) mod codes;
 pub(crate) mod messages;
+pub(crate) mod passkeys;
 pub(crate) mod sessions;
 pub(crate) mod users;
 pub(crate) mod wallets;
