@@ -233,6 +233,9 @@ impl Service {
         tx.links().sweep(earliest - Seconds(86_400)).await?;
         tx.totps().sweep(earliest - Seconds(86_400)).await?;
         tx.budgets().sweep(earliest).await?;
+        tx.passkeys()
+            .sweep_challenges(earliest - Seconds(86_400))
+            .await?;
         tx.sessions().sweep(earliest - KEPT).await?;
         tx.outbox().sweep(now - KEPT).await?;
         tx.commit().await?;

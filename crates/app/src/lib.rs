@@ -10,6 +10,7 @@ pub mod codes;
 pub mod delivery;
 pub mod fault;
 pub mod links;
+pub mod passkeys;
 pub mod passwords;
 pub mod service;
 pub mod sessions;

@@ -14,6 +14,7 @@ use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::passkeys::PasskeyCeremonies;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
@@ -38,6 +39,8 @@ pub struct Ports {
     pub sealer: Arc<dyn Sealer>,
     /// Session JWTs.
     pub tokens: Arc<dyn TokenSigner>,
+    /// The checks of passkeys.
+    pub passkeys: Arc<dyn PasskeyCeremonies>,
     /// The general rate limit.
     pub limiter: Arc<dyn RateLimiter>,
     /// Live mail; `None` until it is configured.

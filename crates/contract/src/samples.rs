@@ -13,6 +13,10 @@ use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
+use vestry_domain::passkey::{
+    AuthenticatorType, Ceremony, Passkey, PasskeyChallenge, PasskeyDomain, UserHandle,
+    UserVerification,
+};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session};
@@ -190,6 +194,11 @@ impl Samples {
                 breach_check_fail_closed: false,
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
+                webauthn_domains: vec!["example.com".to_owned()],
+                webauthn_origins: vec!["https://app.example.com".to_owned()],
+                webauthn_top_origins: vec!["https://shop.example".to_owned()],
+                webauthn_user_verification: self
+                    .pick(&[UserVerification::Required, UserVerification::Discouraged]),
             },
             test_clock: self.test_clock(),
             created_at,
@@ -433,6 +442,66 @@ impl Samples {
             key_version: self.version(),
             wrapped_data_key: self.bytes(60),
             ciphertext: self.bytes(61),
+        }
+    }
+
+    /// A passkey of the user, made by an authenticator that counts.
+    ///
+    /// # Panics
+    /// Never: the domain is one.
+    pub fn passkey(&mut self, user: &User) -> Passkey {
+        let created_at = self.tick();
+        let length = self.pick(&[16, 32, 64, 1023]);
+        Passkey {
+            id: self.id(created_at),
+            world: user.world,
+            user_id: user.id,
+            credential_id: self.bytes(length),
+            public_key: self.bytes(77),
+            sign_count: self.pick(&[1, 7, 2_147_483_648, u32::MAX - 9]),
+            backup_eligible: self.coin(),
+            backed_up: self.coin(),
+            domain: self.passkey_domain(),
+            authenticator_type: self.pick(&AuthenticatorType::ALL),
+            transports: match self.below(2) {
+                0 => Vec::new(),
+                _ => vec!["internal".to_owned(), "hybrid".to_owned()],
+            },
+            user_agent: self.text(),
+            created_at,
+            updated_at: self.moment(),
+            last_used_at: None,
+        }
+    }
+
+    /// A challenge for the user, good for a minute.
+    pub fn passkey_challenge(&mut self, user: &User, ceremony: Ceremony) -> PasskeyChallenge {
+        let created_at = self.tick();
+        PasskeyChallenge {
+            world: user.world,
+            hash: self.token(),
+            ceremony,
+            user_id: match ceremony {
+                Ceremony::Registration => Some(user.id),
+                Ceremony::Authentication => self.pick(&[Some(user.id), None]),
+            },
+            domain: self.passkey_domain(),
+            authenticator_type: self.pick(&AuthenticatorType::ALL),
+            created_at,
+            expires_at: created_at + Seconds(60),
+        }
+    }
+
+    /// A random user handle.
+    pub fn user_handle(&mut self) -> UserHandle {
+        UserHandle(self.key())
+    }
+
+    fn passkey_domain(&mut self) -> PasskeyDomain {
+        let text = self.pick(&["localhost", "example.com", "xn--bcher-kva.example"]);
+        match PasskeyDomain::parse(text) {
+            Ok(domain) => domain,
+            Err(refused) => panic!("{text}: {refused}"),
         }
     }
 

@@ -41,6 +41,7 @@ pub mod codes;
 pub mod guards;
 pub mod links;
 pub mod outbox;
+pub mod passkeys;
 pub mod passwords;
 pub mod redirect_urls;
 pub mod sessions;
@@ -269,6 +270,22 @@ macro_rules! store_suite {
                 parallel_workers_share_the_jobs
                 parallel_ends_count_once
                 a_sweep_deletes_old_ended_jobs
+            }
+            store::passkeys {
+                a_passkey_comes_back_as_it_was
+                a_credential_id_belongs_to_one_user
+                passkeys_of_a_user_are_listed_oldest_first
+                a_use_is_written
+                a_count_does_not_go_back
+                parallel_uses_of_one_count_are_written_once
+                passkeys_stay_in_their_world
+                a_passkey_is_removed_once
+                all_passkeys_of_a_user_go
+                a_user_keeps_its_handle
+                a_challenge_comes_back_as_it_was
+                a_challenge_is_used_once_for_its_ceremony_and_in_time
+                parallel_uses_of_a_challenge_succeed_once
+                a_sweep_deletes_dead_challenges
             }
             store::captured {
                 messages_come_back_newest_first

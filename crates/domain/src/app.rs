@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::AppId;
 use crate::limits::Limit;
+use crate::passkey::{PasskeyDomain, UserVerification, check_origin};
 use crate::session::SessionLimits;
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
@@ -91,7 +92,20 @@ pub struct AppSettings {
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
     pub live_per_minute: Option<u32>,
+    /// Domains to which passkeys may be bound, at most 20; `localhost` belongs to test worlds without being listed.
+    pub webauthn_domains: Vec<String>,
+    /// Origins that may use passkeys, exactly, at most 50; empty: `https` on the domain and all names below it.
+    pub webauthn_origins: Vec<String>,
+    /// Origins of other sites' pages in which the App may stand as a frame and use passkeys, at most 50.
+    pub webauthn_top_origins: Vec<String>,
+    /// Whether passkeys check who is using them.
+    pub webauthn_user_verification: UserVerification,
 }
+
+/// Most domains of one App.
+const DOMAINS_MAX: usize = 20;
+/// Most origins in one list.
+const ORIGINS_MAX: usize = 50;
 
 impl Default for AppSettings {
     fn default() -> Self {
@@ -118,6 +132,10 @@ impl Default for AppSettings {
             breach_check_fail_closed: true,
             test_per_minute: None,
             live_per_minute: None,
+            webauthn_domains: Vec::new(),
+            webauthn_origins: Vec::new(),
+            webauthn_top_origins: Vec::new(),
+            webauthn_user_verification: UserVerification::Preferred,
         }
     }
 }
@@ -161,7 +179,43 @@ impl AppSettings {
             10_080,
         )?;
         within("password_min_length", self.password_min_length, 8, 64)?;
+        self.check_webauthn()?;
         Ok(self)
+    }
+
+    fn check_webauthn(&self) -> Result<(), Invalid> {
+        let few = |param: &'static str, list: &[String], most: usize| {
+            if list.len() <= most {
+                return Ok(());
+            }
+            Err(Invalid::value(
+                param,
+                format!("{param} holds at most {most} entries"),
+            ))
+        };
+        few("webauthn_domains", &self.webauthn_domains, DOMAINS_MAX)?;
+        for domain in &self.webauthn_domains {
+            let parsed = PasskeyDomain::parse(domain).map_err(|invalid| Invalid {
+                param: "webauthn_domains".into(),
+                ..invalid
+            })?;
+            if parsed.is_localhost() {
+                return Err(Invalid::value(
+                    "webauthn_domains",
+                    "localhost belongs to the test environment and is not listed",
+                ));
+            }
+        }
+        for (param, origins) in [
+            ("webauthn_origins", &self.webauthn_origins),
+            ("webauthn_top_origins", &self.webauthn_top_origins),
+        ] {
+            few(param, origins, ORIGINS_MAX)?;
+            for origin in origins {
+                check_origin(param, origin)?;
+            }
+        }
+        Ok(())
     }
 
     /// How long sessions may live.

@@ -16,6 +16,7 @@ pub mod custody;
 pub mod entropy;
 pub mod limiter;
 pub mod mailer;
+pub mod passkeys;
 pub mod passwords;
 pub mod sms;
 pub mod store;

@@ -9,6 +9,7 @@ use vestry_custody::Custody;
 use vestry_domain::Secret;
 use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
+use vestry_passkeys::Webauthn;
 use vestry_password_argon2::Argon2Hasher;
 use vestry_ports::clock::Clock;
 use vestry_ports::custody::{Custodian, Sealer};
@@ -147,6 +148,7 @@ pub(crate) fn service(
         custodian,
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,
+        passkeys: Arc::new(Webauthn),
         limiter,
         mailer: mailer(&settings.mail)?,
         sms: None,

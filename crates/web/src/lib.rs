@@ -37,6 +37,7 @@ mod test_env;
 mod totps;
 mod users;
 mod wallets;
+mod webauthn;
 
 use std::sync::Arc;
 

@@ -99,7 +99,10 @@ impl Code {
             ),
             Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
-            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "user and password do not fit"),
+            Self::InvalidCredentials => (
+                StatusCode::UNAUTHORIZED,
+                "what was presented does not sign anybody in",
+            ),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call needs",

@@ -6,7 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
 use crate::{
     health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users,
-    wallets,
+    wallets, webauthn,
 };
 
 macro_rules! endpoints {
@@ -49,6 +49,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey passwords verify;
         SecretKey passwords session_update;
         SecretKey passwords strength_check;
+        SecretKey webauthn registrations_begin;
+        SecretKey webauthn registrations_create;
+        SecretKey webauthn authentication_begin;
+        SecretKey webauthn verify;
+        SecretKey webauthn delete;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

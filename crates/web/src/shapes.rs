@@ -3,6 +3,7 @@
 mod deleted;
 mod device;
 mod ids;
+mod passkey;
 mod session;
 mod user;
 mod wallet;
@@ -10,6 +11,7 @@ mod wallet;
 pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
 pub(crate) use ids::parse_id;
+pub(crate) use passkey::WebauthnCredential;
 pub(crate) use session::{IssuedFields, Session, Trio};
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{Wallet, WalletSummary, optional_wallet_type_input, wallet_type_input};

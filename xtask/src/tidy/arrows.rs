@@ -14,7 +14,7 @@ const OURS: &str = "
     ports       : domain              |
     contract    : domain ports        |
     # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
-    app         : domain ports        | contract chains vault-local custody token-jwt password-argon2
+    app         : domain ports        | contract chains vault-local custody token-jwt password-argon2 passkeys
     store-sql   : domain ports        | contract
     mail-smtp   : domain ports        | contract
     vault-local : domain ports        | contract
@@ -23,10 +23,12 @@ const OURS: &str = "
     breached-passwords : domain ports |
     # Its signing keys are sealed; the tests seal them for real.
     token-jwt   : domain ports        | contract vault-local custody
+    # The checks of a relying party; they keep nothing.
+    passkeys    : domain ports        |
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2
+    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys
     # Puts everything together.
     server      : *                   | *
     xtask       :                     |
@@ -44,7 +46,7 @@ const OTHERS: &str = "
     jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
-    aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
+    aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
     qrcode png: web |: pictures are made at the edge
     hmac: domain |: the codes of authenticator apps are a rule of the domain
     clap: server |: the process belongs to the server

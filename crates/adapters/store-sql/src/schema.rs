@@ -326,6 +326,50 @@ diesel::table! {
 }
 
 diesel::table! {
+    passkeys (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        credential_id -> Binary,
+        public_key -> Binary,
+        sign_count -> BigInt,
+        backup_eligible -> Bool,
+        backed_up -> Bool,
+        domain -> Text,
+        authenticator_type -> Text,
+        transports -> Text,
+        user_agent -> Text,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        last_used_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    passkey_handles (app_id, environment, user_id) {
+        app_id -> Text,
+        environment -> Text,
+        user_id -> Text,
+        handle -> Binary,
+    }
+}
+
+diesel::table! {
+    passkey_challenges (app_id, environment, hash) {
+        app_id -> Text,
+        environment -> Text,
+        hash -> Binary,
+        ceremony -> Text,
+        user_id -> Nullable<Text>,
+        domain -> Text,
+        authenticator_type -> Text,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
     rate_windows (app_id, environment) {
         app_id -> Text,
         environment -> Text,

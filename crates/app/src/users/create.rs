@@ -105,6 +105,7 @@ impl Service {
                 profile,
                 wallets: vec![wallet.wallet],
                 totps: Vec::new(),
+                passkeys: Vec::new(),
             },
         })
     }

@@ -3,6 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
+use vestry_domain::passkey::Passkey;
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
@@ -18,6 +19,8 @@ pub struct FullUser {
     pub wallets: Vec<Wallet>,
     /// Its authenticator apps, oldest first; without those that expired before their first code.
     pub totps: Vec<Totp>,
+    /// Its passkeys, oldest first.
+    pub passkeys: Vec<Passkey>,
 }
 
 /// Why a user was not shown.
@@ -57,6 +60,7 @@ impl Service {
         };
         let stored = read.wallets().of_user(world, id).await?;
         let mut totps = read.totps().of_user(world, id).await?;
+        let passkeys = read.passkeys().of_user(world, id).await?;
         drop(read);
         let now = self.now(world);
         totps.retain(|totp| totp.is_alive(now));
@@ -65,6 +69,7 @@ impl Service {
             profile,
             wallets,
             totps,
+            passkeys,
         }))
     }
 

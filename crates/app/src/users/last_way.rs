@@ -47,5 +47,6 @@ async fn count_ways(
     let wallets = wallets
         .iter()
         .filter(|stored| stored.wallet.is_way_to_sign_in());
-    Ok([identifiers, wallets.count()].iter().sum())
+    let passkeys = tx.passkeys().of_user(world, user).await?;
+    Ok([identifiers, wallets.count(), passkeys.len()].iter().sum())
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
+use vestry_domain::passkey::Passkey;
 use vestry_domain::search::UserFilter;
 use vestry_domain::totp::Totp;
 use vestry_domain::wallet::Wallet;
@@ -92,6 +93,12 @@ impl Service {
             let found = read.totps().of_users(world, &ids).await;
             found.map_err(Fault::from)?
         };
+        let passkeys = if ids.is_empty() {
+            Vec::new()
+        } else {
+            let found = read.passkeys().of_users(world, &ids).await;
+            found.map_err(Fault::from)?
+        };
         drop(read);
         let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
         for wallet in self.authenticate_wallets(stored).await? {
@@ -102,8 +109,13 @@ impl Service {
         for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
             apps.entry(totp.user_id).or_default().push(totp);
         }
+        let mut keys: HashMap<UserId, Vec<Passkey>> = HashMap::new();
+        for passkey in passkeys {
+            keys.entry(passkey.user_id).or_default().push(passkey);
+        }
         let full = |profile: vestry_domain::user::UserProfile| FullUser {
             wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
+            passkeys: keys.remove(&profile.user.id).unwrap_or_default(),
             totps: apps.remove(&profile.user.id).unwrap_or_default(),
             profile,
         };

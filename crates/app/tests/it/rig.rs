@@ -29,6 +29,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserEmail;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
+use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
@@ -99,6 +100,7 @@ impl Rig {
             custodian: custody.clone(),
             sealer: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
+            passkeys: Arc::new(Webauthn),
             limiter: limiter.clone(),
             mailer,
             sms: Some(sms.clone()),

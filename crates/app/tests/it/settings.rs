@@ -6,6 +6,7 @@ use vestry_domain::Invalid;
 use vestry_domain::app::{AppSettings, FingerprintMatch};
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::invalid::Reason;
+use vestry_domain::passkey::UserVerification;
 use vestry_domain::signing_key::Algorithm;
 
 use crate::rig::{Rig, START};
@@ -53,6 +54,10 @@ async fn every_setting_can_be_changed() {
         ("breach_check_fail_closed", "false"),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
+        ("webauthn_domains", "[\"example.com\"]"),
+        ("webauthn_origins", "[\"https://app.example.com\"]"),
+        ("webauthn_top_origins", "[\"https://shop.example\"]"),
+        ("webauthn_user_verification", "required"),
     ]);
     let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
     let expected = AppSettings {
@@ -78,6 +83,10 @@ async fn every_setting_can_be_changed() {
         breach_check_fail_closed: false,
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
+        webauthn_domains: vec!["example.com".to_owned()],
+        webauthn_origins: vec!["https://app.example.com".to_owned()],
+        webauthn_top_origins: vec!["https://shop.example".to_owned()],
+        webauthn_user_verification: UserVerification::Required,
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
     assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));

@@ -33,8 +33,10 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
         profile,
         wallets,
         totps,
+        passkeys,
     } = rig.user(&test, " Ada@Example.com ").await;
     assert_eq!(totps, []);
+    assert!(passkeys.is_empty());
     let user = &profile.user;
     assert_eq!(user.world, rig.world(Environment::Test));
     assert_eq!(user.status, UserStatus::Active);

@@ -9,6 +9,7 @@ mod codes;
 mod limits;
 mod links;
 mod outbox;
+mod passkeys;
 mod passwords;
 mod search;
 mod sessions;
@@ -24,8 +25,8 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult,
-    Totps, Tx, Users, Wallets,
+    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
+    StoreResult, Totps, Tx, Users, Wallets,
 };
 
 use self::state::State;
@@ -223,6 +224,10 @@ impl Repositories for Work {
     }
 
     fn totps(&mut self) -> &mut dyn Totps {
+        self
+    }
+
+    fn passkeys(&mut self) -> &mut dyn Passkeys {
         self
     }
 

@@ -9,6 +9,7 @@ mod apps;
 mod auth;
 mod links;
 mod outbox;
+mod passkeys;
 mod passwords;
 mod totps;
 mod users;
@@ -20,6 +21,7 @@ pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, Passwords};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
@@ -116,6 +118,8 @@ pub trait Repositories: Send {
     fn budgets(&mut self) -> &mut dyn Budgets;
     /// Authenticator apps.
     fn totps(&mut self) -> &mut dyn Totps;
+    /// Passkeys, the challenges of their ceremonies, and user handles.
+    fn passkeys(&mut self) -> &mut dyn Passkeys;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

@@ -4,6 +4,10 @@ use vestry_app::codes::{SendCodeError, VerifyCodeError};
 use vestry_app::links::{
     CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
 };
+use vestry_app::passkeys::{
+    BeginAuthenticationError, BeginRegistrationError, CreatePasskeyError, DeletePasskeyError,
+    VerifyPasskeyError,
+};
 use vestry_app::passwords::{StrengthError, UpdatePasswordError, VerifyPasswordError};
 use vestry_app::sessions::{
     DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError,
@@ -421,6 +425,64 @@ impl From<StrengthError> for Problem {
             StrengthError::NotAllowed(scope) => scope.into(),
             StrengthError::Invalid(invalid) => invalid.into(),
             StrengthError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginRegistrationError> for Problem {
+    fn from(error: BeginRegistrationError) -> Self {
+        match error {
+            BeginRegistrationError::NotAllowed(scope) => scope.into(),
+            BeginRegistrationError::Invalid(invalid) => invalid.into(),
+            BeginRegistrationError::UserNotFound => Self::not_found("user"),
+            BeginRegistrationError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CreatePasskeyError> for Problem {
+    fn from(error: CreatePasskeyError) -> Self {
+        match error {
+            CreatePasskeyError::NotAllowed(scope) => scope.into(),
+            CreatePasskeyError::Invalid(invalid) => invalid.into(),
+            CreatePasskeyError::UserNotFound => Self::not_found("user"),
+            CreatePasskeyError::Duplicate => Self::duplicate("public_key_credential"),
+            CreatePasskeyError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginAuthenticationError> for Problem {
+    fn from(error: BeginAuthenticationError) -> Self {
+        match error {
+            BeginAuthenticationError::NotAllowed(scope) => scope.into(),
+            BeginAuthenticationError::Invalid(invalid) => invalid.into(),
+            BeginAuthenticationError::UserNotFound => Self::not_found("user"),
+            BeginAuthenticationError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyPasskeyError> for Problem {
+    fn from(error: VerifyPasskeyError) -> Self {
+        match error {
+            VerifyPasskeyError::NotAllowed(scope) => scope.into(),
+            VerifyPasskeyError::Invalid(invalid) => invalid.into(),
+            VerifyPasskeyError::InvalidCredentials => Self::new(Code::InvalidCredentials),
+            VerifyPasskeyError::Pending => Self::new(Code::InsufficientFactor),
+            VerifyPasskeyError::InvalidSession(session) => session.into(),
+            VerifyPasskeyError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeletePasskeyError> for Problem {
+    fn from(error: DeletePasskeyError) -> Self {
+        match error {
+            DeletePasskeyError::NotAllowed(scope) => scope.into(),
+            DeletePasskeyError::NotFound => Self::not_found("webauthn_credential"),
+            DeletePasskeyError::LastWay => Self::new(Code::LastSignInMethod),
+            DeletePasskeyError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -29,6 +29,7 @@ fn codes_have_the_status_of_the_specification() {
                 Code::MissingApiKey,
                 Code::InvalidApiKey,
                 Code::InvalidSession,
+                Code::InvalidCredentials,
             ],
         ),
         (

@@ -11,7 +11,7 @@ use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
 
 pub(crate) use found::FoundUser;
 
-use super::Wallet;
+use super::{Wallet, WebauthnCredential};
 
 /// A user with everything attached to it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -49,9 +49,8 @@ pub(crate) struct User {
     wallets: Vec<Wallet>,
     /// Authenticator apps, oldest first.
     totps: Vec<Totp>,
-    /// Passkeys; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    webauthn_credentials: [(); 0],
+    /// Passkeys, oldest first.
+    webauthn_credentials: Vec<WebauthnCredential>,
     /// Free-form data of the App.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
@@ -147,7 +146,11 @@ impl From<FullUser> for User {
             idp_providers: [],
             wallets: full.wallets.into_iter().map(Wallet::from).collect(),
             totps: full.totps.iter().map(Totp::from).collect(),
-            webauthn_credentials: [],
+            webauthn_credentials: full
+                .passkeys
+                .into_iter()
+                .map(WebauthnCredential::from)
+                .collect(),
             metadata: user.metadata.as_object().clone(),
         }
     }

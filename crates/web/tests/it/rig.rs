@@ -23,6 +23,7 @@ use vestry_domain::app::App;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_limiter::MemoryLimiter;
+use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
@@ -245,6 +246,7 @@ async fn ports(
         custodian: custody.clone(),
         sealer: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
+        passkeys: Arc::new(Webauthn),
         limiter: Arc::clone(&wishes.limiter),
         mailer: wishes
             .has_mailer

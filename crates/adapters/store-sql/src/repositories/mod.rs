@@ -11,6 +11,7 @@ mod imported_users;
 mod links;
 pub(crate) mod migrations;
 mod outbox;
+mod passkeys;
 mod passwords;
 mod rate_windows;
 mod redirect_urls;

@@ -7,8 +7,8 @@ use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users,
-    Wallets,
+    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
+    Users, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -222,6 +222,10 @@ impl Repositories for Unit {
     }
 
     fn totps(&mut self) -> &mut dyn Totps {
+        self
+    }
+
+    fn passkeys(&mut self) -> &mut dyn Passkeys {
         self
     }
 

@@ -8,8 +8,8 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Unit, in_world};
 use crate::schema::{
-    codes, guards, magic_links, passwords, sessions, totps, user_emails, user_metadata,
-    user_phones, users, wallet_keys, wallets,
+    codes, guards, magic_links, passkey_challenges, passkey_handles, passkeys, passwords, sessions,
+    totps, user_emails, user_metadata, user_phones, users, wallet_keys, wallets,
 };
 
 /// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
@@ -42,9 +42,15 @@ impl Unit {
             sessions
             totps
             passwords
+            passkeys
+            passkey_handles
             magic_links
             user_metadata
         );
+        let waiting =
+            in_world!(passkey_challenges, world).filter(passkey_challenges::user_id.eq(&id));
+        let deleted = diesel::delete(waiting).execute(self.writing()?).await;
+        self.done(deleted)?;
         // A row that somebody attached meanwhile makes this fail, and the transaction is run again.
         let row = in_world!(users, world).filter(users::id.eq(&id));
         let delete = diesel::delete(row).returning(users::status);

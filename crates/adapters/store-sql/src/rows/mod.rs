@@ -7,6 +7,7 @@ pub(crate) mod apps;
 pub(crate) mod codes;
 pub(crate) mod links;
 pub(crate) mod messages;
+pub(crate) mod passkeys;
 pub(crate) mod passwords;
 pub(crate) mod sessions;
 pub(crate) mod totps;

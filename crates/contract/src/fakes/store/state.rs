@@ -9,6 +9,7 @@ use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
 use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::password::StoredPassword;
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
@@ -38,6 +39,9 @@ pub(super) struct State {
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
     pub(super) totps: Vec<TotpRow>,
+    pub(super) passkeys: Vec<Passkey>,
+    pub(super) passkey_handles: HashMap<(World, UserId), UserHandle>,
+    pub(super) passkey_challenges: Vec<PasskeyChallenge>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,

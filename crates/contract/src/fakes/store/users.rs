@@ -60,6 +60,13 @@ impl State {
         remove(&mut self.imported_users, |(of, _, user)| {
             *of == world && *user == id
         });
+        remove(&mut self.passkeys, |passkey| {
+            passkey.world == world && passkey.user_id == id
+        });
+        self.passkey_handles.remove(&(world, id));
+        remove(&mut self.passkey_challenges, |challenge| {
+            challenge.world == world && challenge.user_id == Some(id)
+        });
         remove(&mut self.links, |link| {
             link.world == world && link.user_id == id
         });

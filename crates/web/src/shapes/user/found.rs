@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 
 use super::{Email, PhoneNumber, Totp, User, UserStatusName};
-use crate::shapes::WalletSummary;
+use crate::shapes::{WalletSummary, WebauthnCredential};
 
 /// A user with everything attached to it, its wallets in short.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,9 +44,8 @@ pub(crate) struct FoundUser {
     wallets: Vec<WalletSummary>,
     /// Authenticator apps, oldest first.
     totps: Vec<Totp>,
-    /// Passkeys; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    webauthn_credentials: [(); 0],
+    /// Passkeys, oldest first.
+    webauthn_credentials: Vec<WebauthnCredential>,
     /// Free-form data of the App.
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,

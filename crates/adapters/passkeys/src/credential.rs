@@ -1,0 +1,152 @@
+//! `PublicKeyCredential.toJSON()` (section 5.1.8), as an object or as its text, taken apart.
+
+use base64::Engine;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::passkey::CREDENTIAL_ID_MAX;
+use vestry_ports::passkeys::{PresentedAssertion, PresentedRegistration};
+
+use crate::client_data::ClientData;
+
+const PARAM: &str = "public_key_credential";
+/// Longest part, in bytes; a real one has some hundred, one with RSA and certificates some thousand.
+const PART_MAX: usize = 32 * 1024;
+/// Most transports that are kept, and the longest name of one.
+const TRANSPORTS_MAX: (usize, usize) = (8, 32);
+
+/// Browsers leave the padding away, older libraries write it; stray bits are refused.
+const BASE64URL: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_encode_padding(false),
+);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent<R> {
+    id: String,
+    #[serde(default)]
+    raw_id: Option<String>,
+    #[serde(rename = "type")]
+    kind: String,
+    response: R,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attestation {
+    #[serde(rename = "clientDataJSON")]
+    client_data_json: String,
+    attestation_object: String,
+    #[serde(default)]
+    transports: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Assertion {
+    #[serde(rename = "clientDataJSON")]
+    client_data_json: String,
+    authenticator_data: String,
+    signature: String,
+    #[serde(default)]
+    user_handle: Option<String>,
+}
+
+pub(crate) fn read_registration(sent: &Value) -> Result<PresentedRegistration, Invalid> {
+    let sent: Sent<Attestation> = read(sent)?;
+    let (response, credential_id) = (&sent.response, credential_id(&sent)?);
+    let client_data_json = part("response.clientDataJSON", &response.client_data_json)?;
+    Ok(PresentedRegistration {
+        challenge: challenge(&client_data_json)?,
+        credential_id,
+        client_data_json,
+        attestation_object: part("response.attestationObject", &response.attestation_object)?,
+        transports: transports(sent.response.transports.unwrap_or_default()),
+    })
+}
+
+pub(crate) fn read_assertion(sent: &Value) -> Result<PresentedAssertion, Invalid> {
+    let sent: Sent<Assertion> = read(sent)?;
+    let (response, credential_id) = (&sent.response, credential_id(&sent)?);
+    let client_data_json = part("response.clientDataJSON", &response.client_data_json)?;
+    // Some libraries write "" for a user that was not named.
+    let named = response
+        .user_handle
+        .as_ref()
+        .filter(|text| !text.is_empty());
+    let user_handle = named.map(|text| part("response.userHandle", text));
+    Ok(PresentedAssertion {
+        challenge: challenge(&client_data_json)?,
+        credential_id,
+        client_data_json,
+        authenticator_data: part("response.authenticatorData", &response.authenticator_data)?,
+        signature: part("response.signature", &response.signature)?,
+        user_handle: user_handle.transpose()?,
+    })
+}
+
+fn read<R: for<'de> Deserialize<'de>>(sent: &Value) -> Result<Sent<R>, Invalid> {
+    let read = match sent {
+        Value::String(text) => serde_json::from_str(text).ok(),
+        other => Sent::deserialize(other).ok(),
+    };
+    let sent = read.filter(|sent: &Sent<R>| sent.kind == "public-key");
+    sent.ok_or_else(|| {
+        Invalid::value(
+            PARAM,
+            "public_key_credential is what PublicKeyCredential.toJSON() gives in the browser",
+        )
+    })
+}
+
+fn credential_id<R>(sent: &Sent<R>) -> Result<Vec<u8>, Invalid> {
+    let id = part("id", &sent.id)?;
+    let raw = sent.raw_id.as_ref().map(|raw| part("rawId", raw));
+    let agrees = raw.transpose()?.is_none_or(|raw| raw == id);
+    if agrees && (1..=CREDENTIAL_ID_MAX).contains(&id.len()) {
+        return Ok(id);
+    }
+    Err(Invalid::value(
+        format!("{PARAM}.id"),
+        format!("id has 1 to {CREDENTIAL_ID_MAX} bytes and is the same as rawId"),
+    ))
+}
+
+fn part(name: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
+    // Four characters for three bytes.
+    let decoded = (text.len() <= PART_MAX / 3 * 4).then(|| BASE64URL.decode(text));
+    let decoded = decoded.and_then(Result::ok);
+    decoded.ok_or_else(|| {
+        Invalid::value(
+            format!("{PARAM}.{name}"),
+            format!("{name} is base64url of at most {PART_MAX} bytes"),
+        )
+    })
+}
+
+fn challenge(client_data_json: &[u8]) -> Result<String, Invalid> {
+    let data = ClientData::parse(client_data_json).ok_or_else(|| {
+        Invalid::value(
+            format!("{PARAM}.response.clientDataJSON"),
+            "clientDataJSON is a JSON object with type, challenge and origin",
+        )
+    })?;
+    Ok(data.challenge)
+}
+
+/// Hints for browsers; what has not the form of one is left out.
+fn transports(sent: Vec<String>) -> Vec<String> {
+    let (most, longest) = TRANSPORTS_MAX;
+    let is_name = |name: &String| {
+        (1..=longest).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+    };
+    sent.into_iter().filter(is_name).take(most).collect()
+}

@@ -1,0 +1,368 @@
+//! `webauthn/registrations/begin` and `webauthn/registrations/create`: a user gets a passkey.
+
+use serde_json::Value;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{UserId, WebauthnCredentialId};
+use vestry_domain::message::CredentialChange;
+use vestry_domain::passkey::{
+    AuthenticatorType, Ceremony, PER_USER_MAX, Passkey, PasskeyChallenge, PasskeyDomain,
+    UserHandle, UserVerification,
+};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserProfile;
+use vestry_domain::{Invalid, Timestamp};
+use vestry_ports::passkeys::{Expected, NewCredential, PresentedRegistration, Refused};
+use vestry_ports::store::{Attached, StoreError};
+
+use super::{allowed_domain, must_verify_user, on_domain, origins};
+use crate::fault::{may_lose_race, retried};
+use crate::users::credentials::{AnnouncedChange, tell};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Who shall get a passkey, and for which domain.
+#[derive(Debug)]
+pub struct BeginRegistration {
+    /// The user.
+    pub user_id: UserId,
+    /// The relying party id.
+    pub domain: String,
+    /// What kind of authenticator is wanted; `platform` when absent.
+    pub authenticator_type: Option<String>,
+}
+
+/// What `navigator.credentials.create()` needs.
+#[derive(Debug)]
+pub struct RegistrationOptions {
+    /// The user.
+    pub user_id: UserId,
+    /// The relying party id.
+    pub domain: PasskeyDomain,
+    /// Name of the App.
+    pub app_name: String,
+    /// What authenticators know the user by.
+    pub handle: UserHandle,
+    /// What people tell the account by: an address, a number or the user's id.
+    pub user_name: String,
+    /// The user's own name, or the same.
+    pub display_name: String,
+    /// The challenge, base64url.
+    pub challenge: String,
+    /// COSE algorithms, the best liked first.
+    pub algorithms: &'static [i64],
+    /// The kind of authenticator.
+    pub authenticator_type: AuthenticatorType,
+    /// Whether the authenticator checks who is using it.
+    pub user_verification: UserVerification,
+    /// Passkeys that the user has on this domain: no second one on the same authenticator.
+    pub known: Vec<Passkey>,
+}
+
+/// Why no registration was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginRegistrationError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused, or the domain is not the App's.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// What the browser made of the options.
+#[derive(Debug)]
+pub struct CreatePasskey {
+    /// The user for whom the registration was begun.
+    pub user_id: UserId,
+    /// `PublicKeyCredential.toJSON()`, as an object or as text.
+    pub credential: Value,
+    /// The browser it was made in.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A passkey that was registered.
+#[derive(Debug)]
+pub struct CreatedPasskey {
+    /// The user.
+    pub user_id: UserId,
+    /// The new passkey.
+    pub passkey_id: WebauthnCredentialId,
+}
+
+/// Why no passkey was registered.
+#[derive(Debug, thiserror::Error)]
+pub enum CreatePasskeyError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The credential is not of its form, or fails a check, or its challenge is used, expired, or of somebody else.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// The authenticator's credential is registered already, by this user or another one (W-3).
+    #[error("the credential is registered already")]
+    Duplicate,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(BeginRegistrationError, CreatePasskeyError);
+
+impl From<StoreError> for BeginRegistrationError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl From<StoreError> for CreatePasskeyError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// The answer to a challenge that is not, or no longer, there.
+fn unknown_challenge() -> Invalid {
+    Invalid::value(
+        "public_key_credential",
+        "public_key_credential answers no challenge that waits for this user; begin anew",
+    )
+}
+
+impl Service {
+    /// Begins a registration: a challenge that is good for five minutes and for one answer.
+    ///
+    /// # Errors
+    /// [`BeginRegistrationError`].
+    pub async fn begin_passkey_registration(
+        &self,
+        caller: &Caller,
+        command: BeginRegistration,
+    ) -> Result<RegistrationOptions, BeginRegistrationError> {
+        caller.require(Scope::AuthWrite)?;
+        let domain = allowed_domain(caller, &command.domain)?;
+        let kind = command.authenticator_type.as_deref().map(str::parse);
+        let kind: AuthenticatorType = kind.transpose()?.unwrap_or_default();
+        let mut random = [0_u8; 32];
+        self.ports.entropy.fill(&mut random);
+        let fresh = UserHandle(random);
+        let user = command.user_id;
+        let now = self.now(&caller.world);
+        let (text, challenge) = self.new_challenge(
+            caller,
+            Ceremony::Registration,
+            Some(user),
+            &domain,
+            kind,
+            now,
+        );
+        let stored = retried(|| self.store_registration(caller, user, fresh, &challenge));
+        let (profile, handle, passkeys) = stored.await?;
+        let (user_name, display_name) = names(&profile);
+        Ok(RegistrationOptions {
+            user_id: user,
+            app_name: caller.app.name.clone(),
+            handle,
+            user_name,
+            display_name,
+            challenge: text,
+            algorithms: self.ports.passkeys.algorithms(),
+            authenticator_type: kind,
+            user_verification: caller.settings().webauthn_user_verification,
+            known: on_domain(passkeys, &domain),
+            domain,
+        })
+    }
+
+    async fn store_registration(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        fresh: UserHandle,
+        challenge: &PasskeyChallenge,
+    ) -> Result<(UserProfile, UserHandle, Vec<Passkey>), BeginRegistrationError> {
+        let world = &caller.world;
+        let mut tx = self.ports.store.begin().await?;
+        let profile = tx.users().profile(world, user).await?;
+        let profile = profile.ok_or(BeginRegistrationError::UserNotFound)?;
+        let passkeys = tx.passkeys().of_user(world, user).await?;
+        if passkeys.len() >= PER_USER_MAX {
+            return Err(too_many().into());
+        }
+        let handle = tx.passkeys().handle_or(world, user, fresh).await?;
+        tx.passkeys().add_challenge(challenge).await?;
+        tx.commit().await?;
+        Ok((profile, handle, passkeys))
+    }
+
+    /// Registers the passkey that the browser made, and tells its owner. Sessions stay: another way in was added, none
+    /// was changed.
+    ///
+    /// # Errors
+    /// [`CreatePasskeyError`]. The challenge is used up whatever is wrong with its answer.
+    pub async fn create_passkey(
+        &self,
+        caller: &Caller,
+        command: CreatePasskey,
+    ) -> Result<CreatedPasskey, CreatePasskeyError> {
+        caller.require(Scope::AuthWrite)?;
+        let presented = self.ports.passkeys.read_registration(&command.credential)?;
+        let challenge = self
+            .registration_challenge(caller, &command, &presented)
+            .await?;
+        let expected = Expected {
+            challenge: &presented.challenge,
+            origins: &origins(caller, challenge.domain.clone()),
+            user_verification: must_verify_user(caller),
+        };
+        let checked = self
+            .ports
+            .passkeys
+            .check_registration(&presented, &expected);
+        let change = CredentialChange::PasskeyAdded;
+        let change = self.announce(caller, command.user_id, change).await?;
+        let now = self.now(&caller.world);
+        let outcome =
+            checked.map(|new| self.new_passkey(&command, &challenge, &presented, new, now));
+        retried(|| self.store_passkey(caller, &challenge, &outcome, &change, now)).await?;
+        self.outbox_bell.notify_one();
+        let passkey = outcome.map_err(refused)?;
+        Ok(CreatedPasskey {
+            user_id: command.user_id,
+            passkey_id: passkey.id,
+        })
+    }
+
+    /// The challenge that the answer names, if it waits for this user.
+    async fn registration_challenge(
+        &self,
+        caller: &Caller,
+        command: &CreatePasskey,
+        presented: &PresentedRegistration,
+    ) -> Result<PasskeyChallenge, CreatePasskeyError> {
+        let world = &caller.world;
+        let hash = TokenHash::of(&presented.challenge);
+        let mut read = self.ports.store.read().await?;
+        if read
+            .users()
+            .profile(world, command.user_id)
+            .await?
+            .is_none()
+        {
+            return Err(CreatePasskeyError::UserNotFound);
+        }
+        let found = read.passkeys().challenge(world, &hash).await?;
+        let own = found.filter(|challenge| {
+            challenge.ceremony == Ceremony::Registration
+                && challenge.user_id == Some(command.user_id)
+        });
+        Ok(own.ok_or_else(unknown_challenge)?)
+    }
+
+    fn new_passkey(
+        &self,
+        command: &CreatePasskey,
+        challenge: &PasskeyChallenge,
+        presented: &PresentedRegistration,
+        new: NewCredential,
+        now: Timestamp,
+    ) -> Passkey {
+        Passkey {
+            id: self.new_id(now),
+            world: challenge.world,
+            user_id: command.user_id,
+            credential_id: presented.credential_id.clone(),
+            public_key: new.public_key,
+            sign_count: new.sign_count,
+            backup_eligible: new.backup_eligible,
+            backed_up: new.backed_up,
+            domain: challenge.domain.clone(),
+            authenticator_type: challenge.authenticator_type,
+            transports: presented.transports.clone(),
+            user_agent: command.device_fingerprint.user_agent.clone(),
+            created_at: now,
+            updated_at: now,
+            last_used_at: None,
+        }
+    }
+
+    /// Uses the challenge up, and stores the passkey if there is one.
+    async fn store_passkey(
+        &self,
+        caller: &Caller,
+        challenge: &PasskeyChallenge,
+        outcome: &Result<Passkey, Refused>,
+        change: &AnnouncedChange,
+        now: Timestamp,
+    ) -> Result<(), CreatePasskeyError> {
+        let world = &caller.world;
+        let mut tx = self.ports.store.begin().await?;
+        let (hash, ceremony) = (&challenge.hash, challenge.ceremony);
+        if !tx
+            .passkeys()
+            .consume_challenge(world, hash, ceremony, now)
+            .await?
+        {
+            return Err(unknown_challenge().into());
+        }
+        let Ok(passkey) = outcome else {
+            return Ok(tx.commit().await?);
+        };
+        if !tx.users().lock(world, passkey.user_id).await? {
+            return Err(CreatePasskeyError::UserNotFound);
+        }
+        let count = tx.passkeys().of_user(world, passkey.user_id).await?.len();
+        if count >= PER_USER_MAX {
+            return Err(too_many().into());
+        }
+        if tx.passkeys().insert(passkey).await? == Attached::Taken {
+            tx.commit().await?;
+            return Err(CreatePasskeyError::Duplicate);
+        }
+        tell(&mut *tx, &change).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn too_many() -> Invalid {
+    Invalid::value(
+        "user_id",
+        format!("the user has {PER_USER_MAX} passkeys already; delete one first"),
+    )
+}
+
+/// Which check failed is told: the caller is the App's own backend, and nobody is signed in by a registration.
+fn refused(Refused(check): Refused) -> CreatePasskeyError {
+    Invalid::value(
+        "public_key_credential",
+        format!("public_key_credential was refused: {check}"),
+    )
+    .into()
+}
+
+/// What people tell the account by, and what they call themselves.
+fn names(profile: &UserProfile) -> (String, String) {
+    let user = &profile.user;
+    let email = profile.emails.first().map(|email| email.email.address());
+    let phone = profile.phones.first().map(|phone| phone.number.as_str());
+    let name = email
+        .or(phone)
+        .map_or_else(|| user.id.to_string(), str::to_owned);
+    let parts = [&user.first_name, &user.middle_name, &user.last_name];
+    let parts = parts.map(String::as_str);
+    let full: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let display = if full.is_empty() {
+        name.clone()
+    } else {
+        full.join(" ")
+    };
+    (name, display)
+}

@@ -1,0 +1,266 @@
+//! `webauthn/verify`: a passkey signs its user in.
+
+use serde_json::Value;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{UserId, WebauthnCredentialId};
+use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserStatus;
+use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::passkeys::{Asserted, Expected, KnownCredential, PresentedAssertion, Refused};
+use vestry_ports::store::{PasskeyUse, StoreError};
+
+use super::{must_verify_user, origins};
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyPasskey {
+    /// `PublicKeyCredential.toJSON()`, as an object or as text.
+    pub credential: Value,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A passkey that proved its user.
+#[derive(Debug)]
+pub struct VerifiedPasskey {
+    /// Who has signed in.
+    pub user_id: UserId,
+    /// By which passkey.
+    pub passkey_id: WebauthnCredentialId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyPasskeyError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The challenge is unknown, used or expired, the passkey is unknown, or a check failed: one and the same answer.
+    #[error("the passkey does not sign in")]
+    InvalidCredentials,
+    /// The user is pending: an identifier has to be verified first.
+    #[error("the user has to verify an identifier first")]
+    Pending,
+    /// The session to be continued is not valid.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyPasskeyError);
+
+impl From<PresentedError> for VerifyPasskeyError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyPasskeyError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyPasskeyError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// What the answer of an authenticator came to, before anything is written.
+struct Answer {
+    challenge: PasskeyChallenge,
+    checked: Result<(Passkey, Asserted), Refused>,
+}
+
+impl Service {
+    /// Verifies the answer of an authenticator, and issues or continues a session.
+    ///
+    /// Everything is checked before the transaction; inside it, one guarded statement uses the challenge up, whatever the
+    /// checks said, and another one writes the count of signatures if it may follow the stored one.
+    ///
+    /// # Errors
+    /// [`VerifyPasskeyError`].
+    pub async fn verify_passkey(
+        &self,
+        caller: &Caller,
+        command: VerifyPasskey,
+    ) -> Result<VerifiedPasskey, VerifyPasskeyError> {
+        caller.require(Scope::AuthWrite)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let presented = self.ports.passkeys.read_assertion(&command.credential)?;
+        let answer = self.check_answer(caller, &presented).await?;
+        let device = &command.device_fingerprint;
+        let accepted = retried(|| self.accept(caller, &answer, &wish, device)).await?;
+        let (passkey, granted) = accepted;
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedPasskey {
+            user_id: passkey.user_id,
+            passkey_id: passkey.id,
+            issued,
+        })
+    }
+
+    async fn check_answer(
+        &self,
+        caller: &Caller,
+        presented: &PresentedAssertion,
+    ) -> Result<Answer, VerifyPasskeyError> {
+        let world = &caller.world;
+        let hash = TokenHash::of(&presented.challenge);
+        let mut read = self.ports.store.read().await?;
+        let challenge = read.passkeys().challenge(world, &hash).await?;
+        let challenge = challenge.ok_or(VerifyPasskeyError::InvalidCredentials)?;
+        let credential_id = &presented.credential_id;
+        let passkey = read
+            .passkeys()
+            .find_by_credential(world, credential_id)
+            .await?;
+        let handle = match &passkey {
+            Some(passkey) => read.passkeys().handle(world, passkey.user_id).await?,
+            None => None,
+        };
+        drop(read);
+        let handle = handle.as_ref().map(|handle| handle.0.as_slice());
+        let checked = passkey
+            .ok_or(Refused("unknown credential"))
+            .and_then(|passkey| {
+                identify(&challenge, &passkey, handle, presented)?;
+                let asserted = self.check_assertion(caller, &challenge, &passkey, presented)?;
+                Ok((passkey, asserted))
+            });
+        Ok(Answer { challenge, checked })
+    }
+
+    fn check_assertion(
+        &self,
+        caller: &Caller,
+        challenge: &PasskeyChallenge,
+        passkey: &Passkey,
+        presented: &PresentedAssertion,
+    ) -> Result<Asserted, Refused> {
+        let expected = Expected {
+            challenge: &presented.challenge,
+            origins: &origins(caller, challenge.domain.clone()),
+            user_verification: must_verify_user(caller),
+        };
+        let known = KnownCredential {
+            public_key: &passkey.public_key,
+            backup_eligible: passkey.backup_eligible,
+        };
+        self.ports
+            .passkeys
+            .check_assertion(presented, &expected, known)
+    }
+
+    async fn accept(
+        &self,
+        caller: &Caller,
+        answer: &Answer,
+        wish: &SessionWish,
+        device: &DeviceFingerprint,
+    ) -> Result<(Passkey, Option<(Session, Secret<String>)>), VerifyPasskeyError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        let hash = &answer.challenge.hash;
+        if !tx
+            .passkeys()
+            .consume_challenge(world, hash, Ceremony::Authentication, now)
+            .await?
+        {
+            return Err(VerifyPasskeyError::InvalidCredentials);
+        }
+        let (passkey, asserted) = match &answer.checked {
+            Ok(checked) => checked,
+            Err(refused) => {
+                tx.commit().await?;
+                tracing::info!(%refused, "an answer to a challenge was refused");
+                return Err(VerifyPasskeyError::InvalidCredentials);
+            }
+        };
+        let usage = PasskeyUse {
+            sign_count: asserted.sign_count,
+            backed_up: asserted.backed_up,
+            at: now,
+        };
+        if !tx.passkeys().record_use(world, passkey.id, usage).await? {
+            tx.commit().await?;
+            tracing::warn!(
+                passkey = %passkey.id,
+                "a passkey was refused: its count of signatures did not grow, or it was removed; it may have been copied"
+            );
+            return Err(VerifyPasskeyError::InvalidCredentials);
+        }
+        let profile = tx.users().profile(world, passkey.user_id).await?;
+        let profile = profile.ok_or(VerifyPasskeyError::InvalidCredentials)?;
+        if profile.user.status == UserStatus::Pending {
+            tx.commit().await?;
+            return Err(VerifyPasskeyError::Pending);
+        }
+        let sign_in = sign_in(passkey, device, now);
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        tx.commit().await?;
+        Ok((passkey.clone(), granted))
+    }
+}
+
+/// Steps 5 and 6 of section 7.2: the passkey is one that the challenge was for, and the authenticator means its owner.
+fn identify(
+    challenge: &PasskeyChallenge,
+    passkey: &Passkey,
+    handle: Option<&[u8]>,
+    presented: &PresentedAssertion,
+) -> Result<(), Refused> {
+    if challenge.domain != passkey.domain {
+        return Err(Refused("domain"));
+    }
+    if challenge
+        .user_id
+        .is_some_and(|user| user != passkey.user_id)
+    {
+        return Err(Refused("user"));
+    }
+    match presented.user_handle.as_deref() {
+        Some(named) if Some(named) != handle => Err(Refused("user handle")),
+        // Nobody said who signs in: the authenticator has to.
+        None if challenge.user_id.is_none() => Err(Refused("no user handle")),
+        _ => Ok(()),
+    }
+}
+
+fn sign_in(passkey: &Passkey, device: &DeviceFingerprint, now: Timestamp) -> SignIn {
+    SignIn {
+        user_id: passkey.user_id,
+        factor: Factor {
+            proof: Proof::Passkey {
+                webauthn_credential_id: passkey.id,
+            },
+            last_verified_at: now,
+        },
+        device_fingerprint: device.clone(),
+    }
+}

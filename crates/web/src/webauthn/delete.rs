@@ -1,0 +1,50 @@
+//! `DELETE /v1/auth/users/webauthn_credentials/{webauthn_id}/delete`
+
+use actix_web::web::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+use vestry_domain::ids::WebauthnCredentialId;
+
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::LastSignInMethod, Code::Sealed];
+
+/// The passkey is gone.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebauthnCredentialDeleteResponse)]
+pub(crate) struct Answer {
+    #[schema(min_length = 1)]
+    message: &'static str,
+    /// Whose it was.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+}
+
+/// Delete a passkey
+///
+/// The user's sessions end, unless the App set otherwise. The last way to sign in stays: 409 `last_sign_in_method`.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    delete,
+    path = "/v1/auth/users/webauthn_credentials/{webauthn_id}/delete",
+    operation_id = "deleteWebauthnCredential",
+    tag = "Passkeys",
+    params(("webauthn_id" = String, Path, description = "Id of the passkey", pattern = "^webauthn_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The passkey is gone", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<WebauthnCredentialId>,
+) -> Result<Json<Answer>, Problem> {
+    let deleted = call
+        .run(move |service, caller| async move { service.delete_passkey(&caller, id).await })
+        .await?;
+    Ok(Json(Answer {
+        message: "Successfully deleted user webauthn_credential",
+        user_id: deleted.user_id.to_string(),
+    }))
+}

@@ -1,0 +1,192 @@
+//! What `navigator.credentials` takes, in the JSON form that `parseCreationOptionsFromJSON` and
+//! `parseRequestOptionsFromJSON` of browsers read (WebAuthn Level 3, sections 5.1.9 and 5.1.10).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use utoipa::ToSchema;
+use vestry_app::passkeys::{AuthenticationOptions, RegistrationOptions};
+use vestry_domain::passkey::{CHALLENGE_LIFETIME, Passkey};
+
+/// What `navigator.credentials.create()` takes.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreationOptions {
+    public_key: Creation,
+}
+
+/// `PublicKeyCredentialCreationOptionsJSON`: byte strings are base64url without padding.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialCreationOptions)]
+pub(crate) struct Creation {
+    rp: RelyingParty,
+    user: UserEntity,
+    /// 32 random bytes; good for five minutes and for one answer.
+    #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
+    challenge: String,
+    /// The best liked first.
+    #[schema(min_items = 1)]
+    pub_key_cred_params: Vec<Parameters>,
+    /// Milliseconds.
+    #[schema(minimum = 1, maximum = 300_000)]
+    timeout: i64,
+    /// The user's passkeys on this domain.
+    exclude_credentials: Vec<Descriptor>,
+    authenticator_selection: Selection,
+    /// `none`: the make of the authenticator is not asked for.
+    #[schema(pattern = "^none$")]
+    attestation: &'static str,
+}
+
+/// The domain, and the App's name.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialRpEntity)]
+pub(crate) struct RelyingParty {
+    #[schema(min_length = 1)]
+    id: String,
+    #[schema(min_length = 1)]
+    name: String,
+}
+
+/// What authenticators know the user by, and what people tell the account by.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialUserEntity)]
+pub(crate) struct UserEntity {
+    /// 32 random bytes that the user keeps.
+    #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
+    id: String,
+    #[schema(min_length = 1)]
+    name: String,
+    #[schema(min_length = 1)]
+    display_name: String,
+}
+
+/// One algorithm, by its COSE number.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialParameters)]
+pub(crate) struct Parameters {
+    #[serde(rename = "type")]
+    #[schema(pattern = "^public-key$")]
+    kind: &'static str,
+    #[schema(examples(-7))]
+    alg: i64,
+}
+
+/// What kind of authenticator is wanted.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = AuthenticatorSelection)]
+pub(crate) struct Selection {
+    #[schema(pattern = "^(platform|cross-platform)$")]
+    authenticator_attachment: &'static str,
+    /// `preferred`: sign-in without a user name works where the authenticator can.
+    #[schema(pattern = "^preferred$")]
+    resident_key: &'static str,
+    require_resident_key: bool,
+    #[schema(pattern = "^(preferred|required|discouraged)$")]
+    user_verification: &'static str,
+}
+
+/// A passkey that exists.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialDescriptor)]
+pub(crate) struct Descriptor {
+    #[serde(rename = "type")]
+    #[schema(pattern = "^public-key$")]
+    kind: &'static str,
+    #[schema(pattern = "^[0-9A-Za-z_-]+$")]
+    id: String,
+    /// How it can be reached.
+    transports: Vec<String>,
+}
+
+/// What `navigator.credentials.get()` takes.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RequestOptions {
+    public_key: Request,
+}
+
+/// `PublicKeyCredentialRequestOptionsJSON`: byte strings are base64url without padding.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = PublicKeyCredentialRequestOptions)]
+pub(crate) struct Request {
+    /// 32 random bytes; good for five minutes and for one answer.
+    #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
+    challenge: String,
+    /// Milliseconds.
+    #[schema(minimum = 1, maximum = 300_000)]
+    timeout: i64,
+    #[schema(min_length = 1)]
+    rp_id: String,
+    /// The named user's passkeys on this domain; empty when nobody was named.
+    allow_credentials: Vec<Descriptor>,
+    #[schema(pattern = "^(preferred|required|discouraged)$")]
+    user_verification: &'static str,
+}
+
+const KIND: &str = "public-key";
+const TIMEOUT: i64 = CHALLENGE_LIFETIME.0 * 1000;
+
+impl From<&Passkey> for Descriptor {
+    fn from(passkey: &Passkey) -> Self {
+        Self {
+            kind: KIND,
+            id: URL_SAFE_NO_PAD.encode(&passkey.credential_id),
+            transports: passkey.transports.clone(),
+        }
+    }
+}
+
+impl From<RegistrationOptions> for CreationOptions {
+    fn from(options: RegistrationOptions) -> Self {
+        let parameters = options.algorithms.iter();
+        let public_key = Creation {
+            rp: RelyingParty {
+                id: options.domain.to_string(),
+                name: options.app_name,
+            },
+            user: UserEntity {
+                id: URL_SAFE_NO_PAD.encode(options.handle.0),
+                name: options.user_name,
+                display_name: options.display_name,
+            },
+            challenge: options.challenge,
+            pub_key_cred_params: parameters
+                .map(|alg| Parameters {
+                    kind: KIND,
+                    alg: *alg,
+                })
+                .collect(),
+            timeout: TIMEOUT,
+            exclude_credentials: options.known.iter().map(Descriptor::from).collect(),
+            authenticator_selection: Selection {
+                authenticator_attachment: options.authenticator_type.as_str(),
+                resident_key: "preferred",
+                require_resident_key: false,
+                user_verification: options.user_verification.as_str(),
+            },
+            attestation: "none",
+        };
+        Self { public_key }
+    }
+}
+
+impl From<AuthenticationOptions> for RequestOptions {
+    fn from(options: AuthenticationOptions) -> Self {
+        let public_key = Request {
+            challenge: options.challenge,
+            timeout: TIMEOUT,
+            rp_id: options.domain.to_string(),
+            allow_credentials: options.allowed.iter().map(Descriptor::from).collect(),
+            user_verification: options.user_verification.as_str(),
+        };
+        Self { public_key }
+    }
+}

@@ -1,0 +1,71 @@
+//! `POST /v1/auth/webauthn/registrations/begin`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::passkeys::BeginRegistration;
+
+use super::options::CreationOptions;
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::parse_id;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+
+/// Who shall get a passkey, and for which domain.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = WebauthnRegistrationBeginRequest)]
+pub(crate) struct Request {
+    /// The relying party id: on the App's list `webauthn_domains`, or `localhost` with a test key.
+    #[schema(min_length = 1, max_length = 253, examples("localhost"))]
+    domain: String,
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// `platform` when absent.
+    #[schema(pattern = "^(platform|cross-platform)$")]
+    authenticator_type: Option<String>,
+}
+
+/// Options for the browser.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebauthnRegistrationBeginResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    public_key_credential_creation_options: CreationOptions,
+}
+
+/// Begin a registration
+///
+/// Gives the options for `navigator.credentials.create()`, with a challenge that is good for five minutes and one answer.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/webauthn/registrations/begin",
+    operation_id = "beginWebauthnRegistration",
+    tag = "Passkeys",
+    request_body = Request,
+    responses((status = 200, description = "Options for the browser", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = BeginRegistration {
+        user_id: parse_id("user_id", &request.user_id)?,
+        domain: request.domain,
+        authenticator_type: request.authenticator_type,
+    };
+    let options =
+        call.run(|service, caller| async move {
+            service.begin_passkey_registration(&caller, command).await
+        })
+        .await?;
+    Ok(Json(Answer {
+        user_id: options.user_id.to_string(),
+        public_key_credential_creation_options: options.into(),
+    }))
+}

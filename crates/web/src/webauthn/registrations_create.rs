@@ -1,0 +1,71 @@
+//! `POST /v1/auth/webauthn/registrations/create`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use vestry_app::passkeys::CreatePasskey;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{Device, parse_id};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Duplicate, Code::Sealed];
+
+/// What the browser made of the options.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = WebauthnRegistrationCreateRequest)]
+pub(crate) struct Request {
+    /// The user for whom the registration was begun.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// `PublicKeyCredential.toJSON()` of the browser, as an object or as the text of one.
+    #[schema(value_type = Object)]
+    public_key_credential: Value,
+    /// The end user's device; its `user_agent` is kept with the passkey.
+    device_fingerprint: Option<Device>,
+}
+
+/// The passkey is registered.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WebauthnRegistrationCreateResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    #[schema(pattern = "^webauthn_[0-9A-Za-z]{27}$")]
+    webauthn_credential_id: String,
+}
+
+/// Register a passkey
+///
+/// Checks what the browser made of the options and registers it. The challenge is used up whatever is wrong. A credential
+/// that is registered already is refused with 409 `duplicate`.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/webauthn/registrations/create",
+    operation_id = "createWebauthnCredential",
+    tag = "Passkeys",
+    request_body = Request,
+    responses((status = 200, description = "The passkey is registered", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = CreatePasskey {
+        user_id: parse_id("user_id", &request.user_id)?,
+        credential: request.public_key_credential,
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let created = call
+        .run(|service, caller| async move { service.create_passkey(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        user_id: created.user_id.to_string(),
+        webauthn_credential_id: created.passkey_id.to_string(),
+    }))
+}
