@@ -13,15 +13,18 @@ use vestry_ports::custody::{Custodian, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::KeyVault;
+use vestry_sms_http::HttpSms;
 use vestry_store_sql::{Database, SqlStore};
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
+    DatabaseSettings, LimitSettings, LimitStore, MailSettings, OutboundSettings, Settings,
+    SmsSettings, VaultSettings,
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
@@ -81,6 +84,28 @@ pub(crate) fn mailer(settings: &MailSettings) -> Result<Option<Arc<dyn Mailer>>,
     }
 }
 
+/// The provider of live text messages, if one is set.
+pub(crate) fn sms(
+    settings: &SmsSettings,
+    outbound: &OutboundSettings,
+) -> Result<Option<Arc<dyn SmsSender>>, Failure> {
+    match settings {
+        SmsSettings::Capture => Ok(None),
+        SmsSettings::Http {
+            base_url,
+            account_sid,
+            auth_token,
+            from,
+        } => {
+            let mut http =
+                vestry_sms_http::Settings::new(base_url, account_sid, auth_token.clone(), from);
+            http.allowed_networks.clone_from(&outbound.allowed_networks);
+            let sms = HttpSms::new(&http).context("text messages cannot be sent")?;
+            Ok(Some(Arc::new(sms)))
+        }
+    }
+}
+
 /// The limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -123,7 +148,7 @@ pub(crate) fn service(
         sealer,
         limiter,
         mailer: mailer(&settings.mail)?,
-        sms: None,
+        sms: sms(&settings.sms, &settings.outbound)?,
         clock,
         entropy,
     };
