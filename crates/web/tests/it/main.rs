@@ -24,5 +24,6 @@ mod otps;
 mod reference;
 mod sessions;
 mod test_env;
+mod texts;
 mod users;
 mod wallets;
