@@ -6,7 +6,10 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::MissedTickBehavior;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
@@ -26,6 +29,8 @@ use crate::{Fault, Service};
 
 /// Jobs taken at once.
 const BATCH: i64 = 16;
+/// With so many jobs under way no more are taken.
+const MOST_AT_ONCE: usize = 128;
 /// How often the outbox is looked at without a bell: for jobs of other processes and for those whose wait is over.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the remains of codes, windows, sessions and jobs are swept away.
@@ -43,25 +48,44 @@ enum Outcome {
 
 impl Service {
     /// Delivers until `stop` is done; finishes the jobs it holds before it returns.
+    ///
+    /// Jobs are taken while others are under way: a transport that is slow to answer holds up its own messages, and those
+    /// of the others only when it holds [`MOST_AT_ONCE`].
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
         let owner = self
             .new_id::<EventId>(self.ports.clock.machine())
             .to_string();
         let mut stop = std::pin::pin!(stop);
+        let mut under_way = FuturesUnordered::new();
+        let mut second = tokio::time::interval(LOOK_EVERY);
+        second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Whether there may be something to take.
+        let mut look = true;
         loop {
-            let rest = match self.deliver_due(&owner).await {
-                Ok(0) => LOOK_EVERY,
-                Ok(_) => Duration::ZERO,
-                Err(fault) => {
-                    tracing::warn!(error = causes(&fault), "the outbox could not be read");
-                    LOOK_EVERY
-                }
-            };
+            if look && under_way.len() < MOST_AT_ONCE {
+                let taken = self.take(&owner).await;
+                look = taken.len() == usize::try_from(BATCH).unwrap_or_default();
+                under_way.extend(taken.into_iter().map(|job| self.deliver(&owner, job)));
+            }
+            let has_room = under_way.len() < MOST_AT_ONCE;
             tokio::select! {
                 biased;
-                () = &mut stop => return,
-                () = self.outbox_bell.notified(), if !rest.is_zero() => {}
-                () = tokio::time::sleep(rest) => {}
+                () = &mut stop => break,
+                Some(()) = under_way.next() => {}
+                () = std::future::ready(()), if look && has_room => {}
+                () = self.outbox_bell.notified(), if !look => look = true,
+                _ = second.tick(), if !look => look = true,
+            }
+        }
+        while under_way.next().await.is_some() {}
+    }
+
+    async fn take(&self, owner: &str) -> Vec<OutboxJob> {
+        match retried(|| self.claim(owner)).await {
+            Ok(jobs) => jobs,
+            Err(fault) => {
+                tracing::warn!(error = causes(&fault), "the outbox could not be read");
+                Vec::new()
             }
         }
     }

@@ -55,6 +55,7 @@ pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
         findings.push(Finding::of("limits", limits(&settings.limits).await));
         findings.push(Finding::of("vault", vault(&settings.vault).await));
         findings.push(Finding::of("mail", mail(&settings.mail).await));
+        findings.push(Finding::of("sms", sms(&settings).await));
         print(&findings, answer)
     })
 }
@@ -131,6 +132,20 @@ async fn mail(settings: &MailSettings) -> Result<String, Failure> {
                 .await
                 .context("the mail server cannot be used")?;
             Ok("the mail server takes our login".to_owned())
+        }
+    }
+}
+
+async fn sms(settings: &Settings) -> Result<String, Failure> {
+    match compose::sms(&settings.sms, &settings.outbound)? {
+        None => Ok(
+            "not configured: live calls that send text messages are answered with 503".to_owned(),
+        ),
+        Some(sms) => {
+            sms.probe()
+                .await
+                .context("the SMS provider cannot be used")?;
+            Ok("the SMS provider takes our login".to_owned())
         }
     }
 }

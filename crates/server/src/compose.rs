@@ -17,16 +17,18 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
+use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::KeyVault;
+use vestry_sms_http::HttpSms;
 use vestry_store_sql::{Database, SqlStore};
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    DatabaseSettings, LimitSettings, LimitStore, MailSettings, PasswordSettings, Settings,
-    VaultSettings,
+    DatabaseSettings, LimitSettings, LimitStore, MailSettings, OutboundSettings, PasswordSettings,
+    Settings, SmsSettings, VaultSettings,
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
@@ -108,6 +110,28 @@ fn breached(settings: &PasswordSettings) -> Result<Option<Arc<dyn BreachedPasswo
     Ok(Some(Arc::new(list)))
 }
 
+/// The provider of live text messages, if one is set.
+pub(crate) fn sms(
+    settings: &SmsSettings,
+    outbound: &OutboundSettings,
+) -> Result<Option<Arc<dyn SmsSender>>, Failure> {
+    match settings {
+        SmsSettings::Capture => Ok(None),
+        SmsSettings::Http {
+            base_url,
+            account_sid,
+            auth_token,
+            from,
+        } => {
+            let mut http =
+                vestry_sms_http::Settings::new(base_url, account_sid, auth_token.clone(), from);
+            http.allowed_networks.clone_from(&outbound.allowed_networks);
+            let sms = HttpSms::new(&http).context("text messages cannot be sent")?;
+            Ok(Some(Arc::new(sms)))
+        }
+    }
+}
+
 /// The limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -151,9 +175,9 @@ pub(crate) fn service(
         passkeys: Arc::new(Webauthn),
         limiter,
         mailer: mailer(&settings.mail)?,
-        sms: None,
         passwords: hasher(&settings.passwords, &entropy)?,
         breached: breached(&settings.passwords)?,
+        sms: sms(&settings.sms, &settings.outbound)?,
         clock,
         entropy,
     };

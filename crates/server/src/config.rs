@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) http: HttpSettings,
     pub(crate) vault: VaultSettings,
     pub(crate) mail: MailSettings,
+    pub(crate) sms: SmsSettings,
+    pub(crate) outbound: OutboundSettings,
     pub(crate) limits: LimitSettings,
     pub(crate) passwords: PasswordSettings,
     pub(crate) outbox: OutboxSettings,
@@ -99,6 +101,27 @@ pub(crate) enum MailSettings {
         /// Further certificate authorities, PEM.
         ca_file: Option<PathBuf>,
     },
+}
+
+/// `sms.*`, for live worlds; test worlds always capture.
+#[derive(Debug)]
+pub(crate) enum SmsSettings {
+    /// Live text messages cannot be sent.
+    Capture,
+    /// Live text messages go to a provider.
+    Http {
+        base_url: String,
+        account_sid: String,
+        auth_token: Secret<String>,
+        from: String,
+    },
+}
+
+/// `outbound.*`
+#[derive(Debug)]
+pub(crate) struct OutboundSettings {
+    /// Networks that may be called beside public addresses.
+    pub(crate) allowed_networks: Vec<IpNet>,
 }
 
 /// `limits.*`
@@ -254,6 +277,13 @@ impl Settings {
             http: HttpSettings::from_entries(entries)?,
             vault: VaultSettings::from_entries(entries)?,
             mail: MailSettings::from_entries(entries)?,
+            sms: SmsSettings::from_entries(entries)?,
+            outbound: OutboundSettings {
+                allowed_networks: entries.list(
+                    "outbound.allowed_networks",
+                    "must be networks such as 10.0.0.0/8",
+                )?,
+            },
             limits: LimitSettings::from_entries(entries)?,
             passwords: PasswordSettings::from_entries(entries)?,
             outbox: OutboxSettings {
@@ -412,6 +442,26 @@ impl PasswordSettings {
             },
             breached,
         })
+    }
+}
+
+impl SmsSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        #[derive(Clone, Copy)]
+        enum Kind {
+            Capture,
+            Http,
+        }
+        let kinds = [("capture", Kind::Capture), ("http", Kind::Http)];
+        match entries.one_of("sms.kind", &kinds)? {
+            Kind::Capture => Ok(Self::Capture),
+            Kind::Http => Ok(Self::Http {
+                base_url: entries.required_text("sms.http.base_url")?,
+                account_sid: entries.required_text("sms.http.account_sid")?,
+                auth_token: Secret::new(entries.required_text("sms.http.auth_token")?),
+                from: entries.required_text("sms.http.from")?,
+            }),
+        }
     }
 }
 

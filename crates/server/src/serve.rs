@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vestry_store_sql::SqlStore;
 use vestry_web::{Draining, WebSettings};
 
-use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings};
+use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings};
 use crate::failure::{Context, Failure};
 use crate::http::{Edge, Listener, Times};
 use crate::tls::Certificate;
@@ -65,6 +65,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         }
         if matches!(settings.mail, MailSettings::Capture) {
             tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");
+        }
+        if matches!(settings.sms, SmsSettings::Capture) {
+            tracing::warn!("no SMS provider is set: live calls that send text messages are answered with 503");
         }
         tracing::info!(%address, %base_url, pid = std::process::id(), "ready");
         Ok(())

@@ -17,6 +17,9 @@ const OURS: &str = "
     app         : domain ports        | contract chains vault-local custody token-jwt password-argon2 passkeys
     store-sql   : domain ports        | contract
     mail-smtp   : domain ports        | contract
+    # The one HTTP client, used by adapters that speak HTTP.
+    outbound    : domain              |
+    sms-http    : domain ports outbound |
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
     password-argon2 : domain ports    | contract
@@ -59,9 +62,10 @@ const OTHERS: &str = "
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone
-    reqwest insta jsonschema proptest tempfile: | *: it is for tests only
-    async-trait futures*: ports contract app store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 breached-passwords web server |: domain and chains are pure, without async
-    tokio*: contract app store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline |: domain, chains and ports know no runtime
+    reqwest: outbound | *: HTTP is spoken by the one client alone
+    insta jsonschema proptest tempfile: | *: it is for tests only
+    async-trait futures*: ports contract app store-sql mail-smtp sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server |: domain and chains are pure, without async
+    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline |: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

@@ -34,6 +34,7 @@ use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::sms::SmsSender;
 use vestry_ports::store::{Attached, Store};
 use vestry_ports::vault::KeyVault;
 use vestry_token_jwt::JwtSigner;
@@ -153,6 +154,14 @@ impl Rig {
     pub(crate) fn process_without_mail(&self) -> Arc<Service> {
         service(&Ports {
             mailer: None,
+            ..self.ports.clone()
+        })
+    }
+
+    /// A process with an SMS provider of the test's own.
+    pub(crate) fn process_with_sms(&self, sms: Arc<dyn SmsSender>) -> Arc<Service> {
+        service(&Ports {
+            sms: Some(sms),
             ..self.ports.clone()
         })
     }

@@ -1,13 +1,20 @@
 //! `otps/sms/login_or_create` and `otps/sms/send`: who gets a text, who comes to be, and what the code is good for.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
 use vestry_app::Fault;
 use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, SendCodeError, VerifyCodeError};
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::CreateUser;
-use vestry_domain::message::{Channel, MessageKind};
+use vestry_domain::ids::EventId;
+use vestry_domain::message::{Channel, Message, MessageKind};
 use vestry_domain::session::Proof;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserStatus;
+use vestry_ports::sms::{SmsError, SmsSender};
 
 use crate::rig::{Rig, lasting, text, text_proof, wrong};
 
@@ -352,4 +359,76 @@ async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
         "held since the address was proved: {outcome:?}"
     );
     rig.by_token(&test, &planted.token).await.unwrap();
+}
+
+/// A provider that never answers.
+struct Silent;
+
+#[async_trait]
+impl SmsSender for Silent {
+    async fn send(&self, _id: EventId, _message: &Message) -> Result<(), SmsError> {
+        std::future::pending().await
+    }
+
+    async fn probe(&self) -> Result<(), SmsError> {
+        std::future::pending().await
+    }
+}
+
+/// F4: texts that a provider is slow to take do not keep mails from leaving.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f4_a_slow_provider_holds_up_no_mail() {
+    let rig = Rig::new().await;
+    let live = rig.live().await;
+    for line in 0..40 {
+        rig.text(&live, &format!("+1415{}2000", 300 + line)).await;
+    }
+    let worker = tokio::spawn({
+        let service = rig.process_with_sms(Arc::new(Silent));
+        async move { service.run_outbox(std::future::pending()).await }
+    });
+    rig.login(&live, "ada@example.com").await;
+    let mut look = tokio::time::interval(Duration::from_millis(20));
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while rig.waiting().await > 40 {
+            look.tick().await;
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(rig.mailer.sent().len(), 1);
+    assert_eq!(rig.waiting().await, 40, "the texts are still under way");
+    worker.abort();
+}
+
+/// F4: five hundred texts through a provider that fails three of ten: all get there before their codes die, none twice.
+#[tokio::test]
+async fn f4_a_flaky_provider_gets_every_text_once() {
+    const TEXTS: u32 = 500;
+    let rig = Rig::new().await;
+    rig.set(&[("sms_prefix_per_hour", "0"), ("sms_country_per_hour", "0")])
+        .await;
+    let live = rig.live().await;
+    for number in 0..TEXTS {
+        // Two countries, because nobody answers and a breaker opens at three hundred.
+        let number = if number % 2 == 0 {
+            format!("+1415{:03}{:04}", 200 + number, 2_000 + number)
+        } else {
+            format!("+49151{:08}", 23_400_000 + number * 10_007)
+        };
+        rig.text(&live, &number).await;
+    }
+    rig.sms.fail_three_in_ten();
+    for _ in 0..600 {
+        rig.deliver().await;
+        if rig.waiting().await == 0 {
+            break;
+        }
+        rig.pass(1);
+    }
+    let sent: HashSet<_> = rig.sms.sent().into_iter().map(|(id, _)| id).collect();
+    let (texts, tries) = (rig.sms.sent().len(), rig.sms.tries());
+    println!("F4: {texts} of {TEXTS} texts were taken in {tries} tries at 30 % failures");
+    assert_eq!((sent.len(), texts), (500, 500));
+    assert!(tries > 600, "{tries}");
 }

@@ -21,6 +21,7 @@ struct Provider {
     failures: usize,
     retry_after: Option<Seconds>,
     refuses: bool,
+    is_flaky: bool,
 }
 
 impl FakeSms {
@@ -29,6 +30,11 @@ impl FakeSms {
         let mut provider = lock(&self.0);
         provider.failures = times;
         provider.retry_after = retry_after;
+    }
+
+    /// From here on three of ten messages fail with [`SmsError::Transient`].
+    pub fn fail_three_in_ten(&self) {
+        lock(&self.0).is_flaky = true;
     }
 
     /// Every message from here on fails with [`SmsError::Permanent`].
@@ -63,6 +69,9 @@ impl SmsSender for FakeSms {
         provider.tries += 1;
         if provider.failures > 0 {
             provider.failures -= 1;
+            return Err(provider.transient());
+        }
+        if provider.is_flaky && [0, 3, 7].contains(&(provider.tries % 10)) {
             return Err(provider.transient());
         }
         if provider.refuses {

@@ -84,6 +84,8 @@ fn without_a_file_the_defaults_hold() {
     assert_eq!(settings.limits.live_per_minute, 1000);
     assert!(matches!(settings.limits.store, LimitStore::Memory));
     assert!(matches!(settings.mail, MailSettings::Capture));
+    assert!(matches!(settings.sms, SmsSettings::Capture));
+    assert!(settings.outbound.allowed_networks.is_empty());
     assert!(matches!(settings.vault, VaultSettings::Local(_)));
     assert_eq!(settings.http.drain_delay, Duration::from_secs(5));
     assert_eq!(settings.http.shutdown_timeout, Duration::from_secs(20));
@@ -177,6 +179,14 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         (
             "mail.kind = \"smtp\"",
             "mail.smtp.url is not set; write it into vestry.toml or set VESTRY_MAIL__SMTP__URL",
+        ),
+        (
+            "sms.kind = \"http\"",
+            "sms.http.base_url is not set; write it into vestry.toml or set VESTRY_SMS__HTTP__BASE_URL",
+        ),
+        (
+            "outbound.allowed_networks = [\"home\"]",
+            "outbound.allowed_networks in vestry.toml: must be networks such as 10.0.0.0/8",
         ),
         (
             "database.url = \"mysql://x\"",

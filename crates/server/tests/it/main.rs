@@ -19,6 +19,7 @@ mod mail;
 mod protection;
 mod races;
 mod shutdown;
+mod sms;
 mod vault;
 
 /// Makes two tests out of one: on SQLite and on Postgres.

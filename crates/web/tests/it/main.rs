@@ -26,6 +26,7 @@ mod otps;
 mod reference;
 mod sessions;
 mod test_env;
+mod texts;
 mod totps;
 mod users;
 mod wallets;

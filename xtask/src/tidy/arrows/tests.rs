@@ -72,6 +72,8 @@ fn crates_of_others_stay_where_they_belong() {
     assert!(found("web", "reqwest", true).is_empty());
     assert_eq!(
         found("web", "reqwest", false),
-        ["crates/vestry-web/Cargo.toml: web may not name reqwest: it is for tests only"]
+        [
+            "crates/vestry-web/Cargo.toml: web may not name reqwest: HTTP is spoken by the one client alone"
+        ]
     );
 }

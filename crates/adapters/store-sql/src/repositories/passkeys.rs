@@ -13,7 +13,7 @@ use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
 use crate::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
-use crate::schema::{passkey_challenges, passkey_handles, passkeys, users};
+use crate::schema::{passkey_challenges, passkey_handles, passkeys};
 
 #[async_trait]
 impl Passkeys for Unit {

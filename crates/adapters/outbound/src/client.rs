@@ -1,0 +1,168 @@
+//! One call and its answer.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{Client, Method, Response, redirect, retry};
+use url::Url;
+use vestry_domain::Secret;
+use vestry_domain::timestamp::Seconds;
+
+use crate::failure::{NotSetUp, OutboundError};
+use crate::reach::Reach;
+use crate::resolver::Guarded;
+use crate::trust;
+
+/// How long an idle connection is kept; others close theirs after a minute.
+const IDLE: Duration = Duration::from_secs(30);
+const USER_AGENT: &str = concat!("vestry/", env!("CARGO_PKG_VERSION"));
+
+/// How long and how large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For the connection, TLS included.
+    pub connect: Duration,
+    /// For the whole call, up to the last byte of the answer.
+    pub whole: Duration,
+    /// Largest body of an answer, in bytes.
+    pub body: usize,
+}
+
+/// The client.
+pub struct Outbound {
+    client: Client,
+    reach: Reach,
+    body: usize,
+}
+
+/// A call to be made.
+pub struct Call<'a> {
+    method: Method,
+    url: Url,
+    login: Option<(&'a str, &'a Secret<String>)>,
+    body: Option<(&'static str, String)>,
+}
+
+impl<'a> Call<'a> {
+    /// A GET.
+    pub const fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            login: None,
+            body: None,
+        }
+    }
+
+    /// A POST of a form.
+    pub fn post_form(url: Url, fields: &[(&str, &str)]) -> Self {
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        Self {
+            method: Method::POST,
+            url,
+            login: None,
+            body: Some(("application/x-www-form-urlencoded", form)),
+        }
+    }
+
+    /// With user and password (RFC 7617).
+    #[must_use]
+    pub const fn with_login(mut self, user: &'a str, password: &'a Secret<String>) -> Self {
+        self.login = Some((user, password));
+        self
+    }
+}
+
+/// What came back, whatever its status.
+pub struct Answer {
+    /// The status, 100 to 999.
+    pub status: u16,
+    /// `Retry-After`, when it is a number of seconds; a date in its place is passed over.
+    pub retry_after: Option<Seconds>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Only the status; a body may hold anything.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({})", self.status)
+    }
+}
+
+impl Outbound {
+    /// A client. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// See [`NotSetUp`].
+    pub fn new(reach: Reach, limits: Limits) -> Result<Self, NotSetUp> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(trust::tls().map_err(NotSetUp::Tls)?)
+            .dns_resolver(Guarded(reach.clone()))
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false)
+            .user_agent(USER_AGENT)
+            .connect_timeout(limits.connect)
+            .timeout(limits.whole)
+            .pool_idle_timeout(IDLE)
+            .build()
+            .map_err(NotSetUp::Client)?;
+        Ok(Self {
+            client,
+            reach,
+            body: limits.body,
+        })
+    }
+
+    /// Makes the call. Every answer is one, a redirect and a 500 too.
+    ///
+    /// # Errors
+    /// See [`OutboundError`].
+    pub async fn call(&self, call: Call<'_>) -> Result<Answer, OutboundError> {
+        self.reach.check(&call.url)?;
+        let mut request = self.client.request(call.method, call.url);
+        if let Some((user, password)) = call.login {
+            request = request.basic_auth(user, Some(password.expose()));
+        }
+        if let Some((content_type, body)) = call.body {
+            request = request.header(CONTENT_TYPE, content_type).body(body);
+        }
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let retry_after = retry_after(&response);
+        Ok(Answer {
+            status,
+            retry_after,
+            body: self.body_of(response).await?,
+        })
+    }
+
+    async fn body_of(&self, mut response: Response) -> Result<Vec<u8>, OutboundError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > self.body {
+                return Err(OutboundError::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+}
+
+/// Only the kind of thing it is.
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Outbound")
+    }
+}
+
+fn retry_after(response: &Response) -> Option<Seconds> {
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    let seconds: u32 = text.trim().parse().ok()?;
+    Some(Seconds(seconds.into()))
+}

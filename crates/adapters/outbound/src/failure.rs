@@ -1,0 +1,69 @@
+//! Why a call came to nothing.
+
+use std::error::Error;
+
+use crate::resolver::LeadsInwards;
+
+/// The client cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSetUp {
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up")]
+    Tls(#[source] rustls::Error),
+    /// The client cannot be built.
+    #[error("the HTTP client cannot be built")]
+    Client(#[source] reqwest::Error),
+}
+
+/// Why a call came to nothing. No URL, no header, no body in any of it.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboundError {
+    /// The host is, or leads to, an address that may not be connected to.
+    #[error("the host is not a public one, nor in a network that is allowed")]
+    NotPublic,
+    /// `http` to another machine.
+    #[error("plain HTTP is spoken within this machine only")]
+    InClear,
+    /// Neither `http` nor `https`, or without a host.
+    #[error("the URL is not one of HTTP")]
+    NotHttp,
+    /// The whole call took too long.
+    #[error("no answer in time")]
+    Late,
+    /// No connection: the name, the address, or TLS.
+    #[error("no connection")]
+    Unreachable(#[source] reqwest::Error),
+    /// The connection broke, or what came back is not HTTP.
+    #[error("the call broke off")]
+    Broken(#[source] reqwest::Error),
+    /// The body of the answer is larger than it may be.
+    #[error("the answer is too large")]
+    TooLarge,
+}
+
+impl From<reqwest::Error> for OutboundError {
+    fn from(error: reqwest::Error) -> Self {
+        // The URL can hold an account or a token.
+        let error = error.without_url();
+        if leads_inwards(&error) {
+            Self::NotPublic
+        } else if error.is_timeout() {
+            Self::Late
+        } else if error.is_connect() {
+            Self::Unreachable(error)
+        } else {
+            Self::Broken(error)
+        }
+    }
+}
+
+fn leads_inwards(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if inner.is::<LeadsInwards>() {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}

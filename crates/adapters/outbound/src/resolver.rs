@@ -1,0 +1,29 @@
+//! Names to addresses, without those that may not be connected to.
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::reach::Reach;
+
+/// A name leads inwards only.
+#[derive(Debug, thiserror::Error)]
+#[error("the name leads to addresses that may not be connected to")]
+pub(crate) struct LeadsInwards;
+
+/// The resolver that the connections use: what it leaves out cannot be connected to.
+pub(crate) struct Guarded(pub(crate) Reach);
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.clone();
+        Box::pin(async move {
+            // The port is put in by the connector.
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let admitted: Vec<_> = found.filter(|found| reach.admits(found.ip())).collect();
+            if admitted.is_empty() {
+                return Err(LeadsInwards.into());
+            }
+            let addresses: Addrs = Box::new(admitted.into_iter());
+            Ok(addresses)
+        })
+    }
+}

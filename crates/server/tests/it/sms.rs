@@ -1,0 +1,86 @@
+//! Live text messages over a provider in the shape of Twilio's.
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::site::{Site, text};
+
+/// The provider of the sender's own tests.
+#[path = "../../../adapters/sms-http/tests/provider/mod.rs"]
+mod provider;
+
+use provider::{Provider, Reply, SID, TOKEN};
+
+const LOGIN: &str = "/v1/auth/otps/sms/login_or_create";
+
+on_both_databases! {
+    /// A live sign-in: the code arrives at the provider, after a failure too, and nowhere else.
+    a_live_code_arrives_by_text => super::a_live_code_arrives_by_text;
+}
+
+fn with_sms(site: &mut Site, provider: &Provider) {
+    site.set("sms.kind", "http");
+    site.set("sms.http.base_url", &provider.url);
+    site.set("sms.http.account_sid", SID);
+    site.set("sms.http.auth_token", TOKEN);
+    site.set("sms.http.from", "+14155550100");
+}
+
+async fn a_live_code_arrives_by_text(mut site: Site) {
+    let provider = Provider::start().await;
+    with_sms(&mut site, &provider);
+    let keys = site.set_up();
+    let checked = tokio::task::block_in_place(|| site.run(&["check", "--json"]))
+        .done()
+        .json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert!(provider.arrived().remove(0).line.starts_with("GET "));
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    provider.then([Reply::Says(500, "", "")]);
+    let body = json!({ "phone_number": "+14155552671", "expires_in": 10 });
+    let sent = api.post(LOGIN, &body).await.ok();
+    let mut look = tokio::time::interval(std::time::Duration::from_millis(50));
+    while provider.arrived().len() < 3 {
+        look.tick().await;
+    }
+    let arrived = provider.arrived();
+    assert_eq!(arrived[1].body, arrived[2].body, "the same text once more");
+    assert!(
+        arrived[2]
+            .line
+            .starts_with(&format!("POST /2010-04-01/Accounts/{SID}/Messages.json"))
+    );
+    let (_, said) = arrived[2].body.split_once("Body=").unwrap();
+    let code = &said[..6];
+    let verify = json!({ "method_id": text(&sent, "phone_number_id"), "otp": code });
+    api.post("/v1/auth/otps/verify", &verify).await.ok();
+    // OTP-9: neither the code, the number nor the login is in the log.
+    let log = server.process.stop().await;
+    for secret in [code, "4155552671", TOKEN, SID] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    assert_eq!(provider.arrived().len(), 3, "and no more");
+}
+
+/// `vestry check` says when the provider does not take the login.
+#[tokio::test(flavor = "multi_thread")]
+async fn check_finds_a_provider_that_refuses_us() {
+    let mut site = Site::sqlite();
+    let provider = Provider::start().await;
+    with_sms(&mut site, &provider);
+    site.set_up();
+    provider.always(Reply::Says(401, "", r#"{"code": 20003, "status": 401}"#));
+    let said = tokio::task::block_in_place(|| site.run(&["check", "--json"]));
+    assert_eq!(said.code, 1, "{said:?}");
+    let checks = said.json()["checks"].as_array().unwrap().clone();
+    let sms = checks.iter().find(|check| check["name"] == "sms").unwrap();
+    assert_eq!(sms["ok"], false);
+    assert!(
+        sms["detail"]
+            .as_str()
+            .unwrap()
+            .contains("the SMS provider cannot be used"),
+        "{sms}"
+    );
+}
