@@ -25,6 +25,8 @@ mod settings;
 mod signing_keys;
 mod tamper;
 mod trio;
+mod user_changes;
+mod user_wallets;
 mod users;
 mod vault;
 mod wallets;

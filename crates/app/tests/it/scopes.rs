@@ -5,13 +5,16 @@ use vestry_app::sessions::{
     DeleteAllSessionsError, DeleteSessionError, ListSessionsError, VerifySession,
     VerifySessionError,
 };
-use vestry_app::users::{CreateUser, CreateUserError, GetUserError};
+use vestry_app::users::{
+    CreateUser, CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError,
+    GetUserError, SearchUsers, SearchUsersError, UpdateUser, UpdateUserError,
+};
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
 };
 use vestry_app::{Caller, NotAllowed};
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{EmailId, Id, SessionId, UserId, WalletId};
+use vestry_domain::ids::{EmailId, Id, PhoneNumberId, SessionId, UserId, WalletId};
 use vestry_domain::session::SessionSelector;
 use vestry_domain::wallet::WalletType;
 
@@ -49,6 +52,57 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             "users/get",
             Scope::UsersRead,
             lacking!(service.get_user(caller, user).await, GetUserError),
+        ),
+        (
+            "users/update",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .update_user(caller, user, UpdateUser::default())
+                    .await,
+                UpdateUserError
+            ),
+        ),
+        (
+            "users/search",
+            Scope::UsersRead,
+            lacking!(
+                service.search_users(caller, SearchUsers::default()).await,
+                SearchUsersError
+            ),
+        ),
+        (
+            "users/delete",
+            Scope::UsersWrite,
+            lacking!(service.delete_user(caller, user).await, DeleteUserError),
+        ),
+        (
+            "users/emails/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .delete_email(caller, EmailId::new(START, [7; 16]))
+                    .await,
+                DeleteIdentifierError
+            ),
+        ),
+        (
+            "users/phone_numbers/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .delete_phone_number(caller, PhoneNumberId::new(START, [7; 16]))
+                    .await,
+                DeleteIdentifierError
+            ),
+        ),
+        (
+            "users/wallets/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service.delete_wallet(caller, wallet).await,
+                DeleteWalletError
+            ),
         ),
         (
             "wallets/create",

@@ -428,6 +428,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.email_of(world, &bystander).await, Some(bystander));
     let expected = UserEmail {
         verified: true,
+        held: false,
         updated_at: at,
         ..email.clone()
     };
@@ -459,6 +460,7 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.phone_of(world, &bystander).await, Some(bystander));
     let expected = UserPhone {
         verified: true,
+        held: false,
         updated_at: at,
         ..phone.clone()
     };

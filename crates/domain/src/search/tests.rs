@@ -48,23 +48,91 @@ fn every_field_is_read() {
     let identity = Email::parse("ada@example.com").unwrap().identity().clone();
     let number = PhoneNumber::parse("+14155552671").unwrap();
     let cases = [
-        ("user_id", json!(user), Condition::UserId(vec![user.parse().unwrap()])),
-        ("status", json!("pending"), Condition::Status(vec![UserStatus::Pending])),
-        ("full_name_match", json!("ÉD"), Condition::FullNameMatch("éd".into())),
-        ("phone_number", json!("+14155552671"), Condition::PhoneNumber(vec![number])),
-        ("phone_number_id", json!(pn), Condition::PhoneNumberId(vec![pn.parse().unwrap()])),
-        ("phone_number_match", json!("+1 (415)"), Condition::PhoneNumberMatch("1415".into())),
-        ("phone_number_match", json!(415), Condition::PhoneNumberMatch("415".into())),
-        ("phone_number_verified", json!(true), Condition::PhoneNumberVerified(true)),
-        ("email", json!("ADA@Example.com"), Condition::Email(vec![identity])),
-        ("email_id", json!(email), Condition::EmailId(vec![email.parse().unwrap()])),
-        ("email_match", json!("@EXAMPLE"), Condition::EmailMatch("@example".into())),
-        ("email_verified", json!("false"), Condition::EmailVerified(false)),
-        ("wallet_public_address", json!("0xAb"), Condition::WalletPublicAddress(vec!["0xAb".into()])),
-        ("wallet_id", json!(wallet), Condition::WalletId(vec![wallet.parse().unwrap()])),
-        ("idp_provider", json!("google"), Condition::IdpProvider(vec!["google".into()])),
-        ("metadata.plan", json!("pro"), Condition::Metadata(vec![MetadataDigest::new("plan", "pro")])),
-        ("metadata.a.b", json!(1), Condition::Metadata(vec![MetadataDigest::new("a.b", "1")])),
+        (
+            "user_id",
+            json!(user),
+            Condition::UserId(vec![user.parse().unwrap()]),
+        ),
+        (
+            "status",
+            json!("pending"),
+            Condition::Status(vec![UserStatus::Pending]),
+        ),
+        (
+            "full_name_match",
+            json!("ÉD"),
+            Condition::FullNameMatch("éd".into()),
+        ),
+        (
+            "phone_number",
+            json!("+14155552671"),
+            Condition::PhoneNumber(vec![number]),
+        ),
+        (
+            "phone_number_id",
+            json!(pn),
+            Condition::PhoneNumberId(vec![pn.parse().unwrap()]),
+        ),
+        (
+            "phone_number_match",
+            json!("+1 (415)"),
+            Condition::PhoneNumberMatch("1415".into()),
+        ),
+        (
+            "phone_number_match",
+            json!(415),
+            Condition::PhoneNumberMatch("415".into()),
+        ),
+        (
+            "phone_number_verified",
+            json!(true),
+            Condition::PhoneNumberVerified(true),
+        ),
+        (
+            "email",
+            json!("ADA@Example.com"),
+            Condition::Email(vec![identity]),
+        ),
+        (
+            "email_id",
+            json!(email),
+            Condition::EmailId(vec![email.parse().unwrap()]),
+        ),
+        (
+            "email_match",
+            json!("@EXAMPLE"),
+            Condition::EmailMatch("@example".into()),
+        ),
+        (
+            "email_verified",
+            json!("false"),
+            Condition::EmailVerified(false),
+        ),
+        (
+            "wallet_public_address",
+            json!("0xAb"),
+            Condition::WalletPublicAddress(vec!["0xAb".into()]),
+        ),
+        (
+            "wallet_id",
+            json!(wallet),
+            Condition::WalletId(vec![wallet.parse().unwrap()]),
+        ),
+        (
+            "idp_provider",
+            json!("google"),
+            Condition::IdpProvider(vec!["google".into()]),
+        ),
+        (
+            "metadata.plan",
+            json!("pro"),
+            Condition::Metadata(vec![MetadataDigest::new("plan", "pro")]),
+        ),
+        (
+            "metadata.a.b",
+            json!(1),
+            Condition::Metadata(vec![MetadataDigest::new("a.b", "1")]),
+        ),
     ];
     for (field, value, expected) in cases {
         assert!(read(field, "eq", value) == expected, "{field}");
@@ -80,19 +148,29 @@ fn in_takes_a_list() {
     let statuses = vec![UserStatus::Active, UserStatus::Pending];
     assert!(one(&condition).unwrap() == Condition::Status(statuses));
     let missing = raw("status", "in", json!("active"));
-    assert_eq!(refused(&missing), ("filters.fields[0].values".into(), Reason::Missing));
+    assert_eq!(
+        refused(&missing),
+        ("filters.fields[0].values".into(), Reason::Missing)
+    );
     for count in [0, MAX_VALUES + 1] {
         let list = RawCondition {
             values: Some(vec![json!("active"); count]),
             ..missing.clone()
         };
-        assert_eq!(refused(&list), ("filters.fields[0].values".into(), Reason::Value), "{count}");
+        assert_eq!(
+            refused(&list),
+            ("filters.fields[0].values".into(), Reason::Value),
+            "{count}"
+        );
     }
     let bad = RawCondition {
         values: Some(vec![json!("active"), json!("gone")]),
         ..missing
     };
-    assert_eq!(refused(&bad), ("filters.fields[0].values[1]".into(), Reason::Value));
+    assert_eq!(
+        refused(&bad),
+        ("filters.fields[0].values[1]".into(), Reason::Value)
+    );
 }
 
 #[test]
@@ -114,7 +192,10 @@ fn times_have_ends() {
     let text = read("created_at", "gt", json!("41"));
     assert!(matches!(text, Condition::CreatedAt(period) if period.from.unix() == 42));
     let open = raw("created_at", "between", json!(7));
-    assert_eq!(refused(&open), ("filters.fields[0].second_value".into(), Reason::Missing));
+    assert_eq!(
+        refused(&open),
+        ("filters.fields[0].second_value".into(), Reason::Missing)
+    );
     assert_eq!(
         refused(&raw("created_at", "lt", json!("soon"))),
         ("filters.fields[0].value".into(), Reason::Value)
@@ -140,7 +221,10 @@ fn a_period_is_a_range_of_ids() {
         let id = UserId::new(moment(seconds), random);
         assert_eq!((first..=last).contains(&id), within, "{seconds}");
         let text = id.to_string();
-        assert_eq!(first.to_string() <= text && text <= last.to_string(), within);
+        assert_eq!(
+            first.to_string() <= text && text <= last.to_string(),
+            within
+        );
     }
 }
 
@@ -149,8 +233,15 @@ fn a_period_is_a_range_of_ids() {
 fn what_is_unknown_is_named() {
     for field in ["", "emails", "metadata", "metadata.", "Email", "password"] {
         let refused = one(&raw(field, "eq", json!("x"))).unwrap_err();
-        assert_eq!((&*refused.param, refused.reason), ("filters.fields[0].field", Reason::Unknown));
-        assert!(refused.message.contains(&format!("\"{field}\"")), "{}", refused.message);
+        assert_eq!(
+            (&*refused.param, refused.reason),
+            ("filters.fields[0].field", Reason::Unknown)
+        );
+        assert!(
+            refused.message.contains(&format!("\"{field}\"")),
+            "{}",
+            refused.message
+        );
     }
     for (field, operator) in [
         ("email", "like"),
@@ -167,12 +258,19 @@ fn what_is_unknown_is_named() {
             ("filters.fields[0].operator", Reason::Unknown),
             "{field}"
         );
-        assert!(refused.message.contains(&format!("\"{operator}\"")), "{}", refused.message);
+        assert!(
+            refused.message.contains(&format!("\"{operator}\"")),
+            "{}",
+            refused.message
+        );
     }
     let conditions = [raw("status", "eq", json!("active"))];
     for operator in ["", "and", "NOT", "XOR"] {
         let refused = UserFilter::parse(operator, &conditions).unwrap_err();
-        assert_eq!((&*refused.param, refused.reason), ("filters.operator", Reason::Unknown));
+        assert_eq!(
+            (&*refused.param, refused.reason),
+            ("filters.operator", Reason::Unknown)
+        );
     }
     let long = one(&raw(&"x\n".repeat(10_000), "eq", json!("x"))).unwrap_err();
     assert!(long.message.len() < 200 && !long.message.contains('\n'));
@@ -207,13 +305,20 @@ fn a_bad_value_names_its_place() {
     ];
     for (field, value) in cases {
         let raw = raw(field, "eq", value);
-        assert_eq!(refused(&raw), ("filters.fields[0].value".into(), Reason::Value), "{field}");
+        assert_eq!(
+            refused(&raw),
+            ("filters.fields[0].value".into(), Reason::Value),
+            "{field}"
+        );
     }
     let missing = RawCondition {
         value: None,
         ..raw("email", "eq", Value::Null)
     };
-    assert_eq!(refused(&missing), ("filters.fields[0].value".into(), Reason::Missing));
+    assert_eq!(
+        refused(&missing),
+        ("filters.fields[0].value".into(), Reason::Missing)
+    );
 }
 
 /// What is searched by is what was stored: numbers and truth values as JSON writes them.
@@ -227,12 +332,18 @@ fn metadata_is_found_by_its_text() {
         (json!(true), "true"),
         (json!("true"), "true"),
     ] {
-        assert_eq!(MetadataDigest::of("k", &stored), Some(MetadataDigest::new("k", text)));
+        assert_eq!(
+            MetadataDigest::of("k", &stored),
+            Some(MetadataDigest::new("k", text))
+        );
     }
     for structure in [json!(null), json!([]), json!({}), json!(["pro"])] {
         assert_eq!(MetadataDigest::of("k", &structure), None);
     }
-    assert_ne!(MetadataDigest::new("a", "bc"), MetadataDigest::new("ab", "c"));
+    assert_ne!(
+        MetadataDigest::new("a", "bc"),
+        MetadataDigest::new("ab", "c")
+    );
 }
 
 /// People search with what they are; a log of the filter must not hold it.
