@@ -24,5 +24,8 @@ mod otps;
 mod reference;
 mod sessions;
 mod test_env;
+mod user_delete;
+mod user_search;
+mod user_update;
 mod users;
 mod wallets;
