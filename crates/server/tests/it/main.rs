@@ -19,6 +19,7 @@ mod mail;
 mod protection;
 mod races;
 mod shutdown;
+mod user_races;
 mod vault;
 
 /// Makes two tests out of one: on SQLite and on Postgres.
