@@ -1,7 +1,9 @@
 //! `bench`: what an operation costs, beside what it cannot cost less than.
 
 mod http;
+mod ksuid;
 mod load;
+mod search;
 mod service;
 mod table;
 
@@ -24,17 +26,29 @@ Machines differ and are shared: read the ratios, not the rates.
   --seconds N        length of each measurement (10)
   --connections N    open connections (64)
   --store NAME       sqlite or postgres; both when absent
-  --no-install       do not install wrk or Postgres";
+  --no-install       do not install wrk or Postgres
+  --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio; needs psql and
+                     sqlite3
+  --users N          how many \"many\" is (1000000)
+  --dev-profile      with --search: use the dev profile; good for the ratio, not for the times";
 
 /// What the command line asks for.
 struct Options {
     load: Load,
     stores: Vec<Kind>,
     install: bool,
+    /// The directory of the profile below Cargo's target directory.
+    profile: &'static str,
+    /// Measure searches among so many users instead of everything else.
+    search: Option<usize>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = options(arguments)?;
+    if let Some(users) = options.search {
+        build_server(&options)?;
+        return search::run(&options, users);
+    }
     load::require_wrk(options.install)?;
     eprintln!("xtask: building in the release profile");
     process::run(project::cargo().args([
@@ -55,6 +69,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     println!("{table}");
     Ok(())
 }
+
+/// Builds the service alone.
+fn build_server(options: &Options) -> Result<(), Failure> {
+    eprintln!("xtask: building the service");
+    let mut build = project::cargo();
+    build.args(["build", "--quiet", "--package", "vestry-server"]);
+    if options.profile == RELEASE {
+        build.arg("--release");
+    }
+    process::run(&mut build)
+}
+
+/// The directory of the profile that is measured.
+const RELEASE: &str = "release";
 
 /// A loop of the baseline program without HTTP; it prints operations a second.
 fn raw(arguments: &[&str], load: Load) -> Result<f64, Failure> {
@@ -78,7 +106,10 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
         },
         stores: vec![Kind::Sqlite, Kind::Postgres],
         install: true,
+        profile: RELEASE,
+        search: None,
     };
+    let (mut search, mut users) = (false, 1_000_000);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || {
@@ -90,8 +121,18 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             "--connections" => options.load.connections = number(argument, value()?)?,
             "--store" => options.stores = vec![Kind::parse(value()?)?],
             "--no-install" => options.install = false,
+            "--search" => search = true,
+            "--users" => users = number(argument, value()?)?,
+            "--dev-profile" => options.profile = "debug",
             other => return Err(Failure::Usage(format!("bench does not know {other}"))),
         }
+    }
+    if search {
+        let users = usize::try_from(users).context("that many users cannot be counted")?;
+        options.search = Some(users);
+    } else if options.profile != RELEASE {
+        let message = "--dev-profile goes with --search";
+        return Err(Failure::Usage(message.to_owned()));
     }
     Ok(options)
 }

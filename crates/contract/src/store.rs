@@ -48,6 +48,8 @@ pub mod sessions;
 pub mod signing_keys;
 pub mod totps;
 pub mod transactions;
+pub mod user_life;
+pub mod user_search;
 pub mod users;
 pub mod wallets;
 
@@ -134,7 +136,28 @@ macro_rules! store_suite {
                 parallel_attachments_of_an_address_go_to_one
                 parallel_attachments_of_a_number_go_to_one
             }
+            store::user_life {
+                an_update_writes_one_user
+                a_user_is_locked_in_its_world
+                what_is_read_under_a_lock_stays_true
+                a_deleted_user_leaves_nothing
+                parallel_deletions_count_once
+                nothing_is_attached_to_a_deleted_user
+            }
+            store::user_search {
+                exact_fields_find_their_users
+                found_users_come_whole
+                states_and_times_find_their_users
+                parts_find_their_users
+                metadata_finds_its_users
+                conditions_work_together
+                pages_show_every_user_once
+                totals_follow_every_change
+                totals_are_exact_under_races
+            }
             store::wallets {
+                a_wallet_is_deleted_with_its_key
+                wallets_of_several_users_are_listed
                 a_wallet_comes_back_as_it_was
                 one_default_wallet_per_user_and_type
                 a_default_wallet_leaves_room_for_others

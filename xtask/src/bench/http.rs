@@ -1,6 +1,6 @@
-//! One JSON request over loopback: enough to seed, and no dependency.
+//! JSON requests over loopback: enough to seed and to ask, and no dependency.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
@@ -31,4 +31,75 @@ pub(super) fn post(base_url: &str, path: &str, key: &str, body: &Value) -> Resul
         return Err(Failure::new(format!("{path} answered {body}")));
     }
     serde_json::from_str(body).context("an answer is not JSON")
+}
+
+/// A connection that is used again and again.
+pub(super) struct Connection {
+    stream: BufReader<TcpStream>,
+    address: String,
+    key: String,
+}
+
+impl Connection {
+    pub(super) fn open(base_url: &str, key: &str) -> Result<Self, Failure> {
+        let address = base_url.trim_start_matches("http://").to_owned();
+        let stream = TcpStream::connect(&address).context("cannot connect to the service")?;
+        stream
+            .set_nodelay(true)
+            .context("cannot set up a connection")?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+            address,
+            key: key.to_owned(),
+        })
+    }
+
+    /// Sends a body and returns the parsed answer; anything but 200 is a failure.
+    pub(super) fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<Value, Failure> {
+        let body = body.to_string();
+        let (address, key) = (&self.address, &self.key);
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let stream = self.stream.get_mut();
+        stream
+            .write_all(request.as_bytes())
+            .context("cannot send a request")?;
+        let status = self.line()?;
+        let mut length = 0;
+        loop {
+            let line = self.line()?.to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("content-length:") {
+                let value = value.trim().parse();
+                length = value.context("an answer does not say how long it is")?;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream
+            .read_exact(&mut body)
+            .context("cannot read an answer")?;
+        if !status.starts_with("HTTP/1.1 200") {
+            let body = String::from_utf8_lossy(&body);
+            return Err(Failure::new(format!("{path} answered {body}")));
+        }
+        serde_json::from_slice(&body).context("an answer is not JSON")
+    }
+
+    fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        self.stream
+            .read_line(&mut line)
+            .context("cannot read an answer")?;
+        Ok(line.trim_end().to_owned())
+    }
 }

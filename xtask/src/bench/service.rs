@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
             Self::Postgres => "Postgres",
@@ -46,14 +46,14 @@ impl Kind {
 }
 
 /// Everything that runs while one store is measured; all of it ends with this value.
-struct Stage {
+pub(super) struct Stage {
     service: Keeper,
     _cluster: Option<Cluster>,
-    database_url: String,
-    directory: PathBuf,
-    base_url: String,
-    key: String,
-    app_id: String,
+    pub(super) database_url: String,
+    pub(super) directory: PathBuf,
+    pub(super) base_url: String,
+    pub(super) key: String,
+    pub(super) app_id: String,
 }
 
 /// Measures every operation on one store.
@@ -63,7 +63,7 @@ pub(super) fn measure(
     signing: f64,
     table: &mut Table,
 ) -> Result<(), Failure> {
-    let stage = Stage::set(kind, options.install)?;
+    let stage = Stage::set(kind, options)?;
     let data = stage.seed()?;
     // After the seed: it looks for a row to read.
     let (baseline, baseline_url) = start_baseline(&stage.database_url)?;
@@ -107,19 +107,19 @@ pub(super) fn measure(
 }
 
 impl Stage {
-    fn set(kind: Kind, install: bool) -> Result<Self, Failure> {
+    pub(super) fn set(kind: Kind, options: &Options) -> Result<Self, Failure> {
         let directory = temporary::directory("bench")?;
         let (cluster, database_url) = match kind {
             Kind::Sqlite => (None, format!("sqlite:{}/vestry.db", directory.display())),
             Kind::Postgres => {
-                let installed = Postgres::find_or_install(install)?;
+                let installed = Postgres::find_or_install(options.install)?;
                 let postgres = installed.ok_or_else(|| Failure::new(postgres::MISSING.remedy))?;
                 let cluster = postgres.start(Durability::Disk)?;
                 let url = cluster.url().to_owned();
                 (Some(cluster), url)
             }
         };
-        let mut command = Command::new(project::target().join("release/vestry"));
+        let mut command = Command::new(project::target().join(options.profile).join("vestry"));
         command
             .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&directory)
@@ -177,7 +177,7 @@ impl Stage {
         http::post(&self.base_url, path, &self.key, body)
     }
 
-    fn strike(self) -> Result<(), Failure> {
+    pub(super) fn strike(self) -> Result<(), Failure> {
         self.service.stop()?;
         fs::remove_dir_all(&self.directory).context("cannot remove the data of the bench")
     }

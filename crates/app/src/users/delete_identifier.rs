@@ -8,7 +8,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::credentials::AnnouncedChange;
-use super::last_way::{Removal, may_remove_one};
+use super::last_way::one_remains;
 use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
@@ -96,10 +96,8 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         // What proves it goes first: a verify call locks its code before it locks anything of the user.
         forget_proofs(&mut *tx, world, method).await?;
-        match may_remove_one(&mut *tx, world, user).await? {
-            Removal::Allowed => {}
-            Removal::LastWay => return Err(DeleteIdentifierError::LastSignInMethod),
-            Removal::NoUser => return Err(DeleteIdentifierError::NotFound(kind)),
+        if !tx.users().lock(world, user).await? {
+            return Err(DeleteIdentifierError::NotFound(kind));
         }
         let removed = match method {
             MethodId::Email(id) => tx.users().remove_email(world, id).await?,
@@ -107,6 +105,9 @@ impl Service {
         };
         if !removed {
             return Err(DeleteIdentifierError::NotFound(kind));
+        }
+        if !one_remains(&mut *tx, world, user).await? {
+            return Err(DeleteIdentifierError::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         tx.commit().await?;

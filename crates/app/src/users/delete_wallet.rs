@@ -7,7 +7,7 @@ use vestry_domain::wallet::Wallet;
 use vestry_ports::store::StoreError;
 
 use super::credentials::AnnouncedChange;
-use super::last_way::{Removal, may_remove_one};
+use super::last_way::one_remains;
 use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
 
@@ -79,16 +79,16 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
+        if !tx.users().lock(world, wallet.user_id).await?
+            || !tx.wallets().delete(world, wallet.id).await?
+        {
+            return Err(DeleteWalletError::NotFound);
+        }
         if let Some(change) = change {
-            match may_remove_one(&mut *tx, world, wallet.user_id).await? {
-                Removal::Allowed => {}
-                Removal::LastWay => return Err(DeleteWalletError::LastSignInMethod),
-                Removal::NoUser => return Err(DeleteWalletError::NotFound),
+            if !one_remains(&mut *tx, world, wallet.user_id).await? {
+                return Err(DeleteWalletError::LastSignInMethod);
             }
             self.carry_out(&mut *tx, caller, change, None, now).await?;
-        }
-        if !tx.wallets().delete(world, wallet.id).await? {
-            return Err(DeleteWalletError::NotFound);
         }
         tx.commit().await?;
         Ok(())

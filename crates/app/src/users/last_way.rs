@@ -7,32 +7,14 @@ use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
 
-/// Whether one of the ways may be removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Removal {
-    /// Another way remains.
-    Allowed,
-    /// It is the only one.
-    LastWay,
-    /// The user is gone.
-    NoUser,
-}
-
-/// Decides whether a way of the user may be removed, and keeps the answer true until the transaction ends: the user stays locked,
-/// so of two that remove the last two ways one sees what the other left. Call it before the removal, in the same transaction.
-pub(crate) async fn may_remove_one(
+/// Whether a way remains. Lock the user (`tx.users().lock`) before the removal and ask after it, in the same transaction, and drop that
+/// when none does: of two that remove the last two ways at once, the second one then sees what the first one left.
+pub(crate) async fn one_remains(
     tx: &mut dyn Repositories,
     world: &World,
     user: UserId,
-) -> Result<Removal, StoreError> {
-    if !tx.users().lock(world, user).await? {
-        return Ok(Removal::NoUser);
-    }
-    if count_ways(tx, world, user).await? > 1 {
-        Ok(Removal::Allowed)
-    } else {
-        Ok(Removal::LastWay)
-    }
+) -> Result<bool, StoreError> {
+    Ok(count_ways(tx, world, user).await? > 0)
 }
 
 /// How many ways the user has. A new kind of way adds its count here.

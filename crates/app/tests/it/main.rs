@@ -34,6 +34,8 @@ mod test_clock;
 mod texts;
 mod totps;
 mod trio;
+mod user_changes;
+mod user_wallets;
 mod users;
 mod vault;
 mod wallets;

@@ -31,7 +31,7 @@ use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
-use vestry_ports::custody::WalletOrder;
+use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::sms::SmsSender;
@@ -456,6 +456,14 @@ impl Rig {
             .await
             .unwrap()
     }
+}
+
+/// A process with custody of the test's own.
+pub(crate) fn with_custodian(rig: &Rig, custodian: Arc<dyn Custodian>) -> Arc<Service> {
+    service(&Ports {
+        custodian,
+        ..rig.ports.clone()
+    })
 }
 
 fn root_key(root: &TempDir) -> PathBuf {

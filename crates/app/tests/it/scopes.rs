@@ -12,14 +12,17 @@ use vestry_app::totps::{
     CreateTotp, CreateTotpError, DeleteTotpError, PresentedTotp, RecoveryCodesError, VerifyTotp,
     VerifyTotpError,
 };
-use vestry_app::users::{CreateUser, CreateUserError, GetUserError};
+use vestry_app::users::{
+    CreateUser, CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError,
+    GetUserError, SearchUsers, SearchUsersError, UpdateUser, UpdateUserError,
+};
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
 };
 use vestry_app::{Caller, NotAllowed};
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{EmailId, Id, SessionId, TotpId, UserId, WalletId};
+use vestry_domain::ids::{EmailId, Id, PhoneNumberId, SessionId, TotpId, UserId, WalletId};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
 use vestry_domain::wallet::WalletType;
 
@@ -111,6 +114,57 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             lacking!(
                 service.recovery_codes(caller, user).await,
                 RecoveryCodesError
+            ),
+        ),
+        (
+            "users/update",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .update_user(caller, user, UpdateUser::default())
+                    .await,
+                UpdateUserError
+            ),
+        ),
+        (
+            "users/search",
+            Scope::UsersRead,
+            lacking!(
+                service.search_users(caller, SearchUsers::default()).await,
+                SearchUsersError
+            ),
+        ),
+        (
+            "users/delete",
+            Scope::UsersWrite,
+            lacking!(service.delete_user(caller, user).await, DeleteUserError),
+        ),
+        (
+            "users/emails/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .delete_email(caller, EmailId::new(START, [7; 16]))
+                    .await,
+                DeleteIdentifierError
+            ),
+        ),
+        (
+            "users/phone_numbers/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service
+                    .delete_phone_number(caller, PhoneNumberId::new(START, [7; 16]))
+                    .await,
+                DeleteIdentifierError
+            ),
+        ),
+        (
+            "users/wallets/delete",
+            Scope::UsersWrite,
+            lacking!(
+                service.delete_wallet(caller, wallet).await,
+                DeleteWalletError
             ),
         ),
         (

@@ -447,3 +447,52 @@ pub async fn parallel_wallets_of_one_address_are_one(store: Arc<dyn Store>) {
     assert_eq!(count(&outcomes, &Created::Yes), 1);
     assert_eq!(stage.wallet_page(world, None, None, 100).await.total, 1);
 }
+
+/// A deleted wallet is gone with its key, once, from its own world only; others stay.
+pub async fn a_wallet_is_deleted_with_its_key(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (wallet, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    let other = stage.wallet(&user, WalletType::Solana).await;
+    let id = wallet.wallet.id;
+    let stranger = stage.strangers(world).await[0];
+    for (from, expected) in [(stranger, false), (world, true), (world, false)] {
+        let deleted = in_tx!(stage.store, |tx| tx.wallets().delete(&from, id).await);
+        assert_eq!(deleted, expected);
+    }
+    assert_eq!(stage.wallet_with_key(world, id).await, None);
+    let walked = in_view!(stage.store, |view| view.wallets().walk(None, 10).await);
+    assert_eq!(walked, [other]);
+    // Its address and its place are free again.
+    let (again, key) = stage.samples.wallet(&user, WalletType::Ethereum);
+    assert_eq!(stage.add_wallet(&(again, key)).await, Created::Yes);
+}
+
+/// Wallets of several users come together, oldest first, and nobody else's.
+pub async fn wallets_of_several_users_are_listed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut users = Vec::new();
+    let mut wallets = Vec::new();
+    for number in 0..4 {
+        let user = stage.user(world).await;
+        let own = stage.spare_wallets(&user, number).await;
+        if number != 2 {
+            wallets.extend(own);
+            users.push(user.id);
+        }
+    }
+    let found = in_view!(stage.store, |view| view
+        .wallets()
+        .of_users(&world, &users)
+        .await);
+    assert_eq!(found, wallets);
+    for stranger in stage.strangers(world).await {
+        let found = in_view!(stage.store, |view| view
+            .wallets()
+            .of_users(&stranger, &users)
+            .await);
+        assert_eq!(found, []);
+    }
+}

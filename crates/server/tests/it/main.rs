@@ -20,6 +20,7 @@ mod protection;
 mod races;
 mod shutdown;
 mod sms;
+mod user_races;
 mod vault;
 
 /// Makes two tests out of one: on SQLite and on Postgres.

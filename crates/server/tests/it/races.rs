@@ -40,13 +40,13 @@ const ROUNDS: usize = 50;
 const PARALLEL: usize = 100;
 
 /// The processes that race: two where the database can be shared.
-struct Field {
+pub(crate) struct Field {
     servers: Vec<Server>,
-    keys: Keys,
+    pub(crate) keys: Keys,
 }
 
 impl Field {
-    async fn start(site: &Site) -> Self {
+    pub(crate) async fn start(site: &Site) -> Self {
         let keys = site.set_up();
         let count = match site.database {
             Database::Sqlite(_) => 1,
@@ -76,7 +76,7 @@ impl Field {
     }
 
     /// Clients of all processes with one key.
-    fn clients(&self, key: &str) -> Vec<Api> {
+    pub(crate) fn clients(&self, key: &str) -> Vec<Api> {
         let first = self.servers[0].api(key);
         self.servers
             .iter()
@@ -84,7 +84,7 @@ impl Field {
             .collect()
     }
 
-    async fn stop(self, row: &str, rounds: usize, parallel: usize) {
+    pub(crate) async fn stop(self, row: &str, rounds: usize, parallel: usize) {
         println!(
             "{row}: {rounds} rounds of {parallel} parallel calls, {} processes",
             self.servers.len()
@@ -96,7 +96,7 @@ impl Field {
 }
 
 /// Lets `count` calls run at once, spread over the clients.
-async fn all_at_once<F, C>(clients: &[Api], count: usize, call: C) -> Vec<Answer>
+pub(crate) async fn all_at_once<F, C>(clients: &[Api], count: usize, call: C) -> Vec<Answer>
 where
     C: Fn(usize, Api) -> F,
     F: Future<Output = Answer> + Send + 'static,

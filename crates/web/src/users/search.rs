@@ -35,7 +35,7 @@ pub(crate) struct Request {
 
 /// What must hold of a user.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = SearchUsersFilters)]
+#[schema(as = SearchUsersFiltersInput)]
 struct Filters {
     /// Whether all of `fields` must hold, or one of them.
     #[schema(pattern = "^(AND|OR)$", examples("AND"))]
@@ -46,7 +46,7 @@ struct Filters {
 
 /// One condition.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = SearchUsersField)]
+#[schema(as = SearchUsersFieldInput)]
 struct FilterField {
     /// `user_id`, `status`, `full_name_match`, `phone_number`, `phone_number_id`, `phone_number_match`,
     /// `phone_number_verified`, `email`, `email_id`, `email_match`, `email_verified`, `wallet_public_address`, `wallet_id`,

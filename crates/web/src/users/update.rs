@@ -51,7 +51,7 @@ pub(crate) struct Request {
 
 /// An address to attach.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = UpdateUserEmail)]
+#[schema(as = UpdateUserEmailInput)]
 struct EmailEntry {
     #[schema(
         min_length = 1,
@@ -64,7 +64,7 @@ struct EmailEntry {
 
 /// A number to attach.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = UpdateUserPhoneNumber)]
+#[schema(as = UpdateUserPhoneNumberInput)]
 struct PhoneNumberEntry {
     /// E.164.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]

@@ -65,6 +65,25 @@ async fn calls(client: &Client<'_>, names: &Names) -> Vec<(&'static str, Answer)
             client.get(&format!("/v1/auth/users/{}", names.user)).await,
         ),
         (
+            "update",
+            client
+                .send(
+                    "PUT",
+                    &format!("/v1/auth/users/{}/update", names.user),
+                    Some(json!({"first_name": "A"})),
+                )
+                .await,
+        ),
+        (
+            "search",
+            client
+                .post(
+                    "/v1/auth/users/search",
+                    json!({"starting_after": names.user}),
+                )
+                .await,
+        ),
+        (
             "wallets/create",
             client
                 .post(
@@ -162,6 +181,30 @@ async fn calls(client: &Client<'_>, names: &Names) -> Vec<(&'static str, Answer)
             "otp",
             verified(&client, &names.code, json!({"session_expires_in": 60})).await,
         ),
+        (
+            "delete email",
+            client
+                .delete(
+                    &format!("/v1/auth/users/emails/{}/delete", names.code.method_id),
+                    None,
+                )
+                .await,
+        ),
+        (
+            "delete wallet",
+            client
+                .delete(
+                    &format!("/v1/auth/users/wallets/{}/delete", names.wallet),
+                    None,
+                )
+                .await,
+        ),
+        (
+            "delete user",
+            client
+                .delete(&format!("/v1/auth/users/{}/delete", names.user), None)
+                .await,
+        ),
     ]
 }
 
@@ -181,7 +224,7 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
                 (nothing.status, &nothing.text),
                 "{name} of {whose}"
             );
-            let empty = name.starts_with("wallets/list") || *name == "wallets after";
+            let empty = ["wallets/list", "wallets after", "search"].contains(name);
             let expected: &[u16] = if empty { &[200] } else { &[400, 401, 404] };
             assert!(
                 expected.contains(&foreign.status),
@@ -189,13 +232,20 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
                 foreign.text
             );
             if empty {
-                assert_eq!(foreign.body["wallets"], json!([]), "{name} of {whose}");
+                let found = if *name == "search" {
+                    "users"
+                } else {
+                    "wallets"
+                };
+                assert_eq!(foreign.body[found], json!([]), "{name} of {whose}");
             }
         }
     }
     // All of it is still there for whom it belongs to, the session too.
     let order = [
         "user",
+        "update",
+        "search",
         "wallets/create",
         "wallet",
         "sign",
@@ -205,6 +255,7 @@ async fn b4_foreign_and_absent_objects_get_one_answer(api: &Api) {
         "verify token",
         "verify jwt",
         "delete token",
+        "delete user",
     ];
     for (name, answer) in calls(&api.test(), &own).await {
         if order.contains(&name) {

@@ -38,7 +38,7 @@ pub(crate) async fn sent(api: &Api, client: &Client<'_>, email: &str) -> Sent {
 pub(crate) async fn newest_code(client: &Client<'_>, email: &str) -> String {
     let found = client
         .get(&format!(
-            "/v1/test/messages?to={}",
+            "/v1/test/messages?kind=otp&to={}",
             email.replace('+', "%2B")
         ))
         .await

@@ -28,5 +28,8 @@ mod sessions;
 mod test_env;
 mod texts;
 mod totps;
+mod user_delete;
+mod user_search;
+mod user_update;
 mod users;
 mod wallets;

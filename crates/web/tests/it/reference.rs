@@ -116,14 +116,15 @@ async fn the_examples_work() {
             }
             let path = operation
                 .path
-                .replace("{wallet_id}", &user.text_at("/user/wallets/0/id"));
+                .replace("{wallet_id}", &user.text_at("/user/wallets/0/id"))
+                .replace("{user_id}", &user.text_at("/user_id"));
             api.test()
                 .send(&operation.method, &path, Some(Value::Object(body)))
                 .await
                 .ok();
             worked += 1;
         }
-        assert_eq!(worked, 7);
+        assert_eq!(worked, 8);
     })
     .await;
 }

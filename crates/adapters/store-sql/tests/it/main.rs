@@ -8,6 +8,7 @@
 
 mod contract;
 mod corrupt;
+mod deletion;
 mod limiter;
 mod migrations;
 mod places;

@@ -106,6 +106,11 @@ impl Api {
         read(self.request(Method::GET, path)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        let request = self.request(Method::PUT, path).json(body);
+        read(request).await.unwrap()
+    }
+
     pub(crate) async fn delete(&self, path: &str, body: &Value) -> Answer {
         self.try_delete(path, body).await.unwrap()
     }

@@ -1,0 +1,25 @@
+//! What goes with a user.
+
+const SCHEMA: &str = include_str!("../../src/schema.rs");
+const DELETION: &str = include_str!("../../src/repositories/user_deletion.rs");
+
+/// A table whose rows name a user is emptied of them when the user goes (S-5): whoever adds one has to say so there.
+#[test]
+fn every_table_that_names_a_user_is_emptied() {
+    let tables: Vec<&str> = SCHEMA
+        .split("diesel::table! {")
+        .filter(|table| table.contains(" user_id ->"))
+        .filter_map(|table| table.trim().split([' ', '(']).next())
+        .collect();
+    assert!(tables.len() >= 6, "{tables:?}");
+    let (_, code) = DELETION.split_once("impl Unit").unwrap();
+    let words: Vec<&str> = code
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .collect();
+    for table in tables {
+        assert!(
+            words.contains(&table),
+            "{table} keeps rows of deleted users"
+        );
+    }
+}

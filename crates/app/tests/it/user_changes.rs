@@ -1,0 +1,299 @@
+//! Users changed and deleted: what races, retries and settings do to it. The shapes are tested over HTTP.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use vestry_app::Caller;
+use vestry_app::codes::VerifyCodeError;
+use vestry_app::test_env::FindMessages;
+use vestry_app::users::{
+    CreateUser, DeleteIdentifierError, DeleteUserError, GetUserError, UpdateUser, UpdateUserError,
+};
+use vestry_contract::race::race;
+use vestry_domain::ids::UserId;
+
+use crate::rig::{Rig, START};
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn merge(metadata: Value) -> UpdateUser {
+    UpdateUser {
+        metadata: Some(object(metadata)),
+        ..UpdateUser::default()
+    }
+}
+
+fn attach(email: &str) -> UpdateUser {
+    UpdateUser {
+        emails: vec![email.to_owned()],
+        ..UpdateUser::default()
+    }
+}
+
+async fn metadata(rig: &Rig, caller: &Caller, id: UserId) -> Value {
+    let user = rig.service.get_user(caller, id).await.unwrap();
+    Value::Object(user.profile.user.metadata.as_object().clone())
+}
+
+/// How many notices there are for an address.
+async fn notices(rig: &Rig, caller: &Caller, to: &str) -> usize {
+    rig.deliver().await;
+    let query = FindMessages {
+        to: Some(to.to_owned()),
+        kind: Some("security_notice".to_owned()),
+        ..FindMessages::default()
+    };
+    let found = rig.service.captured_messages(caller, query).await.unwrap();
+    found.len()
+}
+
+/// R9: merges on different keys lose none; with `replace_metadata` among them the result is that of some order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r9_parallel_merges_lose_no_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let id = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let update = |command: UpdateUser| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move { service.update_user(&test, id, command).await.unwrap() }
+    };
+    race((0..40).map(|key| update(merge(json!({ key.to_string(): key }))))).await;
+    let all: Value = (0..40).map(|key| (key.to_string(), json!(key))).collect();
+    assert_eq!(metadata(&rig, &test, id).await, all);
+    let replacing = |metadata: Value| UpdateUser {
+        replace_metadata: true,
+        ..merge(metadata)
+    };
+    race((0..20).map(|round| update(replacing(json!({ "a": round, "b": round }))))).await;
+    let found = metadata(&rig, &test, id).await;
+    assert_eq!(found["a"], found["b"]);
+    race((0..20).map(|round| update(merge(json!({ "a": round, "b": round }))))).await;
+    let found = metadata(&rig, &test, id).await;
+    assert_eq!(found["a"], found["b"]);
+}
+
+/// R11: one address, many users that want it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r11_one_of_many_gets_the_address() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut users = Vec::new();
+    for number in 0..20 {
+        let user = rig.user(&test, &format!("u{number}@example.com")).await;
+        users.push(user.profile.user.id);
+    }
+    let outcomes = race(users.into_iter().map(|id| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move {
+            service
+                .update_user(&test, id, attach("Wanted@example.com"))
+                .await
+        }
+    }))
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    let refused = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(UpdateUserError::Duplicate("emails"))));
+    assert_eq!(refused.count(), 19);
+}
+
+/// R14: a transaction that is run again attaches once and tells once.
+#[tokio::test]
+async fn a_lost_transaction_is_run_again() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let issued = rig.sign_in(&test, "ada@example.com", 60).await;
+    let id = issued.session.user_id;
+    rig.fake.lose_commits(3);
+    let updated = rig
+        .service
+        .update_user(&test, id, attach("two@example.com"))
+        .await
+        .unwrap();
+    assert_eq!(updated.profile.emails.len(), 2);
+    assert_eq!(notices(&rig, &test, "ada@example.com").await, 1);
+    assert_eq!(
+        notices(&rig, &test, "two@example.com").await,
+        0,
+        "nobody proved it"
+    );
+    let second = updated
+        .profile
+        .emails
+        .iter()
+        .find(|email| !email.verified)
+        .unwrap()
+        .id;
+    rig.fake.lose_commits(3);
+    rig.service.delete_email(&test, second).await.unwrap();
+    assert_eq!(notices(&rig, &test, "ada@example.com").await, 2);
+    rig.fake.lose_commits(3);
+    rig.service.delete_user(&test, id).await.unwrap();
+    let gone = rig.service.get_user(&test, id).await;
+    assert!(matches!(gone, Err(GetUserError::NotFound)));
+}
+
+/// Two that remove the last two ways at once: one of them may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_last_ways_one_stays() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for round in 0..20 {
+        let command = CreateUser {
+            email: Some(format!("u{round}@example.com")),
+            phone_number: Some("+14155552671".to_owned()),
+            ..CreateUser::default()
+        };
+        let created = rig.service.create_user(&test, command).await.unwrap();
+        let profile = created.user.profile;
+        let (email, phone) = (profile.emails[0].id, profile.phones[0].id);
+        let outcomes = race((0..2).map(|which| {
+            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            async move {
+                if which == 0 {
+                    service.delete_email(&test, email).await
+                } else {
+                    service.delete_phone_number(&test, phone).await
+                }
+            }
+        }))
+        .await;
+        let refused = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Err(DeleteIdentifierError::LastSignInMethod)));
+        assert_eq!(refused.count(), 1, "round {round}: {outcomes:?}");
+        rig.service
+            .delete_user(&test, profile.user.id)
+            .await
+            .unwrap();
+    }
+}
+
+/// S-6: what follows from a removal is the App's to set.
+#[tokio::test]
+async fn settings_say_what_follows_from_a_removal() {
+    let rig = Rig::new().await;
+    for (number, follows) in [true, false].into_iter().enumerate() {
+        let setting = follows.to_string();
+        rig.set(&[
+            ("end_sessions_on_change", &setting),
+            ("notify_on_change", &setting),
+        ])
+        .await;
+        let test = rig.test().await;
+        let address = format!("u{number}@example.com");
+        let issued = rig.sign_in(&test, &address, 60).await;
+        let id = issued.session.user_id;
+        let second = format!("second{number}@example.com");
+        let updated = rig
+            .service
+            .update_user(&test, id, attach(&second))
+            .await
+            .unwrap();
+        let added = notices(&rig, &test, &address).await;
+        assert_eq!(added, usize::from(follows));
+        assert!(
+            rig.by_token(&test, &issued.token).await.is_ok(),
+            "attaching ends nothing"
+        );
+        let unverified = updated
+            .profile
+            .emails
+            .iter()
+            .find(|email| !email.verified)
+            .unwrap();
+        rig.service
+            .delete_email(&test, unverified.id)
+            .await
+            .unwrap();
+        assert_eq!(
+            notices(&rig, &test, &address).await,
+            2 * usize::from(follows)
+        );
+        assert_eq!(rig.by_token(&test, &issued.token).await.is_err(), follows);
+    }
+}
+
+/// An identifier that somebody else removes between looking and locking is not there any more.
+#[tokio::test]
+async fn an_identifier_that_goes_meanwhile_is_not_found() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await.profile;
+    let id = user.user.id;
+    for round in 0..2 {
+        rig.pass(1);
+        let updated = rig
+            .service
+            .update_user(&test, id, attach("two@example.com"))
+            .await;
+        let email = updated.unwrap().profile.emails[1].id;
+        let (service, caller) = (Arc::clone(&rig.service), Arc::clone(&test));
+        rig.store.before_next_begin(async move {
+            if round == 0 {
+                service.delete_email(&caller, email).await.unwrap();
+            } else {
+                service.delete_user(&caller, id).await.unwrap();
+            }
+        });
+        let outcome = rig.service.delete_email(&test, email).await;
+        assert!(
+            matches!(outcome, Err(DeleteIdentifierError::NotFound("email"))),
+            "{outcome:?}"
+        );
+    }
+    let again = rig.service.delete_user(&test, id).await;
+    assert!(matches!(again, Err(DeleteUserError::NotFound)));
+    let update = rig
+        .service
+        .update_user(&test, id, UpdateUser::default())
+        .await;
+    assert!(matches!(update, Err(UpdateUserError::NotFound)));
+}
+
+/// R7: a user that is deleted while a code is verified is not signed in.
+#[tokio::test]
+async fn r7_a_user_deleted_meanwhile_is_not_signed_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, code) = rig.fresh_code(&test, "ada@example.com").await;
+    let (service, caller, id) = (
+        Arc::clone(&rig.service),
+        Arc::clone(&test),
+        sent.email.user_id,
+    );
+    rig.store.before_next_begin(async move {
+        service.delete_user(&caller, id).await.unwrap();
+    });
+    let outcome = rig.verify(&test, sent.email.id, &code).await;
+    assert!(
+        matches!(outcome, Err(VerifyCodeError::InvalidCode)),
+        "{outcome:?}"
+    );
+    assert!(!rig.is_known(&test, "ada@example.com").await);
+}
+
+/// The time of the last change moves with a change, and with nothing else.
+#[tokio::test]
+async fn updated_at_moves_with_a_change() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let id = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let change = |first_name: &str| UpdateUser {
+        first_name: Some(first_name.to_owned()),
+        ..UpdateUser::default()
+    };
+    rig.pass(7);
+    for (command, expected) in [
+        (UpdateUser::default(), START),
+        (attach("ada@example.com"), START),
+        (merge(json!({ "absent": null })), START),
+        (change("Ada"), rig.now()),
+    ] {
+        let updated = rig.service.update_user(&test, id, command).await.unwrap();
+        assert_eq!(updated.profile.user.updated_at, expected);
+    }
+}

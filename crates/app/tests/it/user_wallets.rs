@@ -1,0 +1,129 @@
+//! `users/wallets/{wallet_id}/delete`: wallets whose key is not here.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use vestry_app::users::DeleteWalletError;
+use vestry_domain::envelope::{AppKey, WalletKey};
+use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::custody::{Custodian, CustodyError, MessageSignature, WalletOrder};
+use vestry_ports::store::{Created, Store};
+
+use crate::rig::{Rig, with_custodian};
+
+/// Custody that takes every row for what it says, so that a test can write rows that nothing in this release makes.
+struct Trusting(Arc<dyn Custodian>);
+
+#[async_trait]
+impl Custodian for Trusting {
+    async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
+        self.0.mint_app_keys(app, now).await
+    }
+
+    async fn create_wallet(
+        &self,
+        order: WalletOrder,
+    ) -> Result<(StoredWallet, WalletKey), CustodyError> {
+        self.0.create_wallet(order).await
+    }
+
+    async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
+        Ok(stored.wallet)
+    }
+
+    async fn sign_message(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        message: &[u8],
+    ) -> Result<(Wallet, MessageSignature), CustodyError> {
+        self.0.sign_message(stored, key, message).await
+    }
+
+    async fn verify_wallet(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+    ) -> Result<(), CustodyError> {
+        self.0.verify_wallet(stored, key).await
+    }
+
+    async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {
+        self.0.rewrap_app_key(key).await
+    }
+}
+
+/// Stores a wallet of the user whose key is elsewhere.
+async fn read_only(rig: &Rig, world: World, user: UserId, verified: bool) -> Wallet {
+    let order = WalletOrder {
+        user_id: user,
+        ..rig.order(&*rig.test().await)
+    };
+    let (mut stored, key) = rig.ports.custodian.create_wallet(order).await.unwrap();
+    stored.wallet = Wallet {
+        world,
+        key_id: None,
+        verified,
+        is_default: false,
+        is_read_only: true,
+        is_imported: true,
+        ..stored.wallet
+    };
+    let mut tx = rig.fake.begin().await.unwrap();
+    let created = tx.wallets().insert(&stored, &key).await.unwrap();
+    assert_eq!(created, Created::Yes);
+    tx.commit().await.unwrap();
+    stored.wallet
+}
+
+/// A read-only wallet goes. One that signs its user in is a way to sign in: sessions end by it, and it may be the last one.
+#[tokio::test]
+async fn a_read_only_wallet_is_removed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let service = with_custodian(&rig, Arc::new(Trusting(rig.ports.custodian.clone())));
+    let issued = rig.sign_in(&test, "ada@example.com", 60).await;
+    let user = issued.session.user_id;
+    let watched = read_only(&rig, test.world, user, false).await;
+    assert_eq!(
+        service.delete_wallet(&test, watched.id).await.unwrap(),
+        user
+    );
+    assert!(rig.by_token(&test, &issued.token).await.is_ok());
+    let signs_in = read_only(&rig, test.world, user, true).await;
+    let other = rig.stranger().await;
+    let foreign = service.delete_wallet(&other, signs_in.id).await;
+    assert!(matches!(foreign, Err(DeleteWalletError::NotFound)));
+    assert_eq!(
+        service.delete_wallet(&test, signs_in.id).await.unwrap(),
+        user
+    );
+    assert!(rig.by_token(&test, &issued.token).await.is_err());
+    let again = service.delete_wallet(&test, signs_in.id).await;
+    assert!(matches!(again, Err(DeleteWalletError::NotFound)));
+    // With a wallet left, the address is not the last way; then the wallet is.
+    let last = read_only(&rig, test.world, user, true).await;
+    let profile = rig.service.get_user(&test, user).await;
+    assert!(
+        profile.is_err(),
+        "real custody does not take the row for what it says"
+    );
+    let email = rig.login(&test, "ada@example.com").await.email.id;
+    rig.service.delete_email(&test, email).await.unwrap();
+    let refused = service.delete_wallet(&test, last.id).await;
+    assert!(matches!(refused, Err(DeleteWalletError::LastSignInMethod)));
+}
+
+/// A wallet whose key is here goes with its user only, whatever its other marks say.
+#[tokio::test]
+async fn a_wallet_with_a_key_stays() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let wallet = user.wallets[0].id;
+    let refused = rig.service.delete_wallet(&test, wallet).await;
+    assert!(matches!(refused, Err(DeleteWalletError::Managed)));
+    assert_eq!(rig.wallets().await, 1);
+}

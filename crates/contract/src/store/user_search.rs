@@ -1,0 +1,532 @@
+//! Searching users: every filter, in pages, with exact totals.
+
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use serde_json::json;
+use vestry_domain::World;
+use vestry_domain::ids::UserId;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::search::{Combined, Condition, MetadataDigest, Period, UserFilter};
+use vestry_domain::text::fold;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_ports::store::{Store, UserPage};
+
+use super::stage::{Stage, works};
+use crate::race::race;
+
+/// A user with one of everything that can be searched by.
+struct Whole {
+    user: User,
+    email: UserEmail,
+    phone: UserPhone,
+    wallet: StoredWallet,
+}
+
+impl Stage {
+    async fn whole(&mut self, world: World) -> Whole {
+        let user = self.user(world).await;
+        let (email, phone) = (self.email(&user).await, self.phone(&user).await);
+        let wallet_type = self.samples.pick(&WalletType::ALL);
+        let (wallet, _) = self.wallet(&user, wallet_type).await;
+        Whole {
+            user,
+            email,
+            phone,
+            wallet,
+        }
+    }
+
+    async fn page(
+        &self,
+        world: World,
+        filter: Option<&UserFilter>,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> UserPage {
+        in_view!(self.store, |view| view
+            .users()
+            .search(&world, filter, after, limit)
+            .await)
+    }
+
+    /// All users that fit, and the total, from one page that is never full.
+    async fn found(&self, world: World, filter: &UserFilter) -> Vec<UserId> {
+        let page = self.page(world, Some(filter), None, 1_000).await;
+        let ids: Vec<UserId> = page.users.iter().map(|profile| profile.user.id).collect();
+        assert_eq!(page.total, i64::try_from(ids.len()).unwrap_or_default());
+        // The total is the same where it has to be counted.
+        let short = self.page(world, Some(filter), None, 1).await;
+        assert_eq!(
+            (short.total, short.users.len()),
+            (page.total, ids.len().min(1))
+        );
+        ids
+    }
+
+    async fn found_by(&self, world: World, condition: Condition) -> Vec<UserId> {
+        self.found(world, &alone(condition)).await
+    }
+
+    async fn count(&self, world: World) -> i64 {
+        // A page of nothing cannot be all there is.
+        self.page(world, None, None, 0).await.total
+    }
+}
+
+fn alone(condition: Condition) -> UserFilter {
+    UserFilter {
+        combined: Combined::All,
+        conditions: vec![condition],
+    }
+}
+
+/// The ids of those that fit, newest first.
+fn newest_first(all: &[Whole], fits: impl Fn(&Whole) -> bool) -> Vec<UserId> {
+    let mut ids: Vec<UserId> = all
+        .iter()
+        .filter(|whole| fits(whole))
+        .map(|whole| whole.user.id)
+        .collect();
+    ids.sort_by(|a, b| b.cmp(a));
+    ids
+}
+
+/// Each exact field finds the users that have it, by one value and by several, and nobody of another world (I11).
+pub async fn exact_fields_find_their_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut all = Vec::new();
+    for _ in 0..6 {
+        all.push(stage.whole(world).await);
+    }
+    let two = [&all[1], &all[4]];
+    let expected = newest_first(&all, |whole| {
+        two.iter().any(|one| one.user.id == whole.user.id)
+    });
+    let conditions: [fn(&[&Whole]) -> Condition; 7] = [
+        |some| Condition::UserId(some.iter().map(|whole| whole.user.id).collect()),
+        |some| {
+            Condition::Email(
+                some.iter()
+                    .map(|whole| whole.email.email.identity().clone())
+                    .collect(),
+            )
+        },
+        |some| Condition::EmailId(some.iter().map(|whole| whole.email.id).collect()),
+        |some| {
+            Condition::PhoneNumber(
+                some.iter()
+                    .map(|whole| whole.phone.number.clone())
+                    .collect(),
+            )
+        },
+        |some| Condition::PhoneNumberId(some.iter().map(|whole| whole.phone.id).collect()),
+        |some| Condition::WalletId(some.iter().map(|whole| whole.wallet.wallet.id).collect()),
+        |some| {
+            let addresses = some
+                .iter()
+                .map(|whole| whole.wallet.wallet.public_address.clone());
+            Condition::WalletPublicAddress(addresses.collect())
+        },
+    ];
+    let strangers = stage.strangers(world).await;
+    for condition in conditions {
+        let found = stage.found_by(world, condition(&two)).await;
+        assert_eq!(found, expected, "{:?}", condition(&two));
+        let found = stage.found_by(world, condition(&two[..1])).await;
+        assert_eq!(found, [all[1].user.id], "{:?}", condition(&two));
+        for stranger in strangers {
+            assert_eq!(stage.found_by(stranger, condition(&two)).await, []);
+        }
+    }
+}
+
+/// What is found comes whole: with all identifiers of each user and none of another.
+pub async fn found_users_come_whole(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut expected = Vec::new();
+    for number in 0..5 {
+        let user = stage.user(world).await;
+        let mut profile = UserProfile {
+            user,
+            emails: Vec::new(),
+            phones: Vec::new(),
+        };
+        for _ in 0..number {
+            profile.emails.push(stage.email(&profile.user).await);
+            profile.phones.push(stage.phone(&profile.user).await);
+        }
+        expected.insert(0, profile);
+    }
+    let page = stage.page(world, None, None, 10).await;
+    assert_eq!(page.users, expected);
+    assert_eq!(page.total, 5);
+}
+
+/// Status, verified and time of creation.
+pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut all = Vec::new();
+    for _ in 0..12 {
+        all.push(stage.whole(world).await);
+    }
+    for status in [UserStatus::Active, UserStatus::Pending] {
+        let found = stage.found_by(world, Condition::Status(vec![status])).await;
+        assert_eq!(
+            found,
+            newest_first(&all, |whole| whole.user.status == status)
+        );
+    }
+    let both = Condition::Status(vec![UserStatus::Active, UserStatus::Pending]);
+    assert_eq!(stage.found_by(world, both).await.len(), 12);
+    for wanted in [true, false] {
+        let found = stage
+            .found_by(world, Condition::EmailVerified(wanted))
+            .await;
+        assert_eq!(
+            found,
+            newest_first(&all, |whole| whole.email.verified == wanted)
+        );
+        let found = stage
+            .found_by(world, Condition::PhoneNumberVerified(wanted))
+            .await;
+        assert_eq!(
+            found,
+            newest_first(&all, |whole| whole.phone.verified == wanted)
+        );
+    }
+    let (third, eighth) = (all[2].user.created_at, all[7].user.created_at);
+    for (from, to) in [
+        (third, eighth),
+        (third, third),
+        (third + Seconds(1), eighth - Seconds(1)),
+        (eighth, third),
+    ] {
+        let period = Period { from, to };
+        let found = stage.found_by(world, Condition::CreatedAt(period)).await;
+        let within = newest_first(&all, |whole| (from..=to).contains(&whole.user.created_at));
+        assert_eq!(found, within);
+    }
+}
+
+/// Parts of names, addresses and numbers: without regard to case in any script, and every character stands for itself.
+pub async fn parts_find_their_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let names = [
+        ("Zo\u{eb}", "", "M\u{dc}LLER"),
+        ("Ada", "King", "Lovelace"),
+        (
+            "\u{395}\u{3bb}\u{3ad}\u{3bd}\u{3b7}",
+            "",
+            "\u{3a3}\u{399}\u{393}\u{39c}\u{391}\u{3a3}",
+        ),
+        ("100%", "", "_a!b\\"),
+        ("\u{ff21}\u{ff24}\u{ff21}", "", "Stra\u{df}e"),
+        ("\u{130}stanbul", "", "x"),
+    ];
+    let mut ids = Vec::new();
+    for (first, middle, last) in names {
+        let user = User {
+            first_name: first.into(),
+            middle_name: middle.into(),
+            last_name: last.into(),
+            ..stage.samples.user(world)
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&user).await);
+        ids.push(user.id);
+    }
+    for (part, expected) in [
+        ("zo\u{cb} m\u{fc}ller", vec![0]),
+        ("Zoe\u{308}", vec![0]),
+        ("A K", vec![1]),
+        ("lovelace", vec![1]),
+        ("ada", vec![4, 1]),
+        ("\u{3c3}\u{3b9}\u{3b3}\u{3bc}\u{3b1}\u{3c2}", vec![2]),
+        ("STRASSE", vec![4]),
+        ("i\u{307}stan", vec![5]),
+        ("%", vec![3]),
+        ("100%", vec![3]),
+        ("_", vec![3]),
+        ("_A!B\\", vec![3]),
+        ("a%b", vec![]),
+        ("b\\", vec![3]),
+        ("nobody", vec![]),
+    ] {
+        let found = stage
+            .found_by(world, Condition::FullNameMatch(fold(part)))
+            .await;
+        let expected: Vec<UserId> = expected
+            .into_iter()
+            .map(|index: usize| ids[index])
+            .collect();
+        assert_eq!(found, expected, "{part}");
+    }
+    let user = stage.user(world).await;
+    let email = stage
+        .samples
+        .email_of(&user, "Tom_Sawyer%x@B\u{fc}cher.Example");
+    let phone = stage.phone(&user).await;
+    in_tx!(stage.store, |tx| tx
+        .users()
+        .attach_email(&world, &email)
+        .await);
+    for (part, fits) in [
+        ("TOM_", true),
+        ("tomXsawyer", false),
+        ("r%X@", true),
+        ("B\u{dc}CHER.ex", true),
+        ("jerry", false),
+    ] {
+        let found = stage
+            .found_by(world, Condition::EmailMatch(fold(part)))
+            .await;
+        assert_eq!(found, Vec::from_iter(fits.then_some(user.id)), "{part}");
+    }
+    let digits = phone.number.as_str()[3..].to_owned();
+    let found = stage
+        .found_by(world, Condition::PhoneNumberMatch(digits))
+        .await;
+    assert_eq!(found, [user.id]);
+    let found = stage
+        .found_by(world, Condition::PhoneNumberMatch("9999999999".into()))
+        .await;
+    assert_eq!(found, []);
+}
+
+/// Metadata is found by key and value, as it is after the last update.
+pub async fn metadata_finds_its_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let with = |metadata: serde_json::Value| {
+        let object = metadata.as_object().cloned().unwrap_or_default();
+        Metadata::stored(object)
+    };
+    let mut users = Vec::new();
+    for metadata in [
+        json!({"plan": "pro", "seats": 3, "tags": ["pro"]}),
+        json!({"plan": "free", "seats": "3", "on": true}),
+        json!({"other": "pro", "deep": {"plan": "pro"}}),
+        json!({}),
+    ] {
+        let user = User {
+            metadata: with(metadata),
+            ..stage.samples.user(world)
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&user).await);
+        users.push(user);
+    }
+    let by = |pairs: &[(&str, &str)]| {
+        let digests = pairs
+            .iter()
+            .map(|(key, text)| MetadataDigest::new(key, text));
+        Condition::Metadata(digests.collect())
+    };
+    assert_eq!(
+        stage.found_by(world, by(&[("plan", "pro")])).await,
+        [users[0].id]
+    );
+    assert_eq!(
+        stage.found_by(world, by(&[("seats", "3")])).await,
+        [users[1].id, users[0].id]
+    );
+    assert_eq!(
+        stage
+            .found_by(world, by(&[("plan", "free"), ("plan", "pro")]))
+            .await,
+        [users[1].id, users[0].id]
+    );
+    assert_eq!(
+        stage.found_by(world, by(&[("on", "true")])).await,
+        [users[1].id]
+    );
+    assert_eq!(stage.found_by(world, by(&[("tags", "pro")])).await, []);
+    let changed = User {
+        metadata: with(json!({"plan": "team", "seats": 3, "new": "x"})),
+        ..users[0].clone()
+    };
+    in_tx!(stage.store, |tx| {
+        assert!(tx.users().update(&changed).await?);
+        Ok(())
+    });
+    assert_eq!(stage.found_by(world, by(&[("plan", "pro")])).await, []);
+    for pair in [("plan", "team"), ("new", "x")] {
+        assert_eq!(stage.found_by(world, by(&[pair])).await, [users[0].id]);
+    }
+    assert_eq!(stage.found_by(world, by(&[("seats", "3")])).await.len(), 2);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.found_by(stranger, by(&[("plan", "team")])).await, []);
+    }
+}
+
+/// `AND` wants every condition to hold, `OR` one of them, whichever table each of them looks at.
+pub async fn conditions_work_together(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut all = Vec::new();
+    for _ in 0..8 {
+        all.push(stage.whole(world).await);
+    }
+    let conditions = |whole: &Whole| {
+        vec![
+            Condition::Status(vec![whole.user.status]),
+            Condition::EmailVerified(whole.email.verified),
+            Condition::PhoneNumber(vec![whole.phone.number.clone()]),
+        ]
+    };
+    let holds = |one: &Whole, other: &Whole| {
+        [
+            one.user.status == other.user.status,
+            one.email.verified == other.email.verified,
+            one.user.id == other.user.id,
+        ]
+    };
+    for one in &all {
+        for (combined, enough) in [(Combined::All, 3), (Combined::Any, 1)] {
+            let filter = UserFilter {
+                combined,
+                conditions: conditions(one),
+            };
+            let found = stage.found(world, &filter).await;
+            let expected = newest_first(&all, |other| {
+                holds(one, other).into_iter().filter(|holds| *holds).count() >= enough
+            });
+            assert_eq!(found, expected, "{combined:?}");
+        }
+        let nobody = Condition::IdpProvider(vec!["google".into()]);
+        for (combined, expected) in [(Combined::All, vec![]), (Combined::Any, vec![one.user.id])] {
+            let filter = UserFilter {
+                combined,
+                conditions: vec![nobody.clone(), Condition::UserId(vec![one.user.id])],
+            };
+            assert_eq!(stage.found(world, &filter).await, expected);
+        }
+    }
+    for stranger in stage.strangers(world).await {
+        let filter = UserFilter {
+            combined: Combined::Any,
+            conditions: conditions(&all[0]),
+        };
+        assert_eq!(stage.found(stranger, &filter).await, []);
+    }
+}
+
+/// Pages show every user once, newest first, and the total counts all of them on each page.
+pub async fn pages_show_every_user_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    // Several in one second, too.
+    let mut all: Vec<UserId> = Vec::new();
+    for number in 0..23 {
+        if number == 10 {
+            stage.samples.stop_clock();
+        }
+        all.push(stage.user(world).await.id);
+    }
+    all.sort_by(|a, b| b.cmp(a));
+    let active = alone(Condition::Status(vec![UserStatus::Active]));
+    for filter in [None, Some(&active)] {
+        let whole = stage.page(world, filter, None, 100).await;
+        let mut shown = Vec::new();
+        loop {
+            let page = stage.page(world, filter, shown.last().copied(), 4).await;
+            assert_eq!(page.total, whole.total);
+            if page.users.is_empty() {
+                break;
+            }
+            shown.extend(page.users.iter().map(|profile| profile.user.id));
+        }
+        let expected: Vec<UserId> = whole.users.iter().map(|profile| profile.user.id).collect();
+        assert_eq!(shown, expected);
+        if filter.is_none() {
+            assert_eq!(shown, all);
+        }
+    }
+}
+
+/// The totals follow sign-ups, activations and deletions, and nothing that was undone.
+pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut users = Vec::new();
+    for _ in 0..9 {
+        users.push(stage.user(world).await);
+    }
+    let undone = stage.samples.user(world);
+    let mut tx = works(stage.store.begin().await);
+    works(tx.users().insert(&undone).await);
+    drop(tx);
+    assert_eq!(stage.count(world).await, 9);
+    let at = stage.samples.tick();
+    for user in &users {
+        for _ in 0..2 {
+            in_tx!(stage.store, |tx| tx
+                .users()
+                .activate(&world, user.id, at)
+                .await);
+        }
+    }
+    let of = |status| alone(Condition::Status(vec![status]));
+    for (number, user) in users.iter().enumerate() {
+        let active = stage
+            .page(world, Some(&of(UserStatus::Active)), None, 0)
+            .await;
+        let pending = stage
+            .page(world, Some(&of(UserStatus::Pending)), None, 0)
+            .await;
+        let left = i64::try_from(9 - number).unwrap_or_default();
+        assert_eq!((active.total, pending.total), (left, 0));
+        for expected in [true, false] {
+            let deleted = in_tx!(stage.store, |tx| tx.users().delete(&world, user.id).await);
+            assert_eq!(deleted, expected);
+        }
+    }
+    assert_eq!(stage.count(world).await, 0);
+}
+
+/// Sign-ups, activations and deletions at once: the total is that of the users that are there.
+pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut old = Vec::new();
+    for _ in 0..20 {
+        old.push(stage.user(world).await);
+    }
+    let new: Vec<User> = (0..20).map(|_| stage.samples.user(world)).collect();
+    let at = stage.samples.tick();
+    // Each of the old is deleted and activated by two at once.
+    let steps = old.iter().chain(&old).chain(&new).cloned().enumerate();
+    race(steps.map(|(number, user)| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            in_tx!(store, |tx| {
+                let users = tx.users();
+                match number / 20 {
+                    0 => users.activate(&world, user.id, at).await,
+                    1 if number % 2 == 0 => users.delete(&world, user.id).await.map(drop),
+                    1 => users.activate(&world, user.id, at).await,
+                    _ => users.insert(&user).await,
+                }
+            });
+        }
+    }))
+    .await;
+    let all = stage.page(world, None, None, 100).await;
+    assert_eq!(all.users.len(), 30);
+    assert_eq!(stage.count(world).await, 30);
+    for status in [UserStatus::Active, UserStatus::Pending] {
+        let there = all
+            .users
+            .iter()
+            .filter(|profile| profile.user.status == status);
+        let there = i64::try_from(there.count()).unwrap_or_default();
+        let filter = alone(Condition::Status(vec![status]));
+        assert_eq!(stage.page(world, Some(&filter), None, 0).await.total, there);
+    }
+}

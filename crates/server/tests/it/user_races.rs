@@ -1,0 +1,198 @@
+//! faults.md section C2, as far as it is about users: R7 with a deletion, R9 and R11, against two server processes on one
+//! Postgres and against one on SQLite.
+//!
+//! The numbers are those of the PR tier, but for R7 with 50 rounds of its 200: each round waits for a mail.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::races::{Field, all_at_once};
+use crate::support::client::{Answer, Api};
+use crate::support::journey::{captured_code, send_code};
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// R7, S-5
+    nobody_signs_in_to_a_deleted_user => super::nobody_signs_in_to_a_deleted_user;
+    /// R9
+    fifty_merges_lose_no_key => super::fifty_merges_lose_no_key;
+    /// R11
+    one_user_gets_the_address => super::one_user_gets_the_address;
+}
+
+const ROUNDS: usize = 50;
+
+async fn new_user(api: &Api, email: &str) -> String {
+    let body = json!({ "email": email });
+    text(
+        &api.post("/v1/auth/users/create", &body).await.ok(),
+        "user_id",
+    )
+}
+
+async fn update(api: &Api, user: &str, body: &Value) -> Answer {
+    api.put(&format!("/v1/auth/users/{user}/update"), body)
+        .await
+}
+
+async fn nobody_signs_in_to_a_deleted_user(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut signed_in = 0;
+    for round in 0..ROUNDS {
+        let email = format!("user{round}@example.com");
+        let method_id = send_code(&clients[0], &email).await;
+        let code = captured_code(&clients[0], &email).await;
+        let filter = json!({ "filters": { "operator": "AND", "fields": [
+            { "field": "email_id", "operator": "eq", "value": method_id },
+        ] } });
+        let found = clients[0].post("/v1/auth/users/search", &filter).await.ok();
+        let user = text(&found["users"][0], "user_id");
+        let verification = json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
+        let answers = all_at_once(&clients, 4, |number, api| {
+            let (user, verification) = (user.clone(), verification.clone());
+            async move {
+                if number % 2 == round % 2 {
+                    api.post("/v1/auth/otps/verify", &verification).await
+                } else {
+                    api.delete(&format!("/v1/auth/users/{user}/delete"), &json!({}))
+                        .await
+                }
+            }
+        })
+        .await;
+        let mut deletions = 0;
+        for (number, answer) in answers.iter().enumerate() {
+            match (number % 2 == round % 2, answer.status) {
+                (true, 200) => {
+                    signed_in += 1;
+                    let body = json!({ "session_token": answer.body["session_token"] });
+                    let verified = clients[0].post("/v1/auth/sessions/verify", &body).await;
+                    assert_eq!(verified.error(401), "invalid_session", "round {round}");
+                }
+                (true, _) => assert_eq!(answer.error(400), "invalid_otp", "round {round}"),
+                (false, 200) => deletions += 1,
+                (false, _) => assert_eq!(answer.error(404), "not_found", "round {round}"),
+            }
+        }
+        assert_eq!(deletions, 1, "round {round}");
+        let gone = clients[0].get(&format!("/v1/auth/users/{user}")).await;
+        assert_eq!(gone.error(404), "not_found", "round {round}");
+    }
+    for table in ["users", "sessions", "user_emails", "codes", "user_metadata"] {
+        let rows = format!("SELECT app_id AS one, environment AS two FROM {table}");
+        assert_eq!(site.database.pairs(&rows).await, [], "{table}");
+    }
+    println!("R7: {signed_in} of {ROUNDS} users signed in just before they were deleted");
+    field.stop("R7", ROUNDS, 4).await;
+}
+
+async fn fifty_merges_lose_no_key(site: Site) {
+    const PARALLEL: usize = 50;
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let user = new_user(&clients[0], &format!("user{round}@example.com")).await;
+        let body = move |number: usize| match round % 3 {
+            0 => json!({ "metadata": { number.to_string(): number } }),
+            1 => json!({ "metadata": { "one": number, "same": number } }),
+            // Every fifth replaces all of it.
+            _ if number.is_multiple_of(5) => {
+                json!({ "metadata": { "base": number }, "replace_metadata": true })
+            }
+            _ => json!({ "metadata": { number.to_string(): number } }),
+        };
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let user = user.clone();
+            async move { update(&api, &user, &body(number)).await }
+        })
+        .await;
+        for (number, answer) in answers.into_iter().enumerate() {
+            let own = body(number)["metadata"].clone();
+            let told = answer.ok()["user"]["metadata"].clone();
+            for (key, value) in own.as_object().unwrap() {
+                assert_eq!(&told[key], value, "round {round}: each sees its own write");
+            }
+        }
+        let stored = clients[0].get(&format!("/v1/auth/users/{user}")).await.ok();
+        let metadata = stored["metadata"].as_object().unwrap();
+        match round % 3 {
+            0 => {
+                let all: Value = (0..PARALLEL)
+                    .map(|key| (key.to_string(), json!(key)))
+                    .collect();
+                assert_eq!(stored["metadata"], all, "round {round}");
+            }
+            1 => {
+                assert_eq!(metadata.len(), 2, "round {round}");
+                assert_eq!(metadata["one"], metadata["same"], "round {round}");
+            }
+            // Some serial order: the last replacement, and merges after it.
+            _ => {
+                let base = metadata["base"].as_u64().unwrap();
+                assert!(base.is_multiple_of(5), "round {round}");
+                for (key, value) in metadata.iter().filter(|(key, _)| *key != "base") {
+                    assert_eq!(*key, value.to_string(), "round {round}");
+                }
+            }
+        }
+    }
+    field.stop("R9", ROUNDS, PARALLEL).await;
+}
+
+async fn one_user_gets_the_address(site: Site) {
+    const PARALLEL: usize = 20;
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut winners = HashSet::new();
+    for round in 0..ROUNDS {
+        let users = [
+            new_user(&clients[0], &format!("a{round}@example.com")).await,
+            new_user(&clients[0], &format!("b{round}@example.com")).await,
+        ];
+        // Two addresses, named in both orders: nobody waits in a circle.
+        let pair = |number: usize| {
+            let mut pair = [
+                format!("x{round}@example.com"),
+                format!("Y{round}@example.com"),
+            ];
+            pair.rotate_left(number % 2);
+            json!({ "emails": [{ "email": pair[0] }, { "email": pair[1] }] })
+        };
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (user, body) = (users[number / 2 % 2].clone(), pair(number));
+            async move { update(&api, &user, &body).await }
+        })
+        .await;
+        let mut owners = HashSet::new();
+        for (number, answer) in answers.iter().enumerate() {
+            match answer.status {
+                200 => drop(owners.insert(number / 2 % 2)),
+                _ => assert_eq!(answer.error(409), "duplicate", "round {round}"),
+            }
+        }
+        assert_eq!(owners.len(), 1, "round {round}: exactly one user has them");
+        for (number, answer) in answers.iter().enumerate() {
+            let is_owner = owners.contains(&(number / 2 % 2));
+            assert_eq!(
+                answer.status == 200,
+                is_owner,
+                "round {round}, call {number}"
+            );
+        }
+        for (which, user) in users.iter().enumerate() {
+            let stored = clients[0].get(&format!("/v1/auth/users/{user}")).await.ok();
+            let count = if owners.contains(&which) { 3 } else { 1 };
+            assert_eq!(
+                stored["emails"].as_array().unwrap().len(),
+                count,
+                "round {round}"
+            );
+        }
+        winners.extend(owners);
+    }
+    println!("R11: {} of the two users won at least once", winners.len());
+    field.stop("R11", ROUNDS, PARALLEL).await;
+}

@@ -1,0 +1,486 @@
+//! `users/search`.
+
+use serde_json::{Value, json};
+
+use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
+
+const SEARCH: &str = "/v1/auth/users/search";
+
+on_both! {
+    a_page_shows_users_with_their_wallets_in_short
+    every_field_and_operator_finds_its_users
+    conditions_work_together
+    pages_follow_each_other
+    what_is_unknown_is_named
+    a_refused_search_names_its_field
+    a_search_stays_in_its_world
+}
+
+async fn created(client: &Client<'_>, request: Value) -> Value {
+    let mut request = request;
+    request["include_user"] = json!(true);
+    let created = client.post("/v1/auth/users/create", request).await.ok();
+    created.body["user"].clone()
+}
+
+async fn search(client: &Client<'_>, request: Value) -> Answer {
+    client.post(SEARCH, request).await
+}
+
+/// The first names of those that fit, newest first, after checking the totals.
+async fn found(client: &Client<'_>, operator: &str, fields: Value) -> Vec<String> {
+    let request = json!({"filters": {"operator": operator, "fields": fields}});
+    let answer = search(client, request).await.ok();
+    let users = answer.body["users"].as_array().unwrap();
+    assert_eq!(answer.body["total_count"], users.len());
+    assert_eq!(answer.body["has_more"], false);
+    let name = |user: &Value| user["first_name"].as_str().unwrap().to_owned();
+    users.iter().map(name).collect()
+}
+
+async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
+    let request = json!({"email": "ada@example.com", "metadata": {"plan": "pro"}});
+    created(&api.test(), request).await;
+    let page = search(&api.test(), json!({})).await.ok();
+    assert_answer_snapshot!(page, @r#"
+    {
+      "body": {
+        "has_more": false,
+        "total_count": 1,
+        "users": [
+          {
+            "active": true,
+            "app_id": "[app id]",
+            "created_at": 1800000000,
+            "emails": [
+              {
+                "created_at": 1800000000,
+                "email": "ada@example.com",
+                "id": "[email id]",
+                "updated_at": 1800000000,
+                "verified": false
+              }
+            ],
+            "first_name": "",
+            "idp_providers": [],
+            "last_name": "",
+            "metadata": {
+              "plan": "pro"
+            },
+            "middle_name": "",
+            "phone_numbers": [],
+            "status": "active",
+            "totps": [],
+            "updated_at": 1800000000,
+            "user_id": "[user id]",
+            "wallets": [
+              {
+                "app_id": "[app id]",
+                "created_at": 1800000000,
+                "id": "[wallet id]",
+                "is_default": true,
+                "public_address": "[ethereum address]",
+                "updated_at": 1800000000,
+                "user_id": "[user id]",
+                "wallet_type": "ethereum"
+              }
+            ],
+            "webauthn_credentials": []
+          }
+        ]
+      },
+      "status": 200
+    }
+    "#);
+    // Without a body at all, too.
+    let page = api.test().send("POST", SEARCH, None).await.ok();
+    assert_eq!(page.body["total_count"], 1);
+}
+
+/// Every field of api-completions, section 3, that this release can look up, with every operator it knows.
+async fn every_field_and_operator_finds_its_users(api: &Api) {
+    let test = api.test();
+    let mut users = Vec::new();
+    for (name, last, email, phone, metadata) in [
+        (
+            "Ada",
+            "Lovelace",
+            "ada@example.com",
+            "+14155552671",
+            json!({"plan": "pro", "seats": 3}),
+        ),
+        (
+            "Bob",
+            "O'Brien",
+            "BOB@Example.org",
+            "+447400123456",
+            json!({"plan": "free", "on": true}),
+        ),
+        (
+            "Zo\u{eb}",
+            "100%",
+            "zoe_x@b\u{fc}cher.example",
+            "+33612345678",
+            json!({"tags": ["pro"]}),
+        ),
+    ] {
+        let request = json!({
+            "first_name": name, "last_name": last, "email": email, "phone_number": phone, "metadata": metadata,
+            "requires_verification": name == "Bob",
+        });
+        users.push(created(&test, request).await);
+        api.pass(10);
+    }
+    let [ada, bob, zoe] = [&users[0], &users[1], &users[2]];
+    let (all, nobody) = (vec!["Zo\u{eb}", "Bob", "Ada"], Vec::<&str>::new());
+    let eq = |field: &str, value: &Value| json!({"field": field, "operator": "eq", "value": value});
+    let among = |field: &str, values: &[&Value]| json!({"field": field, "operator": "in", "values": values});
+    let cases: Vec<(Value, Vec<&str>)> = vec![
+        (eq("user_id", &ada["user_id"]), vec!["Ada"]),
+        (
+            among("user_id", &[&ada["user_id"], &zoe["user_id"]]),
+            vec!["Zo\u{eb}", "Ada"],
+        ),
+        (eq("status", &json!("pending")), vec!["Bob"]),
+        (
+            among("status", &[&json!("pending"), &json!("active")]),
+            all.clone(),
+        ),
+        (eq("full_name_match", &json!("LOVE")), vec!["Ada"]),
+        (
+            eq("full_name_match", &json!("zo\u{cb} 1")),
+            vec!["Zo\u{eb}"],
+        ),
+        (eq("full_name_match", &json!("%")), vec!["Zo\u{eb}"]),
+        (eq("phone_number", &json!("+447400123456")), vec!["Bob"]),
+        (
+            among(
+                "phone_number",
+                &[&json!("+447400123456"), &json!("+14155552671")],
+            ),
+            vec!["Bob", "Ada"],
+        ),
+        (
+            eq("phone_number_id", &bob["phone_numbers"][0]["id"]),
+            vec!["Bob"],
+        ),
+        (
+            among("phone_number_id", &[&bob["phone_numbers"][0]["id"]]),
+            vec!["Bob"],
+        ),
+        (eq("phone_number_match", &json!("(415) 555")), vec!["Ada"]),
+        (eq("phone_number_verified", &json!(false)), all.clone()),
+        (eq("phone_number_verified", &json!("true")), nobody.clone()),
+        (eq("email", &json!("Bob@example.ORG")), vec!["Bob"]),
+        (
+            among(
+                "email",
+                &[&json!("bob@example.org"), &json!("nobody@example.org")],
+            ),
+            vec!["Bob"],
+        ),
+        (eq("email_id", &zoe["emails"][0]["id"]), vec!["Zo\u{eb}"]),
+        (
+            among("email_id", &[&zoe["emails"][0]["id"]]),
+            vec!["Zo\u{eb}"],
+        ),
+        (eq("email_match", &json!("@EXAMPLE")), vec!["Bob", "Ada"]),
+        (
+            eq("email_match", &json!("_X@B\u{dc}CHER")),
+            vec!["Zo\u{eb}"],
+        ),
+        (eq("email_verified", &json!(false)), all.clone()),
+        (eq("email_verified", &json!(true)), nobody.clone()),
+        (
+            eq(
+                "wallet_public_address",
+                &ada["wallets"][0]["public_address"],
+            ),
+            vec!["Ada"],
+        ),
+        (
+            among(
+                "wallet_public_address",
+                &[&ada["wallets"][0]["public_address"]],
+            ),
+            vec!["Ada"],
+        ),
+        (eq("wallet_id", &bob["wallets"][0]["id"]), vec!["Bob"]),
+        (
+            among(
+                "wallet_id",
+                &[&bob["wallets"][0]["id"], &ada["wallets"][0]["id"]],
+            ),
+            vec!["Bob", "Ada"],
+        ),
+        (eq("idp_provider", &json!("google")), nobody.clone()),
+        (among("idp_provider", &[&json!("google")]), nobody.clone()),
+        (eq("metadata.plan", &json!("pro")), vec!["Ada"]),
+        (eq("metadata.seats", &json!(3)), vec!["Ada"]),
+        (eq("metadata.seats", &json!("3")), vec!["Ada"]),
+        (eq("metadata.on", &json!(true)), vec!["Bob"]),
+        (eq("metadata.tags", &json!("pro")), nobody.clone()),
+        (
+            among("metadata.plan", &[&json!("pro"), &json!("free")]),
+            vec!["Bob", "Ada"],
+        ),
+        (eq("created_at", &json!(1_800_000_010)), vec!["Bob"]),
+        (eq("created_at", &json!("1800000010")), vec!["Bob"]),
+        (
+            json!({"field": "created_at", "operator": "lt", "value": 1_800_000_010}),
+            vec!["Ada"],
+        ),
+        (
+            json!({"field": "created_at", "operator": "gt", "value": 1_800_000_010}),
+            vec!["Zo\u{eb}"],
+        ),
+        (
+            json!({"field": "created_at", "operator": "between", "value": 1_800_000_000, "second_value": 1_800_000_010}),
+            vec!["Bob", "Ada"],
+        ),
+    ];
+    for (field, expected) in cases {
+        for operator in ["AND", "OR"] {
+            let names = found(&test, operator, json!([field])).await;
+            assert_eq!(names, expected, "{field}");
+        }
+    }
+    // The address of a verified user.
+    let deleted = api
+        .test()
+        .delete(
+            &format!("/v1/auth/users/{}/delete", bob["user_id"].as_str().unwrap()),
+            None,
+        )
+        .await;
+    deleted.ok();
+    assert_eq!(
+        found(&test, "AND", json!([eq("status", &json!("pending"))])).await,
+        nobody
+    );
+}
+
+async fn conditions_work_together(api: &Api) {
+    let test = api.test();
+    for (name, plan, pending) in [("A", "pro", true), ("B", "pro", false), ("C", "free", true)] {
+        let request = json!({
+            "email": format!("{name}@example.com"), "first_name": name, "metadata": {"plan": plan},
+            "requires_verification": pending,
+        });
+        created(&test, request).await;
+        api.pass(1);
+    }
+    let fields = json!([
+        {"field": "status", "operator": "eq", "value": "pending"},
+        {"field": "metadata.plan", "operator": "eq", "value": "pro"},
+    ]);
+    assert_eq!(found(&test, "AND", fields.clone()).await, ["A"]);
+    assert_eq!(found(&test, "OR", fields.clone()).await, ["C", "B", "A"]);
+    let fields = json!([
+        {"field": "email", "operator": "eq", "value": "b@example.com"},
+        {"field": "full_name_match", "operator": "eq", "value": "c"},
+        {"field": "email_match", "operator": "eq", "value": "nobody"},
+    ]);
+    assert_eq!(found(&test, "OR", fields.clone()).await, ["C", "B"]);
+    assert_eq!(found(&test, "AND", fields).await, Vec::<String>::new());
+}
+
+async fn pages_follow_each_other(api: &Api) {
+    let test = api.test();
+    let mut ids = Vec::new();
+    for number in 0..23 {
+        let request = json!({"email": format!("u{number}@example.com")});
+        ids.insert(0, created(&test, request).await["user_id"].clone());
+        api.pass(1);
+    }
+    let filters = json!({"operator": "AND", "fields": [{"field": "email_match", "operator": "eq", "value": "@example"}]});
+    for filters in [json!(null), filters] {
+        let mut shown = Vec::new();
+        let mut sizes = Vec::new();
+        let mut after = json!(null);
+        loop {
+            let request = json!({"limit": 10, "starting_after": after, "filters": filters});
+            let page = search(&test, request).await.ok();
+            assert_eq!(page.body["total_count"], 23);
+            let users = page.body["users"].as_array().unwrap();
+            sizes.push(users.len());
+            shown.extend(users.iter().map(|user| user["user_id"].clone()));
+            if page.body["has_more"] == false {
+                break;
+            }
+            after = shown.last().unwrap().clone();
+        }
+        assert_eq!(sizes, [10, 10, 3]);
+        assert_eq!(shown, ids);
+    }
+    let page = search(&test, json!({"limit": 100})).await.ok();
+    assert_eq!(page.body["users"].as_array().unwrap().len(), 23);
+    // A user that is gone is still a place in the order.
+    let gone = ids[9].as_str().unwrap();
+    let path = format!("/v1/auth/users/{gone}/delete");
+    api.test().delete(&path, None).await.ok();
+    let page = search(&test, json!({"limit": 10, "starting_after": gone}))
+        .await
+        .ok();
+    assert_eq!(page.body["users"][0]["user_id"], ids[10]);
+    assert_eq!(page.body["total_count"], 22);
+}
+
+/// "Unknown field or operator: 400 naming it" (api-completions, section 3).
+async fn what_is_unknown_is_named(api: &Api) {
+    for (request, param, name) in [
+        (
+            json!({"field": "shoe_size", "operator": "eq", "value": "42"}),
+            "filters.fields[1].field",
+            "shoe_size",
+        ),
+        (
+            json!({"field": "email", "operator": "like", "value": "a"}),
+            "filters.fields[1].operator",
+            "like",
+        ),
+        (
+            json!({"field": "email", "operator": "gt", "value": "a"}),
+            "filters.fields[1].operator",
+            "gt",
+        ),
+        (
+            json!({"field": "full_name_match", "operator": "in", "values": ["a"]}),
+            "filters.fields[1].operator",
+            "in",
+        ),
+    ] {
+        let known = json!({"field": "status", "operator": "eq", "value": "active"});
+        let filters = json!({"operator": "OR", "fields": [known, request]});
+        let refused = search(&api.test(), json!({"filters": filters})).await;
+        refused.refuses(400, "unknown_field", Some(param));
+        assert!(
+            refused.text_at("/error/message").contains(name),
+            "{}",
+            refused.text
+        );
+    }
+    let fields = json!([{"field": "status", "operator": "eq", "value": "active"}]);
+    let refused = search(
+        &api.test(),
+        json!({"filters": {"operator": "XOR", "fields": fields}}),
+    )
+    .await;
+    refused.refuses(400, "unknown_field", Some("filters.operator"));
+    assert!(refused.text_at("/error/message").contains("XOR"));
+}
+
+async fn a_refused_search_names_its_field(api: &Api) {
+    let with = |field: Value| json!({"filters": {"operator": "AND", "fields": [field]}});
+    for (request, code, param) in [
+        (json!({"limit": 9}), "invalid_field", "limit"),
+        (json!({"limit": 101}), "invalid_field", "limit"),
+        (json!({"limit": "50"}), "invalid_field", "limit"),
+        (json!({"limit": 10.5}), "invalid_field", "limit"),
+        (
+            json!({"starting_after": ""}),
+            "invalid_field",
+            "starting_after",
+        ),
+        (
+            json!({"starting_after": format!("wallet_{}", "0".repeat(27))}),
+            "invalid_field",
+            "starting_after",
+        ),
+        (json!({"filters": []}), "invalid_field", "filters"),
+        (
+            json!({"filters": {"operator": "AND"}}),
+            "missing_field",
+            "filters.fields",
+        ),
+        (
+            json!({"filters": {"fields": []}}),
+            "missing_field",
+            "filters.operator",
+        ),
+        (
+            json!({"filters": {"operator": "AND", "fields": []}}),
+            "invalid_field",
+            "filters.fields",
+        ),
+        (
+            with(json!({"operator": "eq", "value": "x"})),
+            "missing_field",
+            "filters.fields[0].field",
+        ),
+        (
+            with(json!({"field": "email", "value": "x"})),
+            "missing_field",
+            "filters.fields[0].operator",
+        ),
+        (
+            with(json!({"field": "email", "operator": "eq"})),
+            "missing_field",
+            "filters.fields[0].value",
+        ),
+        (
+            with(json!({"field": "email", "operator": "eq", "value": null})),
+            "missing_field",
+            "filters.fields[0].value",
+        ),
+        (
+            with(json!({"field": "email", "operator": "eq", "value": "ada"})),
+            "invalid_field",
+            "filters.fields[0].value",
+        ),
+        (
+            with(json!({"field": "email", "operator": "eq", "value": {}})),
+            "invalid_field",
+            "filters.fields[0].value",
+        ),
+        (
+            with(json!({"field": "email", "operator": "in", "value": "x"})),
+            "missing_field",
+            "filters.fields[0].values",
+        ),
+        (
+            with(json!({"field": "status", "operator": "in", "values": []})),
+            "invalid_field",
+            "filters.fields[0].values",
+        ),
+        (
+            with(json!({"field": "status", "operator": "in", "values": ["active", "gone"]})),
+            "invalid_field",
+            "filters.fields[0].values[1]",
+        ),
+        (
+            with(json!({"field": "created_at", "operator": "between", "value": 1})),
+            "missing_field",
+            "filters.fields[0].second_value",
+        ),
+        (
+            with(json!({"field": "full_name_match", "operator": "eq", "value": "a\u{0}"})),
+            "invalid_field",
+            "filters.fields[0].value",
+        ),
+    ] {
+        let refused = search(&api.test(), request).await;
+        refused.refuses(400, code, Some(param));
+    }
+}
+
+/// I11: neither another App nor the other environment finds anything, whatever is asked.
+async fn a_search_stays_in_its_world(api: &Api) {
+    let user = created(&api.test(), json!({"email": "ada@example.com"})).await;
+    let filters = json!({"operator": "OR", "fields": [
+        {"field": "email", "operator": "eq", "value": "ada@example.com"},
+        {"field": "user_id", "operator": "eq", "value": user["user_id"]},
+        {"field": "wallet_id", "operator": "eq", "value": user["wallets"][0]["id"]},
+    ]});
+    for stranger in [api.live(), api.other_app().await] {
+        for request in [json!({}), json!({"filters": filters})] {
+            let page = search(&stranger, request).await.ok();
+            assert_eq!(
+                page.body,
+                json!({"users": [], "total_count": 0, "has_more": false})
+            );
+        }
+    }
+    let page = search(&api.test(), json!({"filters": filters})).await.ok();
+    assert_eq!(page.body["total_count"], 1);
+}
