@@ -64,7 +64,7 @@ pub struct PortableEmail {
     /// Whether its owner has proved to read mail there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it; see `docs/security.md`.
+    /// Whether only a session of the user may prove it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
 }
@@ -78,7 +78,7 @@ pub struct PortablePhone {
     /// Whether its owner has proved to read messages there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it; see `docs/security.md`.
+    /// Whether only a session of the user may prove it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
 }
