@@ -83,10 +83,7 @@ pub struct PortablePhone {
     pub held: bool,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
+/// serde passes a reference.
 const fn is_false(value: &bool) -> bool {
     !*value
 }

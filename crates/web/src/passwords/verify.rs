@@ -26,7 +26,7 @@ pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// At most 1,024 bytes.
-    #[schema(max_length = 1024, examples("correct horse battery staple"))]
+    #[schema(examples("correct horse battery staple"))]
     password: String,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]

@@ -23,6 +23,7 @@ fn codes_have_the_status_of_the_specification() {
                 Code::MissingApiKey,
                 Code::InvalidApiKey,
                 Code::InvalidSession,
+                Code::InvalidCredentials,
             ],
         ),
         (403, &[Code::KeyNotAllowed, Code::WalletReadOnly]),
