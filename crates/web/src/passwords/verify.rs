@@ -10,7 +10,7 @@ use vestry_domain::Secret;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, Trio, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -77,7 +77,7 @@ pub(crate) async fn handle(
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
     let command = VerifyPassword {
-        user_id: request.user_id.parse()?,
+        user_id: parse_id("user_id", &request.user_id)?,
         password: Secret::new(request.password),
         trio: Trio {
             session_expires_in: request.session_expires_in,
