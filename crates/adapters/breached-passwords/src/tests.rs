@@ -1,7 +1,5 @@
 //! P-9: a list without a network.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::io::Write;
 
 use vestry_domain::Secret;

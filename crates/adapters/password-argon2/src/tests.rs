@@ -1,11 +1,5 @@
 //! Known hashes of other programs, refusals, and the line in front of the threads.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
-
 mod known;
 mod line;
 

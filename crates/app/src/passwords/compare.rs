@@ -1,7 +1,7 @@
 //! Comparing a password with that of a user, at the same price whoever the user is (P-10), and counting what was wrong (P-11).
 
 use vestry_domain::ids::UserId;
-use vestry_domain::password::{self, Password, StoredPassword};
+use vestry_domain::password::{self, Password, PasswordHash, StoredPassword};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserStatus;
@@ -106,6 +106,9 @@ impl Service {
         let hasher = &self.ports.passwords;
         let may_sign_in = profile.is_some_and(|profile| may_sign_in(profile.user.status));
         let Some(seen) = seen.filter(|_| may_sign_in) else {
+            // A seal costs as much to make as to open.
+            let (nobody, now) = (PasswordHash::of_nobody(), self.now(world));
+            self.seal_password(world, user, &nobody, now).await?;
             hasher.pretend(presented).await?;
             return Ok(None);
         };

@@ -64,7 +64,7 @@ pub struct PortableEmail {
     /// Whether its owner has proved to read mail there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it; see `docs/security.md`.
+    /// Whether only a session of the user may prove it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
 }
@@ -78,15 +78,12 @@ pub struct PortablePhone {
     /// Whether its owner has proved to read messages there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it; see `docs/security.md`.
+    /// Whether only a session of the user may prove it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
+/// serde passes a reference.
 const fn is_false(value: &bool) -> bool {
     !*value
 }

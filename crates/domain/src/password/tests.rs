@@ -1,7 +1,5 @@
 //! P-1 to P-3 and P-8, over tables.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use super::*;
 
 fn password(text: &str) -> Password {

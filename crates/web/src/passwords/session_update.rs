@@ -25,14 +25,9 @@ pub(crate) const ERRORS: &[Code] = &[
 #[schema(as = PasswordUpdateRequest)]
 pub(crate) struct Request {
     /// The new password: at least 8 characters (the App may ask for more), at most 1,024 bytes.
-    #[schema(
-        min_length = 1,
-        max_length = 1024,
-        examples("correct horse battery staple")
-    )]
+    #[schema(min_length = 1, examples("correct horse battery staple"))]
     password: String,
     /// The present password. Without it the session must hold a factor that was proved lately.
-    #[schema(max_length = 1024)]
     current_password: Option<String>,
     /// The session's token.
     session_token: Option<String>,

@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[];
 #[schema(as = PasswordStrengthRequest)]
 pub(crate) struct Request {
     /// At most 1,024 bytes.
-    #[schema(max_length = 1024, examples("correct horse battery staple"))]
+    #[schema(examples("correct horse battery staple"))]
     password: String,
 }
 

@@ -10,7 +10,7 @@ use vestry_domain::Secret;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, Trio, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// At most 1,024 bytes.
-    #[schema(max_length = 1024, examples("correct horse battery staple"))]
+    #[schema(examples("correct horse battery staple"))]
     password: String,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
@@ -80,7 +80,7 @@ pub(crate) async fn handle(
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
     let command = VerifyPassword {
-        user_id: request.user_id.parse()?,
+        user_id: parse_id("user_id", &request.user_id)?,
         password: Secret::new(request.password),
         trio: Trio {
             session_expires_in: request.session_expires_in,

@@ -36,6 +36,7 @@ fn codes_have_the_status_of_the_specification() {
             403,
             &[
                 Code::KeyNotAllowed,
+                Code::InsufficientFactor,
                 Code::WalletReadOnly,
                 Code::PolicyDenied,
             ],

@@ -247,6 +247,24 @@ async fn a_scope_that_is_missing_is_refused(api: &Api) {
             json!({"method_id": format!("email_{}", "0".repeat(27)), "otp": "1"}),
         ),
         (
+            Scope::AuthWrite,
+            "POST",
+            "/v1/auth/passwords/verify".to_owned(),
+            json!({"user_id": user, "password": "x"}),
+        ),
+        (
+            Scope::AuthWrite,
+            "POST",
+            "/v1/auth/passwords/session/update".to_owned(),
+            json!({"session_token": "x", "password": "x"}),
+        ),
+        (
+            Scope::AuthWrite,
+            "POST",
+            "/v1/auth/passwords/strength_check".to_owned(),
+            json!({"password": "x"}),
+        ),
+        (
             Scope::SessionsWrite,
             "POST",
             "/v1/auth/sessions/verify".to_owned(),

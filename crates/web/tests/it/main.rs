@@ -23,6 +23,7 @@ mod limits;
 mod logs;
 mod magic_links;
 mod otps;
+mod passwords;
 mod reference;
 mod sessions;
 mod test_env;

@@ -180,6 +180,11 @@ impl Api {
         self.with_key(&self.test_key)
     }
 
+    /// The test key itself.
+    pub(crate) fn test_key(&self) -> &str {
+        &self.test_key
+    }
+
     /// With the live key.
     pub(crate) fn live(&self) -> Client<'_> {
         self.with_key(&self.live_key)

@@ -1,0 +1,287 @@
+//! `vestry users import` and `export`, as use cases: lines, batches, rehearsals, and the way back.
+
+use vestry_app::admin::AdminError;
+use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser};
+use vestry_domain::Environment;
+use vestry_domain::World;
+use vestry_domain::ids::{AppId, Id};
+use vestry_domain::user::UserStatus;
+
+use crate::rig::Rig;
+
+fn line(email: &str) -> PortableUser {
+    PortableUser {
+        emails: vec![PortableEmail {
+            email: email.to_owned(),
+            verified: true,
+            held: false,
+        }],
+        ..PortableUser::default()
+    }
+}
+
+fn keyed(key: &str, email: &str) -> PortableUser {
+    PortableUser {
+        external_key: Some(key.to_owned()),
+        ..line(email)
+    }
+}
+
+async fn take(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> Vec<Imported> {
+    let world = rig.world(Environment::Test);
+    let mut import = rig.service.import_users(world, is_rehearsal).await.unwrap();
+    import.take(lines).await.unwrap()
+}
+
+fn summary(outcomes: &[Imported]) -> String {
+    outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            Imported::New(_) => 'n',
+            Imported::Known(_) => 'k',
+            Imported::Refused(_) => 'r',
+        })
+        .collect()
+}
+
+fn reason(outcome: &Imported) -> &str {
+    match outcome {
+        Imported::Refused(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_imported_user_is_as_its_line_says() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let whole = PortableUser {
+        external_key: Some("old-1".to_owned()),
+        phone_numbers: vec![PortablePhone {
+            phone_number: "+4915112345678".to_owned(),
+            verified: false,
+            held: false,
+        }],
+        first_name: "Ada".to_owned(),
+        last_name: "Lovelace".to_owned(),
+        status: Some("pending".to_owned()),
+        metadata: serde_json::json!({"plan": "gold"})
+            .as_object()
+            .unwrap()
+            .clone(),
+        created_at: Some(1_600_000_000),
+        ..line("Ada@example.com")
+    };
+    let outcomes = take(&rig, false, std::slice::from_ref(&whole)).await;
+    let Imported::New(id) = outcomes[0] else {
+        panic!("{outcomes:?}")
+    };
+    let profile = rig.service.get_user(&test, id).await.unwrap().profile;
+    assert_eq!(profile.user.created_at.unix(), 1_600_000_000);
+    assert_eq!(profile.user.updated_at, rig.now());
+    assert_eq!(profile.user.status, UserStatus::Pending);
+    assert_eq!(
+        (&*profile.user.first_name, &*profile.user.last_name),
+        ("Ada", "Lovelace")
+    );
+    assert_eq!(profile.emails[0].email.address(), "Ada@example.com");
+    assert!(profile.emails[0].verified && !profile.phones[0].verified);
+    // And comes out again as it came in, but for its id.
+    let exported = rig
+        .service
+        .export_users(test.world, None, 10, false)
+        .await
+        .unwrap()
+        .users;
+    assert_eq!(exported.len(), 1);
+    assert!(
+        exported[0]
+            == PortableUser {
+                id: Some(id.to_string()),
+                ..whole
+            }
+    );
+}
+
+#[tokio::test]
+async fn an_import_that_is_run_again_changes_nothing() {
+    let rig = Rig::new().await;
+    let lines = [
+        line("ada@example.com"),
+        keyed("old-2", "bob@example.com"),
+        line("cyd@example.com"),
+    ];
+    assert_eq!(summary(&take(&rig, false, &lines[..2]).await), "nn");
+    assert_eq!(summary(&take(&rig, false, &lines).await), "kkn");
+    assert_eq!(summary(&take(&rig, false, &lines).await), "kkk");
+    // The same address in another spelling is the same user; with another key it is another one, who cannot have it.
+    assert_eq!(
+        summary(&take(&rig, false, &[line("ADA@example.com")]).await),
+        "k"
+    );
+    let outcomes = take(
+        &rig,
+        false,
+        &[keyed("old-9", "ada@example.com"), line("dan@example.com")],
+    )
+    .await;
+    assert_eq!(summary(&outcomes), "rn");
+    assert!(
+        reason(&outcomes[0]).contains("belongs to another user"),
+        "{outcomes:?}"
+    );
+}
+
+/// Nothing of a refused line stays, whatever of it was written before.
+#[tokio::test]
+async fn a_refused_line_leaves_nothing_and_spoils_no_other() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut two = keyed("old-2", "bob@example.com");
+    two.emails.extend(line("ada@example.com").emails.clone());
+    let lines = [
+        line("ada@example.com"),
+        two,
+        keyed("old-3", "cyd@example.com"),
+    ];
+    assert_eq!(summary(&take(&rig, false, &lines).await), "nrn");
+    assert!(!rig.is_known(&test, "bob@example.com").await);
+    assert!(rig.is_known(&test, "cyd@example.com").await);
+    assert_eq!(
+        summary(&take(&rig, false, &[keyed("old-2", "bob@example.com")]).await),
+        "n"
+    );
+}
+
+/// P-6 and every other refusal: it names the field and never the value.
+#[tokio::test]
+async fn bad_lines_are_refused_with_the_reason() {
+    let rig = Rig::new().await;
+    let hashed = |hash: &str| PortableUser {
+        password_hash: Some(hash.to_owned()),
+        ..line("ada@example.com")
+    };
+    for (bad, why) in [
+        (PortableUser::default(), "at least one of emails"),
+        (line("nobody"), "email must be an address"),
+        (keyed("", "ada@example.com"), "external_key has 1 to 255"),
+        (
+            keyed(&"x".repeat(256), "ada@example.com"),
+            "external_key has 1 to 255",
+        ),
+        (
+            PortableUser {
+                status: Some("asleep".to_owned()),
+                ..line("ada@example.com")
+            },
+            "status is",
+        ),
+        (
+            PortableUser {
+                created_at: Some(i64::MAX),
+                ..line("ada@example.com")
+            },
+            "created_at is a moment of the past",
+        ),
+        (
+            PortableUser {
+                id: Some("usr_1".to_owned()),
+                ..line("ada@example.com")
+            },
+            "user_",
+        ),
+        (
+            PortableUser {
+                password_normalization: Some("nfd".to_owned()),
+                ..line("ada@example.com")
+            },
+            "nfc or raw",
+        ),
+        (hashed("hunter2"), "no scheme that is known"),
+        (hashed("$2b$04$short"), "cannot be read"),
+        (
+            hashed("$2b$31$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi"),
+            "above what is verified",
+        ),
+    ] {
+        let outcomes = take(&rig, false, &[bad]).await;
+        assert!(reason(&outcomes[0]).contains(why), "{why}: {outcomes:?}");
+        assert!(!reason(&outcomes[0]).contains("hunter2"));
+    }
+    assert_eq!(
+        rig.service
+            .export_users(rig.test().await.world, None, 10, false)
+            .await
+            .unwrap()
+            .users
+            .len(),
+        0
+    );
+}
+
+#[tokio::test]
+async fn a_rehearsal_says_what_an_import_would_and_keeps_nothing() {
+    let rig = Rig::new().await;
+    take(&rig, false, &[line("ada@example.com")]).await;
+    let lines = [
+        line("ada@example.com"),
+        line("bob@example.com"),
+        line("BOB@example.com"),
+        keyed("old-1", "bob@example.com"),
+        keyed("old-2", "cyd@example.com"),
+        line("nobody"),
+    ];
+    let rehearsed = summary(&take(&rig, true, &lines).await);
+    assert_eq!(rehearsed, "knkrnr");
+    let test = rig.test().await;
+    assert!(!rig.is_known(&test, "bob@example.com").await);
+    assert_eq!(summary(&take(&rig, false, &lines).await), rehearsed);
+}
+
+/// Pages meet every user once, hashes come only when asked for, and the lines make the same users elsewhere.
+#[tokio::test]
+async fn what_is_exported_can_be_imported_into_another_world() {
+    let rig = Rig::new().await;
+    let lines: Vec<_> = (0..25)
+        .map(|n| keyed(&format!("old-{n}"), &format!("u{n}@example.com")))
+        .collect();
+    take(&rig, false, &lines).await;
+    let world = rig.world(Environment::Test);
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = rig
+            .service
+            .export_users(world, after, 10, true)
+            .await
+            .unwrap();
+        all.extend(page.users);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(all.len(), 25);
+    let live = rig.world(Environment::Live);
+    let mut import = rig.service.import_users(live, false).await.unwrap();
+    assert_eq!(summary(&import.take(&all).await.unwrap()), "n".repeat(25));
+    let back = rig
+        .service
+        .export_users(live, None, 100, true)
+        .await
+        .unwrap()
+        .users;
+    assert!(back == all);
+    assert_eq!(summary(&import.take(&all).await.unwrap()), "k".repeat(25));
+}
+
+#[tokio::test]
+async fn an_unknown_app_has_no_users() {
+    let rig = Rig::new().await;
+    let nowhere = World::new(AppId::new(rig.now(), [7; 16]), Environment::Test);
+    assert!(matches!(
+        rig.service.import_users(nowhere, false).await.err(),
+        Some(AdminError::NotFound(_))
+    ));
+    let exported = rig.service.export_users(nowhere, None, 10, false).await;
+    assert!(matches!(exported.err(), Some(AdminError::NotFound(_))));
+}

@@ -1,0 +1,762 @@
+//! `passwords/verify`, `passwords/session/update` and `strength_check`: the lines P-1 to P-12, R8, I5 and attacks 1, 13, 22, 24.
+
+use std::sync::Arc;
+
+use vestry_app::passwords::{
+    UpdatePassword, UpdatePasswordError, UpdatedPassword, VerifiedPassword, VerifyPassword,
+    VerifyPasswordError,
+};
+use vestry_app::sessions::{IssuedSession, Trio};
+use vestry_app::users::{Imported, PortableEmail, PortableUser};
+use vestry_app::{Caller, Fault, Service};
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::ids::{Id, SessionId, UserId, WebauthnCredentialId};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_ports::store::Store;
+
+use crate::rig::{Rig, lasting};
+
+const ADA: &str = "ada@example.com";
+const FIRST: &str = "correct horse battery";
+const SECOND: &str = "staple of another horse";
+
+fn secret(text: &str) -> Secret<String> {
+    Secret::new(text.to_owned())
+}
+
+fn attempt(user_id: UserId, password: &str) -> VerifyPassword {
+    VerifyPassword {
+        user_id,
+        password: secret(password),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+fn change(token: &Secret<String>, password: &str) -> UpdatePassword {
+    UpdatePassword {
+        password: secret(password),
+        current_password: None,
+        session_token: Some(token.clone()),
+        session_jwt: None,
+    }
+}
+
+async fn verify(
+    rig: &Rig,
+    caller: &Caller,
+    user: UserId,
+    password: &str,
+) -> Result<VerifiedPassword, VerifyPasswordError> {
+    rig.service
+        .verify_password(caller, attempt(user, password))
+        .await
+}
+
+async fn update(
+    rig: &Rig,
+    caller: &Caller,
+    session: &IssuedSession,
+    password: &str,
+) -> Result<UpdatedPassword, UpdatePasswordError> {
+    let command = change(&session.token, password);
+    rig.service.update_password(caller, command).await
+}
+
+async fn update_over(
+    rig: &Rig,
+    caller: &Caller,
+    session: &IssuedSession,
+    current: &str,
+    password: &str,
+) -> Result<UpdatedPassword, UpdatePasswordError> {
+    let command = UpdatePassword {
+        current_password: Some(secret(current)),
+        ..change(&session.token, password)
+    };
+    rig.service.update_password(caller, command).await
+}
+
+/// A user who is signed in and has a password.
+async fn with_password(rig: &Rig, caller: &Caller, email: &str, password: &str) -> IssuedSession {
+    let session = rig.sign_in(caller, email, 600).await;
+    update(rig, caller, &session, password).await.unwrap();
+    // The notice is out before anybody looks for a code.
+    rig.deliver().await;
+    session
+}
+
+/// A user out of an import.
+pub(crate) async fn imported(rig: &Rig, email: &str, hash: Option<&str>, verified: bool) -> UserId {
+    let line = PortableUser {
+        emails: vec![PortableEmail {
+            email: email.to_owned(),
+            verified,
+            held: false,
+        }],
+        password_hash: hash.map(str::to_owned),
+        ..PortableUser::default()
+    };
+    let world = rig.test().await.world;
+    let mut import = rig.service.import_users(world, false).await.unwrap();
+    match import.take(&[line]).await.unwrap().swap_remove(0) {
+        Imported::New(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_wrong<T>(outcome: &Result<T, VerifyPasswordError>) -> bool {
+    matches!(outcome, Err(VerifyPasswordError::InvalidCredentials))
+}
+
+fn wait<T>(outcome: &Result<T, VerifyPasswordError>) -> Option<i64> {
+    match outcome {
+        Err(VerifyPasswordError::TooManyAttempts { retry_after }) => Some(retry_after.0),
+        _ => None,
+    }
+}
+
+/// Why a password is refused.
+async fn refusal(rig: &Rig, caller: &Caller, session: &IssuedSession, password: &str) -> String {
+    match update(rig, caller, session, password).await {
+        Err(UpdatePasswordError::Invalid(invalid)) => {
+            assert_eq!(invalid.param, "password");
+            invalid.message.into_owned()
+        }
+        other => panic!("{password}: {other:?}"),
+    }
+}
+
+/// api-completions, section 6: first set on a session with a code; the factor is added, other sessions end, the token stays.
+#[tokio::test]
+async fn a_first_password_is_set_and_signs_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let other = rig.sign_in(&test, ADA, 600).await;
+    let session = rig.sign_in(&test, ADA, 600).await;
+    let user = session.session.user_id;
+    assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
+    rig.pass(5);
+    let updated = update(&rig, &test, &session, FIRST).await.unwrap();
+    assert_eq!(
+        (updated.user_id, updated.session.id),
+        (user, session.session.id)
+    );
+    let proofs: Vec<_> = updated
+        .session
+        .factors
+        .iter()
+        .map(|factor| &factor.proof)
+        .collect();
+    assert!(matches!(
+        proofs[..],
+        [Proof::EmailCode { .. }, Proof::Password]
+    ));
+    assert!(rig.by_token(&test, &session.token).await.is_ok());
+    assert!(
+        rig.by_token(&test, &other.token).await.is_err(),
+        "other sessions end (S-6)"
+    );
+
+    let command = VerifyPassword {
+        trio: lasting(60),
+        ..attempt(user, FIRST)
+    };
+    let verified = rig.service.verify_password(&test, command).await.unwrap();
+    let issued = verified.issued.unwrap();
+    assert_eq!((verified.user_id, issued.session.user_id), (user, user));
+    assert_eq!(issued.session.factors.len(), 1);
+    assert_eq!(
+        issued.session.factors[0].method(),
+        serde_json::json!({"last_verified_at": rig.now()})
+    );
+    assert!(rig.by_token(&test, &issued.token).await.is_ok());
+    assert!(
+        verify(&rig, &test, user, FIRST)
+            .await
+            .unwrap()
+            .issued
+            .is_none()
+    );
+}
+
+/// S-6: every change is told to verified addresses.
+#[tokio::test]
+async fn s_6_a_change_is_told_to_the_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    with_password(&rig, &test, ADA, FIRST).await;
+    let notice = rig.newest_to(&test, ADA).await;
+    assert_eq!(notice.message.kind.as_str(), "security_notice");
+    assert!(notice.message.text.contains("password was changed"));
+}
+
+/// P-10: one answer for whoever it is.
+#[tokio::test]
+async fn p_10_unknown_foreign_passwordless_wrong_and_empty_get_one_answer() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    let without = rig.walletless(&test, "bob@example.com").await;
+    let unknown = UserId::new(rig.now(), [7; 16]);
+    for (whose, password) in [
+        (user, SECOND),
+        (user, ""),
+        (user, "correct horse batterz"),
+        (without, FIRST),
+        (without, ""),
+        (unknown, FIRST),
+        (unknown, ""),
+    ] {
+        assert!(
+            is_wrong(&verify(&rig, &test, whose, password).await),
+            "{password}"
+        );
+    }
+    // The right password with a key of another world.
+    for stranger in [rig.live().await, rig.stranger().await] {
+        assert!(is_wrong(&verify(&rig, &stranger, user, FIRST).await));
+    }
+    assert!(verify(&rig, &test, user, FIRST).await.is_ok());
+}
+
+/// P-11 and attack-24: failures delay the password, for known and unknown users alike, and nothing else.
+#[tokio::test]
+async fn p_11_failures_delay_the_password_and_no_other_method() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    let unknown = UserId::new(rig.now(), [7; 16]);
+    for whose in [user, unknown] {
+        for number in 1..=20 {
+            let outcome = verify(&rig, &test, whose, SECOND).await;
+            assert!(is_wrong(&outcome), "{number}: {outcome:?}");
+        }
+        assert_eq!(wait(&verify(&rig, &test, whose, SECOND).await), Some(60));
+        // The right one counts as little.
+        assert_eq!(wait(&verify(&rig, &test, whose, FIRST).await), Some(60));
+    }
+    assert!(rig.by_token(&test, &session.token).await.is_ok());
+    rig.sign_in(&test, ADA, 60).await;
+    rig.pass(60);
+    assert!(is_wrong(&verify(&rig, &test, user, SECOND).await));
+    assert_eq!(
+        wait(&verify(&rig, &test, user, FIRST).await),
+        Some(120),
+        "the wait grows"
+    );
+    rig.pass(120);
+    assert!(verify(&rig, &test, user, FIRST).await.is_ok());
+    // A success forgets them.
+    for _ in 0..20 {
+        assert!(is_wrong(&verify(&rig, &test, user, SECOND).await));
+    }
+}
+
+/// P-11: one address that tries many users is held up, whatever it gets right in between; others are not.
+#[tokio::test]
+async fn p_11_failures_are_counted_per_address_too() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let own = session.session.user_id;
+    let from = |ip: &str, user, password| VerifyPassword {
+        device_fingerprint: DeviceFingerprint {
+            ip: ip.to_owned(),
+            user_agent: String::new(),
+        },
+        ..attempt(user, password)
+    };
+    for number in 0..100_u8 {
+        let victim = UserId::new(rig.now(), [number; 16]);
+        let outcome = rig
+            .service
+            .verify_password(&test, from("203.0.113.9", victim, FIRST))
+            .await;
+        assert!(is_wrong(&outcome), "{number}: {outcome:?}");
+        if number == 50 {
+            let right = rig
+                .service
+                .verify_password(&test, from("203.0.113.9", own, FIRST))
+                .await;
+            assert!(right.is_ok());
+        }
+    }
+    let blocked = rig
+        .service
+        .verify_password(&test, from("203.0.113.9", own, FIRST))
+        .await;
+    assert_eq!(wait(&blocked), Some(600));
+    assert!(
+        rig.service
+            .verify_password(&test, from("203.0.113.10", own, FIRST))
+            .await
+            .is_ok()
+    );
+    assert!(verify(&rig, &test, own, FIRST).await.is_ok());
+    rig.pass(600);
+    assert!(
+        rig.service
+            .verify_password(&test, from("203.0.113.9", own, FIRST))
+            .await
+            .is_ok()
+    );
+}
+
+/// P-12, S-7: a factor proved lately, or the current password.
+#[tokio::test]
+async fn p_12_a_change_needs_the_current_password_or_a_fresh_factor() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    rig.pass(15 * 60 - 1);
+    update(&rig, &test, &session, FIRST).await.unwrap();
+    rig.pass(15 * 60);
+    let stale = update(&rig, &test, &session, SECOND).await;
+    assert!(
+        matches!(stale, Err(UpdatePasswordError::InsufficientFactor)),
+        "{stale:?}"
+    );
+    let wrong = update_over(&rig, &test, &session, SECOND, SECOND).await;
+    assert!(
+        matches!(wrong, Err(UpdatePasswordError::InvalidCredentials)),
+        "{wrong:?}"
+    );
+    assert!(
+        verify(&rig, &test, user, FIRST).await.is_ok(),
+        "nothing was changed"
+    );
+    update_over(&rig, &test, &session, FIRST, SECOND)
+        .await
+        .unwrap();
+    assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
+    assert!(verify(&rig, &test, user, SECOND).await.is_ok());
+    // Guessing the current one is guessing: it is counted.
+    for _ in 0..19 {
+        let wrong = update_over(&rig, &test, &session, FIRST, SECOND).await;
+        assert!(matches!(
+            wrong,
+            Err(UpdatePasswordError::InvalidCredentials)
+        ));
+    }
+    let wrong = update_over(&rig, &test, &session, FIRST, SECOND).await;
+    assert!(matches!(
+        wrong,
+        Err(UpdatePasswordError::InvalidCredentials)
+    ));
+    let blocked = update_over(&rig, &test, &session, SECOND, FIRST).await;
+    assert!(
+        matches!(blocked, Err(UpdatePasswordError::TooManyAttempts { .. })),
+        "{blocked:?}"
+    );
+}
+
+/// A session that rests on this proof alone.
+async fn session_with(rig: &Rig, caller: &Caller, user: UserId, proof: Proof) -> Secret<String> {
+    let token = secret(&"t".repeat(64));
+    let sign_in = SignIn {
+        user_id: user,
+        factor: Factor {
+            proof,
+            last_verified_at: rig.now(),
+        },
+        device_fingerprint: DeviceFingerprint::default(),
+    };
+    let limits = caller.settings().session_limits();
+    let id = SessionId::new(rig.now(), [9; 16]);
+    let session = Session::start(id, caller.world, sign_in, Seconds(3600), limits, rig.now());
+    let mut tx = rig.fake.begin().await.unwrap();
+    tx.sessions()
+        .insert(&session, &TokenHash::of(token.expose()))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    token
+}
+
+/// api-completions, section 6: a passkey alone sets no first password, but changes one (P-12).
+#[tokio::test]
+async fn a_first_password_needs_a_proved_identifier() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, ADA).await;
+    let passkey = Proof::Passkey {
+        webauthn_credential_id: WebauthnCredentialId::new(rig.now(), [1; 16]),
+    };
+    let token = session_with(&rig, &test, user, passkey).await;
+    let refused = rig
+        .service
+        .update_password(&test, change(&token, FIRST))
+        .await;
+    assert!(
+        matches!(refused, Err(UpdatePasswordError::InsufficientFactor)),
+        "{refused:?}"
+    );
+    let known = imported(&rig, "bob@example.com", Some(BCRYPT), true).await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let session = tx
+        .sessions()
+        .find_by_token(&test.world, &TokenHash::of(token.expose()))
+        .await;
+    let mine = session.unwrap().unwrap();
+    let theirs = Session {
+        id: SessionId::new(rig.now(), [8; 16]),
+        user_id: known,
+        ..mine
+    };
+    let token = secret(&"u".repeat(64));
+    tx.sessions()
+        .insert(&theirs, &TokenHash::of(token.expose()))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    rig.service
+        .update_password(&test, change(&token, FIRST))
+        .await
+        .unwrap();
+    assert!(verify(&rig, &test, known, FIRST).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_change_needs_a_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let nobody = UpdatePassword {
+        session_token: None,
+        ..change(&secret("x"), FIRST)
+    };
+    let refused = rig.service.update_password(&test, nobody).await;
+    assert!(
+        matches!(refused, Err(UpdatePasswordError::Invalid(invalid)) if invalid.param == "session_token")
+    );
+    let session = rig.sign_in(&test, ADA, 60).await;
+    for stranger in [rig.live().await, rig.stranger().await] {
+        let refused = update(&rig, &stranger, &session, FIRST).await;
+        assert!(
+            matches!(refused, Err(UpdatePasswordError::InvalidSession(_))),
+            "{refused:?}"
+        );
+    }
+    rig.pass(3600);
+    let refused = update(&rig, &test, &session, FIRST).await;
+    assert!(
+        matches!(refused, Err(UpdatePasswordError::InvalidSession(_))),
+        "{refused:?}"
+    );
+}
+
+/// P-1, P-8, P-9: what is refused, and that it says why.
+#[tokio::test]
+async fn p_8_weak_passwords_are_refused_with_the_reason() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada.lovelace@example.com", 60).await;
+    rig.breached.add("a phrase somebody stole");
+    for (password, why) in [
+        ("", "at least 8 characters"),
+        ("sevench", "at least 8 characters"),
+        ("password1", "used most"),
+        ("ada.lovelace", "a name that belongs"),
+        ("AdaLovelace1815", "a name that belongs"),
+        ("a phrase somebody stole", "stolen elsewhere"),
+    ] {
+        let said = refusal(&rig, &test, &session, password).await;
+        assert!(said.contains(why), "{password}: {said}");
+    }
+    let too_long = "x".repeat(1025);
+    assert!(
+        refusal(&rig, &test, &session, &too_long)
+            .await
+            .contains("at most 1024 bytes")
+    );
+    rig.set(&[("password_only_factor", "true")]).await;
+    let test = rig.test().await;
+    let said = refusal(&rig, &test, &session, "fourteen chars").await;
+    assert!(said.contains("at least 15 characters"), "{said}");
+    update(&rig, &test, &session, "fifteen letters")
+        .await
+        .unwrap();
+}
+
+/// P-9, attack-19: a list that cannot be read is an outage, unless the App chose otherwise.
+#[tokio::test]
+async fn p_9_an_unreadable_list_refuses_unless_the_app_chose_otherwise() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    rig.breached.set_unavailable(true);
+    let refused = update(&rig, &test, &session, FIRST).await;
+    assert!(
+        matches!(
+            refused,
+            Err(UpdatePasswordError::Fault(Fault::Unavailable(_)))
+        ),
+        "{refused:?}"
+    );
+    rig.set(&[("breach_check_fail_closed", "false")]).await;
+    let test = rig.test().await;
+    update(&rig, &test, &session, FIRST).await.unwrap();
+}
+
+/// libxcrypt's hash of "correct horse battery staple é".
+const BCRYPT: &str = "$2b$04$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi";
+const OF_BCRYPT: &str = "correct horse battery staple é";
+
+async fn stored(
+    rig: &Rig,
+    caller: &Caller,
+    user: UserId,
+) -> vestry_domain::password::StoredPassword {
+    let mut read = rig.fake.read().await.unwrap();
+    read.passwords()
+        .find(&caller.world, user)
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+/// P-4: the hash of another service is renewed by the first right password, and by no wrong one.
+#[tokio::test]
+async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = imported(&rig, ADA, Some(BCRYPT), true).await;
+    let before = stored(&rig, &test, user).await;
+    assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
+    assert_eq!(stored(&rig, &test, user).await, before);
+    rig.pass(10);
+    assert!(verify(&rig, &test, user, OF_BCRYPT).await.is_ok());
+    let after = stored(&rig, &test, user).await;
+    assert_ne!(after.sealed, before.sealed);
+    assert_eq!(after.updated_at, rig.now());
+    assert!(verify(&rig, &test, user, OF_BCRYPT).await.is_ok());
+    assert_eq!(
+        stored(&rig, &test, user).await,
+        after,
+        "ours stays as it is"
+    );
+    let exported = rig
+        .service
+        .export_users(test.world, None, 10, true)
+        .await
+        .unwrap();
+    let hash = exported.users[0].password_hash.clone().unwrap();
+    assert!(hash.starts_with("$argon2id$v=19$m=8,t=1,p=1$"), "{hash}");
+}
+
+/// P-4 under a race: many first sign-ins at once all succeed, and one hash is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p_4_parallel_first_sign_ins_all_succeed() {
+    let rig = Arc::new(Rig::new().await);
+    let test = rig.test().await;
+    let user = imported(&rig, ADA, Some(BCRYPT), true).await;
+    let tasks = (0..4).map(|_| {
+        let (rig, test) = (Arc::clone(&rig), Arc::clone(&test));
+        async move { verify(&rig, &test, user, OF_BCRYPT).await.is_ok() }
+    });
+    assert_eq!(race(tasks).await, [true; 4]);
+}
+
+/// P-5: nothing that is stored can be guessed against, and a row that stands elsewhere opens nothing.
+#[tokio::test]
+async fn p_5_a_stored_hash_is_sealed_to_its_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = imported(&rig, ADA, Some(BCRYPT), true).await;
+    let other = imported(&rig, "bob@example.com", None, true).await;
+    let row = stored(&rig, &test, user).await;
+    let bytes = &row.sealed.bytes;
+    for plain in [&b"$2b$"[..], b"argon2", b"abcdefgh", b"raw:"] {
+        assert!(!bytes.windows(plain.len()).any(|window| window == plain));
+    }
+    let mut tx = rig.fake.begin().await.unwrap();
+    let moved = vestry_domain::password::StoredPassword {
+        user_id: other,
+        ..row
+    };
+    tx.passwords().put(&moved).await.unwrap();
+    tx.commit().await.unwrap();
+    let refused = verify(&rig, &test, other, OF_BCRYPT).await;
+    assert!(
+        matches!(refused, Err(VerifyPasswordError::Fault(Fault::Tampered(_)))),
+        "{refused:?}"
+    );
+}
+
+/// attack-1: whoever planted a password loses it when the owner of the address proves it.
+#[tokio::test]
+async fn attack_1_a_planted_password_is_dropped_by_the_first_proof() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = imported(&rig, ADA, Some(BCRYPT), false).await;
+    assert!(verify(&rig, &test, user, OF_BCRYPT).await.is_ok());
+    let owner = rig.sign_in(&test, ADA, 60).await;
+    assert_eq!(owner.session.user_id, user);
+    assert!(is_wrong(&verify(&rig, &test, user, OF_BCRYPT).await));
+}
+
+/// attack-13: a session of somebody else is never continued.
+#[tokio::test]
+async fn attack_13_a_planted_session_is_not_adopted() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = with_password(&rig, &test, ADA, FIRST).await.session.user_id;
+    let planted = rig.sign_in(&test, "mallory@example.com", 60).await;
+    let command = VerifyPassword {
+        trio: Trio {
+            session_token: Some(planted.token.clone()),
+            ..Trio::default()
+        },
+        ..attempt(user, FIRST)
+    };
+    let refused = rig.service.verify_password(&test, command).await;
+    assert!(
+        matches!(refused, Err(VerifyPasswordError::InvalidSession(_))),
+        "{refused:?}"
+    );
+    // One's own is continued, with a fresh token (S-2).
+    let own = rig.sign_in(&test, ADA, 60).await;
+    let command = VerifyPassword {
+        trio: Trio {
+            session_token: Some(own.token.clone()),
+            ..Trio::default()
+        },
+        ..attempt(user, FIRST)
+    };
+    let issued = rig
+        .service
+        .verify_password(&test, command)
+        .await
+        .unwrap()
+        .issued
+        .unwrap();
+    assert_eq!(issued.session.id, own.session.id);
+    assert_eq!(issued.session.factors.len(), 2);
+    assert!(rig.by_token(&test, &own.token).await.is_err());
+}
+
+async fn who_signs_in(rig: &Rig, caller: &Caller, user: UserId, passwords: &[String]) -> usize {
+    let mut right = 0;
+    for password in passwords {
+        // Nobody shall have to wait for the failures of this count.
+        rig.pass(2 * 86_400);
+        right += usize::from(verify(rig, caller, user, password).await.is_ok());
+    }
+    right
+}
+
+/// R8: of 50 parallel changes in one session the last one stands, and no other password fits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r8_parallel_changes_leave_one_password() {
+    for _ in 0..4 {
+        let rig = Arc::new(Rig::new().await);
+        let test = rig.test().await;
+        let session = Arc::new(with_password(&rig, &test, ADA, FIRST).await);
+        let user = session.session.user_id;
+        let passwords: Vec<_> = (0..50)
+            .map(|n| format!("a password with {n} in it"))
+            .collect();
+        let tasks = passwords.clone().into_iter().map(|password| {
+            let (rig, test, session) = (Arc::clone(&rig), Arc::clone(&test), Arc::clone(&session));
+            async move { update(&rig, &test, &session, &password).await.is_ok() }
+        });
+        let changed = race(tasks).await;
+        assert!(changed.iter().all(|changed| *changed), "{changed:?}");
+        assert!(rig.by_token(&test, &session.token).await.is_ok());
+        assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
+        assert_eq!(who_signs_in(&rig, &test, user, &passwords).await, 1);
+    }
+}
+
+/// R8: of 50 parallel changes that all know the current password one is made; the others find it wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r8_parallel_changes_over_one_password_succeed_once() {
+    let rig = Arc::new(Rig::new().await);
+    let test = rig.test().await;
+    let session = Arc::new(with_password(&rig, &test, ADA, FIRST).await);
+    let user = session.session.user_id;
+    let passwords: Vec<_> = (0..50)
+        .map(|n| format!("a password with {n} in it"))
+        .collect();
+    let tasks = passwords.clone().into_iter().map(|password| {
+        let (rig, test, session) = (Arc::clone(&rig), Arc::clone(&test), Arc::clone(&session));
+        async move {
+            update_over(&rig, &test, &session, FIRST, &password)
+                .await
+                .is_ok()
+        }
+    });
+    let changed = race(tasks).await;
+    assert_eq!(changed.iter().filter(|changed| **changed).count(), 1);
+    let winner = changed.iter().position(|changed| *changed).unwrap();
+    rig.pass(2 * 86_400);
+    assert!(verify(&rig, &test, user, &passwords[winner]).await.is_ok());
+}
+
+/// I5: no session that the old password opened outlives an acknowledged change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i5_a_sign_in_that_races_a_change_does_not_outlive_it() {
+    for _ in 0..20 {
+        let rig = Arc::new(Rig::new().await);
+        let test = rig.test().await;
+        let session = with_password(&rig, &test, ADA, FIRST).await;
+        let user = session.session.user_id;
+        let sign_in = |service: Arc<Service>, test: Arc<Caller>| async move {
+            let command = VerifyPassword {
+                trio: lasting(60),
+                ..attempt(user, FIRST)
+            };
+            let verified = service.verify_password(&test, command).await.ok();
+            verified
+                .and_then(|verified| verified.issued)
+                .map(|issued| issued.token)
+        };
+        let changing = {
+            let (rig, test) = (Arc::clone(&rig), Arc::clone(&test));
+            tokio::spawn(async move {
+                update(&rig, &test, &session, SECOND).await.unwrap();
+            })
+        };
+        let tasks = (0..5).map(|_| sign_in(Arc::clone(&rig.service), Arc::clone(&test)));
+        let tokens = race(tasks).await;
+        changing.await.unwrap();
+        for token in tokens.into_iter().flatten() {
+            assert!(
+                rig.by_token(&test, &token).await.is_err(),
+                "it was opened by the old password"
+            );
+        }
+        assert!(is_wrong(&verify(&rig, &test, user, FIRST).await));
+        assert!(verify(&rig, &test, user, SECOND).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn strength_is_judged() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let judge = async |text: &str| {
+        rig.service
+            .password_strength(&test, secret(text))
+            .await
+            .unwrap()
+    };
+    let weak = judge("password").await;
+    assert_eq!(
+        (weak.score, &*weak.crack_time_display),
+        (0, "less than a second")
+    );
+    let strong = judge("ask the unusual kettle for directions").await;
+    assert_eq!(
+        (strong.score, &*strong.crack_time_display),
+        (4, "centuries")
+    );
+    assert!(strong.crack_time > weak.crack_time);
+    assert_eq!(judge("").await.score, 0);
+}
