@@ -12,7 +12,7 @@ use crate::ids::{EventId, MessageId};
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
-pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail};
+pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail, reset_mail};
 
 /// How a message travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -49,6 +49,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey passwords verify;
         SecretKey passwords session_update;
         SecretKey passwords strength_check;
+        SecretKey passwords reset_begin;
+        SecretKey passwords reset_complete;
         SecretKey webauthn registrations_begin;
         SecretKey webauthn registrations_create;
         SecretKey webauthn authentication_begin;

@@ -1,6 +1,6 @@
 //! One-time passcodes.
 
-mod budget;
+pub(crate) mod budget;
 mod contact;
 mod decoy;
 pub mod send;

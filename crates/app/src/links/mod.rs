@@ -5,8 +5,7 @@ pub mod send;
 pub mod status;
 pub mod verify;
 
-mod budget;
-mod landing;
+pub(crate) mod landing;
 
 pub use create::{CreateLink, CreateLinkError, CreatedLink};
 pub use landing::RedirectError;

@@ -5,6 +5,7 @@ use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{EmailId, UserId};
+use vestry_domain::limits;
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
 use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
 use vestry_domain::metadata::Metadata;
@@ -16,8 +17,8 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Invalid, Secret, Timestamp, text};
 use vestry_ports::store::Attached;
 
-use super::budget;
 use super::landing::{RedirectError, Registered};
+use crate::codes::budget::{Purse, Unspent};
 use crate::fault::{may_lose_race, retried};
 use crate::letters::Delivery;
 use crate::{Caller, Fault, NotAllowed, Service, mint};
@@ -104,6 +105,15 @@ pub enum SendLinkError {
 }
 
 may_lose_race!(SendLinkError);
+
+impl From<Unspent> for SendLinkError {
+    fn from(unspent: Unspent) -> Self {
+        match unspent {
+            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
+            Unspent::Store(store) => Self::Fault(store.into()),
+        }
+    }
+}
 
 /// A request whose values were checked.
 struct Request {
@@ -380,7 +390,7 @@ impl Service {
     }
 
     /// The hash that is stored of a token. Of `wrong@vestry.test` it is that of another token, which nobody has.
-    pub(super) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
+    pub(crate) fn accepted(&self, reserved: Option<Reserved>, token: &Secret<String>) -> TokenHash {
         match reserved {
             Some(Reserved::Wrong) => TokenHash::of(mint::link_token(&*self.ports.entropy).expose()),
             _ => TokenHash::of(token.expose()),
@@ -467,11 +477,17 @@ impl Service {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         if request.reserved.is_none() {
+            // Out of the budgets of codes: whoever is written to does not care what the mail holds (OTP-10, attack 8).
+            let (purse, identity) = (Purse { world, now }, request.email.identity().as_str());
+            let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
             let device = request.fingerprint.as_ref();
-            let spent = budget::spend(&mut *tx, world, request.email.identity(), device, now);
-            if let Some(retry_after) = spent.await.map_err(Fault::from)? {
-                return Err(SendLinkError::TooMany { retry_after });
+            purse
+                .spend_narrow(&mut *tx, identity, a_day, device)
+                .await?;
+            if draft.owner.is_new {
+                purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
+            purse.spend_mail(&mut *tx, identity).await?;
         }
         if draft.owner.is_new {
             let Owner { user, email, .. } = &draft.owner;

@@ -3,6 +3,8 @@
 //! The hash of a password is sealed under the App key (P-5), so nothing in the database can be guessed against. All hashing is
 //! done before a transaction, and what was decided on a hash that was read is written only where that hash still stands.
 
+pub mod reset_begin;
+pub mod reset_complete;
 pub mod strength;
 pub mod update;
 pub mod verify;
@@ -11,6 +13,8 @@ pub(crate) mod compare;
 pub(crate) mod seal;
 pub(crate) mod set;
 
+pub use reset_begin::{BeginReset, BeginResetError, BegunReset};
+pub use reset_complete::{CompleteReset, CompleteResetError, CompletedReset};
 pub use strength::{PasswordStrength, StrengthError};
 pub use update::{UpdatePassword, UpdatePasswordError, UpdatedPassword};
 pub use verify::{VerifiedPassword, VerifyPassword, VerifyPasswordError};

@@ -1,6 +1,6 @@
 //! The rule of the trio: how every verify call makes, renews or extends a session.
 
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits;
 use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn, permissions};
 use vestry_domain::signing_key::SigningKey;
@@ -69,6 +69,19 @@ impl SessionWish {
     pub(crate) fn user(&self) -> Option<UserId> {
         let presented = self.presented.as_ref();
         presented.map(|presented| presented.session.user_id)
+    }
+
+    /// Which session shall be continued, if one was presented.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        let presented = self.presented.as_ref();
+        presented.map(|presented| presented.session.id)
+    }
+
+    /// Whether a session of this user shall be continued of which this holds.
+    pub(crate) fn continues(&self, user: UserId, holds: impl Fn(&Session) -> bool) -> bool {
+        let presented = self.presented.as_ref();
+        presented
+            .is_some_and(|presented| presented.session.user_id == user && holds(&presented.session))
     }
 
     /// Whether the answer will carry a session.

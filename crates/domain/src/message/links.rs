@@ -88,6 +88,30 @@ pub fn invite_mail(app_name: &str, to: &str, first_name: &str, link: MailedLink<
     }
 }
 
+/// The mail that carries a link to set a new password.
+pub fn reset_mail(app_name: &str, to: &str, link: MailedLink<'_>) -> Message {
+    let ignore = "If you did not ask for it, ignore this message; your password stays as it is.";
+    let (name, url) = (escape_html(app_name), escape_html(link.url));
+    let life = duration(link.lifetime);
+    Message {
+        channel: Channel::Email,
+        kind: MessageKind::PasswordReset,
+        to: to.to_owned(),
+        subject: format!("Set a new {app_name} password"),
+        text: format!(
+            "Open this link to set a new password for {app_name}:\n\n{}\n\nIt is valid for {life} and works once.\n{ignore}\n",
+            link.url
+        ),
+        html: format!(
+            "<p>Open this link to set a new password for {name}:</p><p><a href=\"{url}\">Set a new password</a></p>\
+             <p>It is valid for {life} and works once.<br>{ignore}</p>"
+        ),
+        code: String::new(),
+        link: link.url.to_owned(),
+        token: link.token.to_owned(),
+    }
+}
+
 /// Whether a name is only a name. Whoever invites chooses it, and mail programs make links of whatever looks like an
 /// address, so that an invitation could carry somebody else's words under our name.
 fn is_plain_name(name: &str) -> bool {

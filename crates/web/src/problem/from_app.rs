@@ -8,7 +8,9 @@ use vestry_app::passkeys::{
     BeginAuthenticationError, BeginRegistrationError, CreatePasskeyError, DeletePasskeyError,
     VerifyPasskeyError,
 };
-use vestry_app::passwords::{StrengthError, UpdatePasswordError, VerifyPasswordError};
+use vestry_app::passwords::{
+    BeginResetError, CompleteResetError, StrengthError, UpdatePasswordError, VerifyPasswordError,
+};
 use vestry_app::sessions::{
     DeleteAllSessionsError, DeleteSessionError, InvalidSession, KeySetError, ListSessionsError,
     VerifySessionError,
@@ -483,6 +485,34 @@ impl From<DeletePasskeyError> for Problem {
             DeletePasskeyError::NotFound => Self::not_found("webauthn_credential"),
             DeletePasskeyError::LastWay => Self::new(Code::LastSignInMethod),
             DeletePasskeyError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginResetError> for Problem {
+    fn from(error: BeginResetError) -> Self {
+        match error {
+            BeginResetError::NotAllowed(scope) => scope.into(),
+            BeginResetError::Invalid(invalid) => invalid.into(),
+            BeginResetError::Redirect(redirect) => redirect.into(),
+            BeginResetError::NotFound => Self::not_found("email"),
+            BeginResetError::TooMany { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            BeginResetError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CompleteResetError> for Problem {
+    fn from(error: CompleteResetError) -> Self {
+        match error {
+            CompleteResetError::NotAllowed(scope) => scope.into(),
+            CompleteResetError::Invalid(invalid) => invalid.into(),
+            CompleteResetError::InvalidToken => Self::new(Code::InvalidMagicToken),
+            CompleteResetError::InsufficientFactor => Self::new(Code::InsufficientFactor),
+            CompleteResetError::InvalidSession(session) => session.into(),
+            CompleteResetError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -108,12 +108,19 @@ async fn the_examples_work() {
                     body.insert(field.to_owned(), json!(value));
                 }
             }
-            // They need a session, or a password that was set in one.
-            let needs_session = ["sessions", "passwords/session", "passwords/verify"];
-            if needs_session
-                .iter()
-                .any(|part| operation.path.contains(part))
-            {
+            // They need a session, a token or a signature of an earlier call, or a URL that the App registered.
+            let needs_more = [
+                "sessions",
+                "passwords/session",
+                "passwords/verify",
+                "passwords/reset",
+                "totps/verify",
+                "totps/recovery",
+                "magic_links",
+                "webauthn",
+                "auth/wallets",
+            ];
+            if needs_more.iter().any(|part| operation.path.contains(part)) {
                 continue;
             }
             if operation.path.ends_with("wallets/create") {
@@ -129,7 +136,7 @@ async fn the_examples_work() {
                 .ok();
             worked += 1;
         }
-        assert_eq!(worked, 8);
+        assert!(worked >= 10, "{worked}");
     })
     .await;
 }

@@ -1,0 +1,229 @@
+//! `passwords/reset/begin`: a link to set a new password is on its way to the owner of an address.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::Reserved;
+use vestry_domain::email::Email;
+use vestry_domain::ids::{EmailId, UserId};
+use vestry_domain::limits;
+use vestry_domain::link::{self, Link, LinkPurpose};
+use vestry_domain::message::{MailedLink, OutboxJob, reset_mail};
+use vestry_domain::redirect::{Landing, RedirectKind};
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserEmail;
+use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::store::StoreError;
+
+use crate::codes::budget::{Purse, Unspent};
+use crate::fault::{may_lose_race, retried};
+use crate::letters::Delivery;
+use crate::links::RedirectError;
+use crate::{Caller, Fault, NotAllowed, Service, mint};
+
+/// Longest life of a link to set a new password, in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
+const LONGEST_MINUTES: i64 = 1_440;
+
+/// What the caller sent.
+#[derive(Clone, Default)]
+pub struct BeginReset {
+    /// The address; must exist.
+    pub email: String,
+    /// Where the link leads, one of the login URLs; the App's default of these when absent.
+    pub reset_redirect_url: Option<String>,
+    /// Minutes, 5 to 1440; 60 when absent.
+    pub expires_in: Option<i64>,
+    /// The end user's device, if it was sent.
+    pub device_fingerprint: Option<DeviceFingerprint>,
+}
+
+/// A link that is on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct BegunReset {
+    /// Whose password it is.
+    pub user_id: UserId,
+    /// The address.
+    pub email_id: EmailId,
+}
+
+/// Why no link was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginResetError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is nowhere for the link to lead.
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+    /// No user has the address.
+    #[error("no user has this e-mail address")]
+    NotFound,
+    /// Too many codes and links were sent to this address, from this device or by this App.
+    #[error("too many links were sent")]
+    TooMany {
+        /// When sending is possible again.
+        retry_after: Seconds,
+    },
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(BeginResetError);
+
+impl From<Unspent> for BeginResetError {
+    fn from(unspent: Unspent) -> Self {
+        match unspent {
+            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
+            Unspent::Store(store) => store.into(),
+        }
+    }
+}
+
+impl From<StoreError> for BeginResetError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// A request whose values were checked.
+struct Request {
+    email: Email,
+    landing: Landing,
+    lifetime: Seconds,
+    fingerprint: Option<DeviceFingerprint>,
+    reserved: Option<Reserved>,
+}
+
+impl Service {
+    /// Sends a link to set a new password to an address that a user has. Nothing changes until it is used.
+    ///
+    /// # Errors
+    /// [`BeginResetError`].
+    pub async fn begin_reset(
+        &self,
+        caller: &Caller,
+        command: BeginReset,
+    ) -> Result<BegunReset, BeginResetError> {
+        caller.require(Scope::AuthWrite)?;
+        let email = Email::parse(&command.email)?;
+        let (least, _) = link::EXPIRES_IN_MINUTES;
+        let minutes = command
+            .expires_in
+            .unwrap_or(link::DEFAULT_EXPIRES_IN_MINUTES);
+        let lifetime = limits::minutes("expires_in", minutes, least, LONGEST_MINUTES)?;
+        let registered = self.registered_urls(&caller.world).await?;
+        let wanted = command.reset_redirect_url.as_deref();
+        let landing = registered.choose(RedirectKind::Login, "reset_redirect_url", wanted)?;
+        let reserved = if caller.is_test() {
+            Reserved::of_email(email.identity())
+        } else {
+            None
+        };
+        if !caller.is_test() && !self.has_mailer() {
+            return Err(Fault::NoTransport("mail").into());
+        }
+        let request = Request {
+            email,
+            landing,
+            lifetime,
+            fingerprint: command.device_fingerprint,
+            reserved,
+        };
+        let begun = retried(|| self.try_to_begin_reset(caller, &request)).await?;
+        self.outbox_bell.notify_one();
+        begun.ok_or(BeginResetError::NotFound)
+    }
+
+    /// `None`: nobody has the address.
+    async fn try_to_begin_reset(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Option<BegunReset>, BeginResetError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let identity = request.email.identity();
+        let mut read = self.ports.store.read().await?;
+        let found = read.users().email_by_identity(world, identity).await?;
+        drop(read);
+        let draft = match found {
+            Some((email, _)) => Some(self.draft_reset(caller, request, email, now).await?),
+            None => None,
+        };
+        let mut tx = self.ports.store.begin().await?;
+        if request.reserved.is_none() {
+            // Known and unknown addresses meet the same limits (OTP-10).
+            let (purse, identity) = (Purse { world, now }, identity.as_str());
+            let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
+            let device = request.fingerprint.as_ref();
+            purse
+                .spend_narrow(&mut *tx, identity, a_day, device)
+                .await?;
+            purse.spend_mail(&mut *tx, identity).await?;
+        }
+        let begun = match draft {
+            Some((link, job)) => {
+                tx.links().replace(&link).await?;
+                tx.outbox().push(&job).await?;
+                Some(BegunReset {
+                    user_id: link.user_id,
+                    email_id: link.email_id,
+                })
+            }
+            None => None,
+        };
+        tx.commit().await?;
+        Ok(begun)
+    }
+
+    async fn draft_reset(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        email: UserEmail,
+        now: Timestamp,
+    ) -> Result<(Link, OutboxJob), Fault> {
+        let token = mint::link_token(&*self.ports.entropy);
+        let url = Secret::new(request.landing.with_token(token.expose()));
+        let mailed = MailedLink {
+            url: url.expose(),
+            token: token.expose(),
+            lifetime: request.lifetime,
+        };
+        // Mail goes to the address as its owner wrote it, never to what this caller typed (attack 5).
+        let mail = Secret::new(reset_mail(&caller.app.name, email.email.address(), mailed));
+        let delay = match request.reserved {
+            Some(Reserved::Slow) => Seconds(5),
+            _ => Seconds(0),
+        };
+        let delivery = Delivery {
+            delay,
+            lifetime: request.lifetime,
+        };
+        let job = self.letter(&caller.world, &mail, delivery).await?;
+        let dead_at_once = request.reserved == Some(Reserved::Expired);
+        let link = Link {
+            world: caller.world,
+            email_id: email.id,
+            purpose: LinkPurpose::PasswordReset,
+            user_id: email.user_id,
+            token: self.accepted(request.reserved, &token),
+            redirect: Some(RedirectKind::Login),
+            fingerprint: request.fingerprint.clone(),
+            origin: None,
+            created_at: now,
+            expires_at: if dead_at_once {
+                now
+            } else {
+                now + request.lifetime
+            },
+            used_at: None,
+            session_id: None,
+            handed_at: None,
+        };
+        Ok((link, job))
+    }
+}

@@ -1,0 +1,225 @@
+//! `passwords/reset/complete`: whoever has the link of an address sets a new password.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::code::MethodId;
+use vestry_domain::ids::UserId;
+use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
+use vestry_domain::password::Password;
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Invalid, Secret};
+use vestry_ports::store::StoreError;
+
+use super::set::{NewPassword, RefusedPassword};
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::users::proof::{ProofError, prove};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct CompleteReset {
+    /// The token of the link.
+    pub token: Secret<String>,
+    /// The new password.
+    pub password: Secret<String>,
+    /// What shall become of a session. A user with an authenticator app needs one that holds its factor (P-13).
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A password that was set.
+#[derive(Debug)]
+pub struct CompletedReset {
+    /// Whose.
+    pub user_id: UserId,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why no password was set.
+#[derive(Debug, thiserror::Error)]
+pub enum CompleteResetError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused; for the password it says why.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Wrong, expired, used and unknown: one and the same answer (ML-3).
+    #[error("the token is not valid")]
+    InvalidToken,
+    /// The user has a second factor, and the call continues no session that holds it (P-13); or the address is held.
+    #[error("this needs a session with another factor")]
+    InsufficientFactor,
+    /// See [`InvalidSession`].
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(CompleteResetError);
+
+impl From<PresentedError> for CompleteResetError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for CompleteResetError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<RefusedPassword> for CompleteResetError {
+    fn from(error: RefusedPassword) -> Self {
+        match error {
+            RefusedPassword::Invalid(invalid) => invalid.into(),
+            RefusedPassword::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ProofError> for CompleteResetError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Gone => Self::InvalidToken,
+            ProofError::NeedsSession => Self::InsufficientFactor,
+            ProofError::Store(store) => store.into(),
+        }
+    }
+}
+
+impl From<StoreError> for CompleteResetError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Sets a new password with a link that was mailed, ends the user's other sessions, and issues or continues a session.
+    ///
+    /// # Errors
+    /// [`CompleteResetError`]. A link that was good stays good, unless the answer is a success.
+    pub async fn complete_reset(
+        &self,
+        caller: &Caller,
+        command: CompleteReset,
+    ) -> Result<CompletedReset, CompleteResetError> {
+        caller.require(Scope::AuthWrite)?;
+        let password = Password::presented("password", command.password)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let token = TokenHash::of(command.token.expose());
+        let link = self
+            .good_reset(caller, &token, &command.device_fingerprint)
+            .await?;
+        self.require_second_factor(caller, link.user_id, &wish)
+            .await?;
+        // Hashing costs much; only who has a good link is worth it.
+        let new = self.new_password(caller, link.user_id, &password).await?;
+        let device = &command.device_fingerprint;
+        let granted =
+            retried(|| self.store_reset(caller, &token, &new, &wish, device.clone())).await?;
+        self.outbox_bell.notify_one();
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(CompletedReset {
+            user_id: link.user_id,
+            issued,
+        })
+    }
+
+    /// The link, if it may set a password at this moment.
+    async fn good_reset(
+        &self,
+        caller: &Caller,
+        token: &TokenHash,
+        device: &DeviceFingerprint,
+    ) -> Result<Link, CompleteResetError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut read = self.ports.store.read().await?;
+        let link = read.links().find(world, token).await?;
+        let rule = caller.settings().device_fingerprint_match;
+        let good = link.filter(|link| {
+            let sent = link.fingerprint.as_ref();
+            link.purpose == LinkPurpose::PasswordReset
+                && link.progress(now) == LinkProgress::Waiting
+                && sent.is_none_or(|sent| sent.matches(device, rule))
+        });
+        good.ok_or(CompleteResetError::InvalidToken)
+    }
+
+    /// A mailbox alone must not get past an authenticator app (P-13): whoever has one proves it first, and continues that session.
+    async fn require_second_factor(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        wish: &SessionWish,
+    ) -> Result<(), CompleteResetError> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await?;
+        let enrolled = read.totps().count_verified(world, user).await? > 0;
+        drop(read);
+        let freshness = caller.settings().freshness();
+        let now = self.now(world);
+        let is_second =
+            |proof: &Proof| matches!(proof, Proof::Totp { .. } | Proof::RecoveryCode { .. });
+        let proved = wish.continues(user, |session| {
+            session.proved_lately(freshness, now, is_second)
+        });
+        if enrolled && !proved {
+            return Err(CompleteResetError::InsufficientFactor);
+        }
+        Ok(())
+    }
+
+    async fn store_reset(
+        &self,
+        caller: &Caller,
+        token: &TokenHash,
+        new: &NewPassword,
+        wish: &SessionWish,
+        device_fingerprint: DeviceFingerprint,
+    ) -> Result<Option<(Session, Secret<String>)>, CompleteResetError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        // Decided here, whatever was read before (ML-3, R6).
+        let used = tx
+            .links()
+            .consume(world, token, &[LinkPurpose::PasswordReset], now)
+            .await?;
+        let link = used.ok_or(CompleteResetError::InvalidToken)?;
+        let method = MethodId::Email(link.email_id);
+        let proven = prove(&mut *tx, world, method, wish.user(), now).await?;
+        new.store(self, &mut *tx, caller, None, wish.session(), now)
+            .await?;
+        let sign_in = SignIn {
+            user_id: proven.user_id,
+            factor: Factor {
+                proof: Proof::EmailLink {
+                    email_id: link.email_id,
+                    email: proven.text,
+                },
+                last_verified_at: now,
+            },
+            device_fingerprint,
+        };
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        tx.commit().await?;
+        Ok(granted)
+    }
+}

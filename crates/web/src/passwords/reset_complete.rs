@@ -1,0 +1,102 @@
+//! `POST /v1/auth/passwords/reset/complete`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use vestry_app::passwords::CompleteReset;
+use vestry_domain::Secret;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{Device, IssuedFields, Session, Trio};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidMagicToken,
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::Sealed,
+];
+
+/// A new password, and the token that allows to set it.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = PasswordResetCompleteRequest)]
+pub(crate) struct Request {
+    /// The `token` of the link.
+    token: String,
+    /// The new password: at least as long as the App asks for, at most 1,024 bytes.
+    password: String,
+    /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
+    #[schema(minimum = 5, maximum = 525_600, examples(60))]
+    session_expires_in: Option<i64>,
+    /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    session_token: Option<String>,
+    /// The same, by one of its JWTs.
+    session_jwt: Option<String>,
+    /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
+    #[schema(max_items = 50)]
+    permissions: Option<Vec<String>>,
+    /// The end user's device.
+    device_fingerprint: Option<Device>,
+}
+
+/// The password was set.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PasswordResetCompleteResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// `""` when no session was asked for.
+    #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
+    session_token: String,
+    /// `""` when no session was asked for.
+    session_jwt: String,
+    /// `null` when no session was asked for.
+    #[schema(value_type = Option<Session>, required = true)]
+    session: Value,
+}
+
+/// Set a new password with a link
+///
+/// Sets the password, verifies the address, ends the user's other sessions, and tells the user's verified addresses. The
+/// token works once; while the new password is refused it stays good. A user with an authenticator app needs a session in the
+/// request that holds its factor (`totps/verify` or `totps/recovery`), proved lately: 403 `insufficient_factor` otherwise.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/passwords/reset/complete",
+    operation_id = "completePasswordReset",
+    tag = "Passwords",
+    request_body = Request,
+    responses((status = 200, description = "The password was set", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = CompleteReset {
+        token: Secret::new(request.token),
+        password: Secret::new(request.password),
+        trio: Trio {
+            session_expires_in: request.session_expires_in,
+            session_token: request.session_token,
+            session_jwt: request.session_jwt,
+            permissions: request.permissions,
+        }
+        .into(),
+        device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
+    };
+    let completed = call
+        .run(|service, caller| async move { service.complete_reset(&caller, command).await })
+        .await?;
+    let issued = IssuedFields::from(completed.issued);
+    Ok(Json(Answer {
+        user_id: completed.user_id.to_string(),
+        session_token: issued.session_token,
+        session_jwt: issued.session_jwt,
+        session: issued.session,
+    }))
+}
