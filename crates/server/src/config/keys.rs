@@ -77,6 +77,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.store", Kind::Text, Some("memory")),
     key("limits.test_per_minute", Kind::Number, Some("100")),
     key("limits.live_per_minute", Kind::Number, Some("1000")),
+    key("limits.sends_per_identifier", Kind::Number, Some("0")),
     key("outbox.worker", Kind::Switch, Some("true")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),
