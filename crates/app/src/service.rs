@@ -66,6 +66,8 @@ pub struct Settings {
     pub test_per_minute: u32,
     /// Requests a minute of a live world; 0 means no limit.
     pub live_per_minute: u32,
+    /// Codes to one address or number in an hour, by all Apps of this deployment together; 0 means no limit (attack 8).
+    pub sends_per_identifier: u32,
 }
 
 impl Settings {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Invalid;
-use crate::ids::AppId;
+use crate::ids::{AppId, Id};
+use crate::{Invalid, Timestamp};
 
 /// Test or live; chosen by the key that a request carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,6 +59,12 @@ pub struct World {
 }
 
 impl World {
+    /// The place of what is counted for all Apps of a deployment together. No App has its id: that is of the year 2014 and has
+    /// no chance in it.
+    pub fn of_all_apps(environment: Environment) -> Self {
+        Self::new(AppId::new(Timestamp::default(), [0; 16]), environment)
+    }
+
     /// The world of an App and an environment.
     pub const fn new(app_id: AppId, environment: Environment) -> Self {
         Self {

@@ -185,6 +185,7 @@ pub(crate) fn service(
         issuer_host,
         test_per_minute: settings.limits.test_per_minute,
         live_per_minute: settings.limits.live_per_minute,
+        sends_per_identifier: settings.limits.sends_per_identifier,
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

@@ -130,6 +130,8 @@ pub(crate) struct LimitSettings {
     pub(crate) store: LimitStore,
     pub(crate) test_per_minute: u32,
     pub(crate) live_per_minute: u32,
+    /// Codes an hour to one address or number, by all Apps together.
+    pub(crate) sends_per_identifier: u32,
 }
 
 /// Where requests are counted.
@@ -480,6 +482,7 @@ impl LimitSettings {
             store,
             test_per_minute: entries.number("limits.test_per_minute", 0..=u32::MAX)?,
             live_per_minute: entries.number("limits.live_per_minute", 0..=u32::MAX)?,
+            sends_per_identifier: entries.number("limits.sends_per_identifier", 0..=u32::MAX)?,
         })
     }
 }

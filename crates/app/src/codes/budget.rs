@@ -80,6 +80,23 @@ impl Purse<'_> {
         }
     }
 
+    /// The budget of the identifier with all Apps of the deployment together, if the operator set one (attack 8).
+    pub(crate) async fn spend_everywhere(
+        &self,
+        tx: &mut dyn Repositories,
+        identifier: &str,
+        an_hour: u32,
+    ) -> Result<(), Unspent> {
+        let everywhere = Purse {
+            world: &World::of_all_apps(self.world.environment),
+            now: self.now,
+        };
+        let limit = Limit::per_hour(an_hour);
+        everywhere
+            .spend(tx, "otp_send_everywhere", identifier, limit)
+            .await
+    }
+
     /// The App's budget of mails, split into sixteen counters by address, so that sends to different addresses rarely wait
     /// for one another's commit; the sum is what the limit says.
     pub(crate) async fn spend_mail(

@@ -348,7 +348,7 @@ impl Service {
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        spend_narrow(&mut *tx, caller, request, now).await?;
+        self.spend_narrow(&mut *tx, caller, request, now).await?;
         spend_wide(&mut *tx, caller, request, false, now).await?;
         Ok(tx.commit().await.map_err(Fault::from)?)
     }
@@ -424,7 +424,7 @@ impl Service {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         if request.reserved.is_none() {
-            spend_narrow(&mut *tx, caller, request, now).await?;
+            self.spend_narrow(&mut *tx, caller, request, now).await?;
         }
         let mut creates = false;
         if let Owner::New { user, contact } = &draft.owner {
@@ -443,22 +443,26 @@ impl Service {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Stored::Sent)
     }
-}
 
-async fn spend_narrow<C: Contact>(
-    tx: &mut dyn Repositories,
-    caller: &Caller,
-    request: &Request<C>,
-    now: Timestamp,
-) -> Result<(), Unspent> {
-    let purse = Purse {
-        world: &caller.world,
-        now,
-    };
-    let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
-    purse
-        .spend_narrow(tx, identifier, request.route.a_day(), device)
-        .await
+    async fn spend_narrow<C: Contact>(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        request: &Request<C>,
+        now: Timestamp,
+    ) -> Result<(), Unspent> {
+        let purse = Purse {
+            world: &caller.world,
+            now,
+        };
+        let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
+        purse
+            .spend_narrow(tx, identifier, request.route.a_day(), device)
+            .await?;
+        purse
+            .spend_everywhere(tx, identifier, self.settings.sends_per_identifier)
+            .await
+    }
 }
 
 async fn spend_wide<C: Contact>(

@@ -7,7 +7,7 @@ use vestry_ports::store::StoreError;
 
 use crate::fault::{may_lose_race, retried};
 use crate::users::credentials::AnnouncedChange;
-use crate::users::last_way::{Removal, may_remove_one};
+use crate::users::last_way::one_remains;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// A passkey that was removed.
@@ -74,13 +74,12 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        match may_remove_one(&mut *tx, world, user).await? {
-            Removal::Allowed => {}
-            Removal::LastWay => return Err(DeletePasskeyError::LastWay),
-            Removal::NoUser => return Err(DeletePasskeyError::NotFound),
-        }
-        if !tx.passkeys().remove(world, id).await? {
+        // Two that go at once shall not each count on the other one.
+        if !tx.users().lock(world, user).await? || !tx.passkeys().remove(world, id).await? {
             return Err(DeletePasskeyError::NotFound);
+        }
+        if !one_remains(&mut *tx, world, user).await? {
+            return Err(DeletePasskeyError::LastWay);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         Ok(tx.commit().await?)

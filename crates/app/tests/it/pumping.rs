@@ -188,6 +188,41 @@ async fn attack_8_new_users_are_capped() {
     assert!(rig.login(&test, "u49@example.com").await.user_created);
 }
 
+/// Attack 8: with a cap of the operator, many Apps together send one person no more than it; without one, each App has its own.
+#[tokio::test]
+async fn attack_8_the_cap_of_an_address_holds_across_apps() {
+    let rig = Rig::new().await;
+    let apps = [rig.test().await, rig.stranger().await, rig.stranger().await];
+    for (service, expected) in [(rig.process_with_cap(0), 15), (rig.process_with_cap(7), 7)] {
+        let mut admitted = 0;
+        for _ in 0..5 {
+            for caller in &apps {
+                let by_mail = service
+                    .login_or_create_by_email(caller, login("Ada@example.com"))
+                    .await;
+                admitted += u32::from(wait(by_mail).is_none());
+            }
+        }
+        println!("attack 8: three Apps sent {admitted} of 15 mails to one address in ten minutes");
+        assert_eq!(admitted, expected);
+        rig.pass(3_600);
+    }
+    // Another address, and the live world, are counted apart.
+    let capped = rig.process_with_cap(1);
+    for caller in [&apps[0], &rig.live().await] {
+        for email in ["bob@example.com", "eve@example.com"] {
+            capped
+                .login_or_create_by_email(caller, login(email))
+                .await
+                .unwrap();
+        }
+    }
+    let over = capped
+        .login_or_create_by_email(&apps[1], login("bob@example.com"))
+        .await;
+    assert_eq!(wait(over), Some(3_600));
+}
+
 /// What a caller can tell two sends apart by, ids aside.
 type Seen = (bool, Option<i64>, Option<(UserStatus, bool)>);
 

@@ -168,6 +168,21 @@ impl Rig {
         })
     }
 
+    /// A process whose operator limits what one identifier is sent in an hour.
+    pub(crate) fn process_with_cap(&self, sends_per_identifier: u32) -> Arc<Service> {
+        let settings = Settings {
+            issuer_host: ISSUER_HOST.to_owned(),
+            test_per_minute: 100,
+            live_per_minute: 1000,
+            sends_per_identifier,
+        };
+        Arc::new(Service::new(
+            self.ports.clone(),
+            settings,
+            Handle::current(),
+        ))
+    }
+
     /// A process with an SMS provider of the test's own.
     pub(crate) fn process_with_sms(&self, sms: Arc<dyn SmsSender>) -> Arc<Service> {
         service(&Ports {
@@ -490,6 +505,7 @@ fn service(ports: &Ports) -> Arc<Service> {
         issuer_host: ISSUER_HOST.to_owned(),
         test_per_minute: 100,
         live_per_minute: 1000,
+        sends_per_identifier: 0,
     };
     Arc::new(Service::new(ports.clone(), settings, Handle::current()))
 }

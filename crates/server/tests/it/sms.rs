@@ -7,6 +7,7 @@ use crate::support::site::{Site, text};
 
 /// The provider of the sender's own tests.
 #[path = "../../../adapters/sms-http/tests/provider/mod.rs"]
+#[expect(dead_code, reason = "its own tests ask more of it")]
 mod provider;
 
 use provider::{Provider, Reply, SID, TOKEN};

@@ -44,9 +44,10 @@ pub(crate) struct Answer {
     /// The `method_id` of the verify call.
     #[schema(pattern = "^email_[0-9A-Za-z]{27}$")]
     email_id: String,
+    /// Always `pending` while the App's setting `enumeration_safe` is on.
     #[schema(value_type = UserStatusName)]
     status: &'static str,
-    /// Whether this call created the user.
+    /// Whether this call created the user; always false while the App's setting `enumeration_safe` is on.
     user_created: bool,
 }
 

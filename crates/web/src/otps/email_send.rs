@@ -45,8 +45,8 @@ pub(crate) struct Answer {
 
 /// Send a code, to a user
 ///
-/// Sends a one-time passcode to an address that a user has; 404 when none has it. A new code takes the place of
-/// an earlier one.
+/// Sends a one-time passcode to an address that a user has; 404 when none has it, unless the App's setting
+/// `enumeration_safe` is on: then nobody's address is answered like somebody's. A new code takes the place of an earlier one.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

@@ -67,6 +67,7 @@ impl Default for Wishes {
                 // Far beyond any test; those of the limit set their own.
                 test_per_minute: 100_000,
                 live_per_minute: 100_000,
+                sends_per_identifier: 0,
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
