@@ -13,12 +13,14 @@ mod support;
 mod commands;
 mod crash;
 mod dev;
+mod flood;
 mod https;
 mod journeys;
 mod mail;
 mod protection;
 mod races;
 mod shutdown;
+mod users;
 mod vault;
 
 /// Makes two tests out of one: on SQLite and on Postgres.
