@@ -13,6 +13,7 @@ mod support;
 mod commands;
 mod crash;
 mod dev;
+mod flood;
 mod https;
 mod journeys;
 mod mail;
@@ -21,6 +22,7 @@ mod races;
 mod shutdown;
 mod sms;
 mod user_races;
+mod users;
 mod vault;
 
 /// Makes two tests out of one: on SQLite and on Postgres.
