@@ -231,14 +231,14 @@ impl Service {
         let life = link::lifetime("invite_expires_in", command.invite_expires_in, maximum)?;
         let registered = self.registered_urls(&caller.world).await?;
         let wanted = command.invite_redirect_url.as_deref();
-        let way = || way(&registered, RedirectKind::Invite, PARAM, wanted, life);
+        let lead = || way(&registered, RedirectKind::Invite, PARAM, wanted, life);
         let request = Request {
             purpose: LinkPurpose::Invite,
             reserved: reserved(caller, &email),
             email,
             fingerprint: command.device_fingerprint,
-            existing: way()?,
-            new: way()?,
+            existing: lead()?,
+            new: lead()?,
             names,
             status: UserStatus::Pending,
         };

@@ -40,7 +40,6 @@ pub(crate) struct Request {
     last_name: Option<String>,
     /// Where the link leads; `?token=<token>` is appended. A registered URL of the kind `invite`; the App's default when
     /// absent.
-    #[schema(examples("http://localhost:3000/callback"))]
     invite_redirect_url: Option<String>,
     /// Minutes for which the link is good; 60 when absent.
     #[schema(minimum = 5, maximum = 10_080, examples(1440))]

@@ -1,6 +1,8 @@
 //! The description of the API, as it is served.
 
 use serde_json::{Value, json};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, World};
 
 use crate::journeys::sent;
 use crate::rig::{Api, Lane, described, on};
@@ -89,6 +91,12 @@ async fn every_described_call_exists() {
 async fn the_examples_work() {
     run(async |api| {
         let code = sent(api, &api.test(), "ok+example@vestry.test").await;
+        let world = World::new(api.app.id, Environment::Test);
+        for kind in RedirectKind::ALL {
+            let url = "https://app.example.com/in";
+            let added = api.service.add_redirect_url(world, kind, url, true);
+            added.await.unwrap();
+        }
         let user = json!({"email": "first@example.com", "include_user": true});
         let user = api.test().post("/v1/auth/users/create", user).await.ok();
         let mut worked = 0;
@@ -123,6 +131,11 @@ async fn the_examples_work() {
             if needs_more.iter().any(|part| operation.path.contains(part)) {
                 continue;
             }
+            for call in ["magic_links/create", "magic_links/verify", "login_status"] {
+                if operation.path.ends_with(call) {
+                    body.extend(link(api, call).await);
+                }
+            }
             if operation.path.ends_with("wallets/create") {
                 body.insert("user_id".to_owned(), user.body["user_id"].clone());
             }
@@ -139,6 +152,21 @@ async fn the_examples_work() {
         assert!(worked >= 10, "{worked}");
     })
     .await;
+}
+
+/// What the calls about a link that was made for the example's user need; for `login_status` it was used.
+async fn link(api: &Api, call: &str) -> serde_json::Map<String, Value> {
+    let email = json!({"email": "first@example.com"});
+    let client = api.test();
+    let made = client.post("/v1/auth/magic_links/create", email.clone());
+    let mut fields = made.await.ok().body.as_object().unwrap().clone();
+    if call == "login_status" {
+        let token = json!({ "token": fields["token"] });
+        let verified = client.post("/v1/auth/magic_links/verify", token);
+        verified.await.ok();
+    }
+    fields.insert("email".to_owned(), email["email"].clone());
+    fields
 }
 
 /// The first example of each field that has one.
