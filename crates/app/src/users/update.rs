@@ -152,13 +152,12 @@ impl Service {
             };
             tx.users().update(&user).await?;
         }
-        for notice in [
+        let due = [
             notices.email.as_ref().filter(|_| attached_email),
             notices.phone.as_ref().filter(|_| attached_phone),
-        ] {
-            if let Some(notice) = notice {
-                tell(&mut *tx, notice).await?;
-            }
+        ];
+        for notice in due.into_iter().flatten() {
+            tell(&mut *tx, notice).await?;
         }
         let after = tx.users().profile(world, id).await?;
         let profile = after.ok_or(UpdateUserError::NotFound)?;

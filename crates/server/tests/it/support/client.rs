@@ -106,9 +106,15 @@ impl Api {
         read(self.request(Method::GET, path)).await
     }
 
+    /// A PUT. A connection that the server closed while it lay idle gives no answer, and the same PUT is sent again.
     pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
-        let request = self.request(Method::PUT, path).json(body);
-        read(request).await.unwrap()
+        let request = || self.request(Method::PUT, path).json(body);
+        let first = read(request()).await;
+        let answer = match first {
+            Err(error) if error.is_request() && !error.is_timeout() => read(request()).await,
+            outcome => outcome,
+        };
+        answer.unwrap()
     }
 
     pub(crate) async fn delete(&self, path: &str, body: &Value) -> Answer {
