@@ -21,6 +21,7 @@ mod layers;
 mod limits;
 mod logs;
 mod otps;
+mod passkeys;
 mod reference;
 mod sessions;
 mod test_env;
