@@ -20,7 +20,10 @@ pub(crate) struct Filter {
     #[param(nullable = false)]
     to: Option<String>,
     /// Exactly this kind: `otp`.
-    #[param(pattern = "^otp$", nullable = false)]
+    #[param(
+        pattern = "^(otp|magic_link|invite|password_reset|security_notice)$",
+        nullable = false
+    )]
     kind: Option<String>,
     /// Only messages newer than this one.
     #[param(pattern = "^msg_[0-9A-Za-z]{27}$", nullable = false)]
@@ -51,7 +54,7 @@ pub(crate) struct Message {
     #[schema(pattern = "^(email|sms)$")]
     channel: &'static str,
     /// Why it was sent: `otp`.
-    #[schema(pattern = "^otp$")]
+    #[schema(pattern = "^(otp|magic_link|invite|password_reset|security_notice)$")]
     kind: &'static str,
     /// Address or number.
     to: String,
