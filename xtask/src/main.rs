@@ -6,6 +6,7 @@
 
 mod api_fuzz;
 mod bench;
+mod browser;
 mod ci;
 mod debian;
 mod dev;
@@ -66,6 +67,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--no-install]",
         about: interop::ABOUT,
         run: interop::run,
+    },
+    Command {
+        name: "browser",
+        arguments: "[--no-install]",
+        about: browser::ABOUT,
+        run: browser::run,
     },
     Command {
         name: "api-fuzz",

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
+use crate::browser::{self, Chromium};
 use crate::failure::Failure;
 use crate::lane::Missing;
 use crate::postgres::{self, Cluster, Durability, Postgres};
@@ -17,7 +18,7 @@ Run the whole suite, with throwaway servers.
 Postgres and Redis are started on free ports and removed at the end, however it ends; a Python environment with a
 mail server and the reference implementations is made once. What is missing is installed with apt-get (root on
 Debian); elsewhere the lane is named and left out, or, with CI=true, fails.
-Then `interop` and `api-fuzz` run, unless the call asks for a part of the tests.
+Then `interop`, `browser` and `api-fuzz` run, unless the call asks for a part of the tests.
 
 --no-install   install nothing with apt-get
 -p PACKAGE     only the tests of this package
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let python = aids.stop()?;
     tests?;
     match python {
-        Some(python) if request.is_whole() => outside_checks(&python),
+        Some(python) if request.is_whole() => outside_checks(&python, request.install),
         // Left out aloud, or not asked for.
         _ => Ok(()),
     }
@@ -95,9 +96,12 @@ fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
 }
 
 /// What checks the whole service from outside.
-fn outside_checks(python: &Python) -> Result<(), Failure> {
+fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = server::build(Built::WithTests)?;
     interop::check(python, &binary)?;
+    if let Some(chromium) = Chromium::prepare(install)? {
+        browser::check(python, &chromium, &binary)?;
+    }
     api_fuzz::check(python, &binary, api_fuzz::SEED)
 }
 

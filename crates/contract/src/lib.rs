@@ -29,6 +29,7 @@
 //! How to add a promise: a documented function in the module of its repository, and its name in the list of the
 //! macro; a test of this crate compares the two.
 
+pub mod browser;
 pub mod custody;
 pub mod fakes;
 pub mod fixture;

@@ -48,6 +48,8 @@ const OTHERS: &str = "
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
+    # The contract is for tests only; it holds the browser that answers in them.
+    passkey-*: contract |: a second implementation of passkeys is for tests only
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
     qrcode png: web |: pictures are made at the edge

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use serde_json::{Value, json};
+use vestry_contract::browser::Browser;
 
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
@@ -20,6 +21,8 @@ on_both_databases! {
     one_user_of_a_hundred_sign_ins => super::one_user_of_a_hundred_sign_ins;
     /// R3, OTP-3
     one_success_of_a_hundred_right_codes => super::one_success_of_a_hundred_right_codes;
+    /// R6, W-1, attack-4
+    one_success_of_a_hundred_answers_to_a_challenge => super::one_success_of_a_hundred_answers_to_a_challenge;
     /// R4, OTP-4
     five_tries_of_a_hundred_wrong_codes => super::five_tries_of_a_hundred_wrong_codes;
     /// R6, OTP-12
@@ -212,6 +215,55 @@ async fn one_success_of_a_hundred_right_codes(site: Site) {
         assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
     }
     field.stop("R3", ROUNDS, PARALLEL).await;
+}
+
+/// One assertion a hundred times: the challenge is used once, and everybody else gets the one refusal.
+async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let owner = new_owner(&clients[0], "ada@example.com").await;
+    let webauthn = "/v1/auth/webauthn";
+    let mut browser = Browser::at("http://localhost:3000");
+    let begin = json!({ "domain": "localhost", "user_id": owner.user_id });
+    let begun = clients[0]
+        .post(&format!("{webauthn}/registrations/begin"), &begin)
+        .await
+        .ok();
+    let credential = browser
+        .create(&begun["public_key_credential_creation_options"])
+        .await;
+    let body = json!({ "user_id": owner.user_id, "public_key_credential": credential });
+    clients[0]
+        .post(&format!("{webauthn}/registrations/create"), &body)
+        .await
+        .ok();
+    for round in 0..ROUNDS {
+        let begun = clients[0]
+            .post(&format!("{webauthn}/authentication/begin"), &begin)
+            .await
+            .ok();
+        let credential = browser
+            .get(&begun["public_key_credential_request_options"])
+            .await;
+        let body = json!({ "public_key_credential": credential, "session_expires_in": 60 });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post("/v1/auth/webauthn/verify", &body).await }
+        })
+        .await;
+        let (right, wrong): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        assert_eq!(right.len(), 1, "round {round}");
+        for answer in &wrong {
+            assert_eq!(answer.error(401), "invalid_credentials");
+        }
+        let sessions = clients[0]
+            .get(&format!("/v1/auth/sessions/list?user_id={}", owner.user_id))
+            .await
+            .ok();
+        assert_eq!(sessions["sessions"].as_array().unwrap().len(), round + 1);
+    }
+    field.stop("R6", ROUNDS, PARALLEL).await;
 }
 
 async fn five_tries_of_a_hundred_wrong_codes(site: Site) {

@@ -24,6 +24,7 @@ mod logs;
 mod magic_links;
 mod otps;
 mod passwords;
+mod passkeys;
 mod reference;
 mod sessions;
 mod test_env;

@@ -79,6 +79,6 @@ impl Answer {
 
     /// Status and body for a snapshot: whatever is drawn at random gives way to its form.
     pub(crate) fn shown(&self) -> Value {
-        json!({ "status": self.status, "body": mask::masked(&self.body) })
+        json!({ "body": mask::masked(&self.body), "status": self.status })
     }
 }

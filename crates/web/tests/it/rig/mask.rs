@@ -1,9 +1,11 @@
 //! Hides what is drawn at random, after looking at its form.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 const PREFIXES: [&str; 9] = [
-    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet",
+    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet", "walletrr", "webauthn",
 ];
 
 /// The value with ids, tokens, keys and addresses replaced by what they are. A value of any other form stays, and shows.
@@ -12,10 +14,12 @@ pub(super) fn masked(value: &Value) -> Value {
         Value::String(text) => Value::String(form(text).unwrap_or_else(|| text.clone())),
         Value::Array(items) => items.iter().map(masked).collect(),
         Value::Object(fields) => {
-            let fields = fields
+            // By name, whatever order the answer has.
+            let fields: BTreeMap<String, Value> = fields
                 .iter()
-                .map(|(name, field)| (name.clone(), masked(field)));
-            Value::Object(fields.collect())
+                .map(|(name, field)| (name.clone(), masked(field)))
+                .collect();
+            Value::Object(fields.into_iter().collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }

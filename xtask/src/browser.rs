@@ -1,0 +1,82 @@
+//! `cargo xtask browser`: a real browser registers and uses a passkey.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::lane::Missing;
+use crate::python::{self, Python};
+use crate::server::{self, Built, Server};
+use crate::{debian, process};
+
+pub(crate) const ABOUT: &str = "\
+Let Chromium register and use passkeys against the service.
+
+Starts `vestry dev` on a free port and a small page beside it, whose server passes the calls on with the test key as an
+integrator's backend would. selenium drives Chromium, headless, with its virtual authenticator: one in the device and one
+on a cable; registration, sign-in with and without a named user, and what must be refused.
+--no-install   do not install Python or Chromium with apt-get where they are missing";
+
+/// What to say where there is no Chromium and none may be installed.
+const MISSING: Missing = Missing {
+    lanes: &["browser"],
+    remedy: "apt-get install chromium chromium-driver",
+};
+
+/// Chromium and what drives it.
+pub(crate) struct Chromium {
+    browser: PathBuf,
+    driver: PathBuf,
+}
+
+impl Chromium {
+    fn find() -> Option<Self> {
+        Some(Self {
+            browser: process::find("chromium").or_else(|| process::find("google-chrome"))?,
+            driver: process::find("chromedriver")?,
+        })
+    }
+
+    /// Finds it, or installs it where that is allowed and wanted; otherwise says that the lane is left out.
+    pub(crate) fn prepare(install: bool) -> Result<Option<Self>, Failure> {
+        if Self::find().is_none() && install && debian::can_install() {
+            debian::install(&["chromium", "chromium-driver"])?;
+        }
+        match Self::find() {
+            Some(found) => Ok(Some(found)),
+            None => MISSING.announce().map(|()| None),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let install = match arguments {
+        [] => true,
+        [flag] if flag == "--no-install" => false,
+        _ => {
+            return Err(Failure::Usage(
+                "`browser` takes --no-install or nothing.".to_owned(),
+            ));
+        }
+    };
+    let Some(python) = Python::prepare(install)? else {
+        return python::MISSING.announce();
+    };
+    match Chromium::prepare(install)? {
+        Some(chromium) => check(&python, &chromium, &server::build(Built::Alone)?),
+        None => Ok(()),
+    }
+}
+
+/// Runs the script against a server of its own.
+pub(crate) fn check(python: &Python, chromium: &Chromium, binary: &Path) -> Result<(), Failure> {
+    let server = Server::start(binary, "browser")?;
+    let checked = process::run(
+        python
+            .script("passkeys.py")
+            .env("VESTRY_DEV_JSON", server.ready_file())
+            .env("VESTRY_CHROMIUM", &chromium.browser)
+            .env("VESTRY_CHROMEDRIVER", &chromium.driver),
+    );
+    server.stop()?;
+    checked
+}
