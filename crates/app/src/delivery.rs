@@ -220,6 +220,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         tx.codes().sweep(now - Seconds(86_400)).await?;
         tx.totps().sweep(now - Seconds(86_400)).await?;
+        tx.wallet_challenges().sweep(now - Seconds(86_400)).await?;
         tx.budgets().sweep(now).await?;
         tx.sessions().sweep(now - KEPT).await?;
         tx.outbox().sweep(now - KEPT).await?;

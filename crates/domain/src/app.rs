@@ -7,7 +7,7 @@ use crate::limits::Limit;
 use crate::session::SessionLimits;
 use crate::signing_key::Algorithm;
 use crate::timestamp::Seconds;
-use crate::{Environment, Invalid, Timestamp, text};
+use crate::{Environment, Invalid, Timestamp, siwe, text};
 
 /// The container of all users, keys, sessions and wallets of one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub struct AppSettings {
     pub notify_on_change: bool,
     /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
     pub enumeration_safe: bool,
+    /// Hosts, each with a port or without, whose sign-in messages wallets may sign (EIP-4361); none by default.
+    pub siwe_domains: Vec<String>,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -86,6 +88,7 @@ impl Default for AppSettings {
             end_sessions_on_change: true,
             notify_on_change: true,
             enumeration_safe: false,
+            siwe_domains: Vec::new(),
             test_per_minute: None,
             live_per_minute: None,
         }
@@ -121,6 +124,7 @@ impl AppSettings {
             525_600,
         )?;
         within("freshness_minutes", self.freshness_minutes, 1, 1440)?;
+        siwe::check_domains(&self.siwe_domains)?;
         Ok(self)
     }
 

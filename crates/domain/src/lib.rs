@@ -17,15 +17,18 @@ pub mod metadata;
 pub mod phone;
 pub mod random;
 pub mod redirect;
+pub mod rfc3339;
 pub mod secret;
 pub mod session;
 pub mod signing_key;
+pub mod siwe;
 pub mod text;
 pub mod timestamp;
 pub mod token;
 pub mod totp;
 pub mod user;
 pub mod wallet;
+pub mod wallet_sign_in;
 pub mod world;
 
 pub use invalid::Invalid;

@@ -9,7 +9,7 @@ use vestry_domain::Secret;
 use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer};
+use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
@@ -114,6 +114,7 @@ pub(crate) fn service(
     let custody = Custody::new(Arc::clone(&vault), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
+    let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
     let custodian: Arc<dyn Custodian> = custody;
     let ports = Ports {
         store,
@@ -121,6 +122,7 @@ pub(crate) fn service(
         custodian,
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,
+        signatures,
         limiter,
         mailer: mailer(&settings.mail)?,
         clock,

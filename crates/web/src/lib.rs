@@ -34,6 +34,7 @@ mod state;
 mod test_env;
 mod totps;
 mod users;
+mod wallet_sign_in;
 mod wallets;
 
 use std::sync::Arc;

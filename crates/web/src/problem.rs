@@ -29,6 +29,7 @@ pub(crate) enum Code {
     MissingApiKey,
     InvalidApiKey,
     InvalidSession,
+    InvalidCredentials,
     KeyNotAllowed,
     InsufficientFactor,
     WalletReadOnly,
@@ -69,6 +70,7 @@ impl Code {
             ),
             Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
+            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "the credentials are not valid"),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
                 "the API key lacks a scope that this call needs",

@@ -4,7 +4,9 @@ use actix_web::web;
 
 use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
-use crate::{health, jwks, otps, reference, sessions, test_env, totps, users, wallets};
+use crate::{
+    health, jwks, otps, reference, sessions, test_env, totps, users, wallet_sign_in, wallets,
+};
 
 macro_rules! endpoints {
     ($($access:ident $group:ident $name:ident;)*) => {
@@ -29,6 +31,10 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey totps verify;
         SecretKey totps recovery;
         SecretKey totps recovery_codes;
+        SecretKey wallet_sign_in registrations_begin;
+        SecretKey wallet_sign_in registrations_nonce;
+        SecretKey wallet_sign_in verify;
+        SecretKey wallet_sign_in siwe_verify;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

@@ -10,4 +10,6 @@ pub(crate) use device::Device;
 pub(crate) use ids::parse_id;
 pub(crate) use session::{IssuedFields, Session, Trio};
 pub(crate) use user::{User, UserStatusName};
-pub(crate) use wallet::{Wallet, optional_wallet_type_input, wallet_type_input};
+pub(crate) use wallet::{
+    SigningWalletTypeName, Wallet, optional_wallet_type_input, wallet_type_input,
+};

@@ -41,6 +41,8 @@ const OTHERS: &str = "
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
+    # Tests sign as the wallet of a person would.
+    ed25519-dalek bs58: chains | app: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt server | *: keys are handled by adapters, behind a port
     clap rustix: server |: the process belongs to the server

@@ -28,4 +28,5 @@ mod totps;
 mod trio;
 mod users;
 mod vault;
+mod wallet_sign_in;
 mod wallets;

@@ -86,6 +86,7 @@ impl Rig {
             vault: vault.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             limiter: limiter.clone(),
             mailer,
@@ -125,6 +126,7 @@ impl Rig {
         service(&Ports {
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             ..self.ports.clone()
         })
@@ -149,6 +151,7 @@ impl Rig {
         service(&Ports {
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             ..self.ports.clone()
         })

@@ -10,6 +10,9 @@ use vestry_app::totps::{
     VerifyTotpError,
 };
 use vestry_app::users::{CreateUser, CreateUserError, GetUserError};
+use vestry_app::wallet_sign_in::{
+    BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifyWallet, VerifyWalletError,
+};
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
 };
@@ -32,6 +35,25 @@ macro_rules! lacking {
             _ => None,
         }
     };
+}
+
+fn new_challenge() -> BeginWalletSignIn {
+    BeginWalletSignIn {
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        user_id: None,
+    }
+}
+
+fn signature() -> VerifyWallet {
+    VerifyWallet {
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        signature: String::new(),
+        text: SignedText::Challenge,
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
 }
 
 const fn new_totp(user_id: UserId) -> CreateTotp {
@@ -103,6 +125,22 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             lacking!(
                 service.recovery_codes(caller, user).await,
                 RecoveryCodesError
+            ),
+        ),
+        (
+            "wallets/registrations/begin",
+            Scope::AuthWrite,
+            lacking!(
+                service.begin_wallet_sign_in(caller, new_challenge()).await,
+                BeginWalletSignInError
+            ),
+        ),
+        (
+            "wallets/verify",
+            Scope::AuthWrite,
+            lacking!(
+                service.verify_wallet_sign_in(caller, signature()).await,
+                VerifyWalletError
             ),
         ),
         (

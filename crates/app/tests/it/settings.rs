@@ -42,6 +42,7 @@ async fn every_setting_can_be_changed() {
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
         ("enumeration_safe", "true"),
+        ("siwe_domains", r#"["example.com", "localhost:3000"]"#),
         ("test_per_minute", "0"),
         ("live_per_minute", "5000"),
     ]);
@@ -58,6 +59,7 @@ async fn every_setting_can_be_changed() {
         end_sessions_on_change: false,
         notify_on_change: false,
         enumeration_safe: true,
+        siwe_domains: vec!["example.com".to_owned(), "localhost:3000".to_owned()],
         test_per_minute: Some(0),
         live_per_minute: Some(5_000),
     };

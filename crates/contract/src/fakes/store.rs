@@ -12,6 +12,7 @@ mod sessions;
 mod state;
 mod totps;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,8 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, Wallets,
+    Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges,
+    Wallets,
 };
 
 use self::state::State;
@@ -207,6 +209,10 @@ impl Repositories for Work {
     }
 
     fn totps(&mut self) -> &mut dyn Totps {
+        self
+    }
+
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
         self
     }
 

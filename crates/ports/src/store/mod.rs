@@ -10,6 +10,7 @@ mod auth;
 mod outbox;
 mod totps;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use async_trait::async_trait;
@@ -19,6 +20,7 @@ pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use totps::Totps;
 pub use users::{Attached, Users};
+pub use wallet_challenges::WalletChallenges;
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.
@@ -105,6 +107,8 @@ pub trait Repositories: Send {
     fn budgets(&mut self) -> &mut dyn Budgets;
     /// Authenticator apps.
     fn totps(&mut self) -> &mut dyn Totps;
+    /// Challenges for the holders of wallets.
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

@@ -8,6 +8,7 @@ use vestry_app::sessions::{
 use vestry_app::test_env::TestEnvError;
 use vestry_app::totps::{CreateTotpError, DeleteTotpError, RecoveryCodesError, VerifyTotpError};
 use vestry_app::users::{CreateUserError, GetUserError};
+use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
 use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::timestamp::Seconds;
@@ -149,6 +150,31 @@ impl From<DeleteTotpError> for Problem {
             DeleteTotpError::NotAllowed(scope) => scope.into(),
             DeleteTotpError::NotFound => Self::not_found("totp"),
             DeleteTotpError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginWalletSignInError> for Problem {
+    fn from(error: BeginWalletSignInError) -> Self {
+        match error {
+            BeginWalletSignInError::NotAllowed(scope) => scope.into(),
+            BeginWalletSignInError::Invalid(invalid) => invalid.into(),
+            BeginWalletSignInError::UserNotFound => Self::not_found("user"),
+            BeginWalletSignInError::Taken => Self::duplicate("public_address"),
+            BeginWalletSignInError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyWalletError> for Problem {
+    fn from(error: VerifyWalletError) -> Self {
+        match error {
+            VerifyWalletError::NotAllowed(scope) => scope.into(),
+            VerifyWalletError::Invalid(invalid) => invalid.into(),
+            VerifyWalletError::InvalidSignature => Self::new(Code::InvalidCredentials),
+            VerifyWalletError::Taken => Self::duplicate("public_address"),
+            VerifyWalletError::InvalidSession(session) => session.into(),
+            VerifyWalletError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -26,4 +26,5 @@ mod sessions;
 mod test_env;
 mod totps;
 mod users;
+mod wallet_sign_in;
 mod wallets;

@@ -231,6 +231,7 @@ async fn ports(
         vault: vault.clone(),
         custodian: custody.clone(),
         sealer: custody.clone(),
+        signatures: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         limiter: Arc::clone(&wishes.limiter),
         mailer: wishes

@@ -16,6 +16,7 @@ mod signing_keys;
 mod totps;
 mod unit;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use super::dialect;

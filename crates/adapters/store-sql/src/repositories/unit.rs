@@ -7,7 +7,7 @@ use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Outbox, RedirectUrls, Repositories,
-    Sessions, SigningKeys, StoreResult, Totps, Tx, Users, Wallets,
+    Sessions, SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -209,6 +209,10 @@ impl Repositories for Unit {
     }
 
     fn totps(&mut self) -> &mut dyn Totps {
+        self
+    }
+
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
         self
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod messages;
 pub(crate) mod sessions;
 pub(crate) mod totps;
 pub(crate) mod users;
+pub(crate) mod wallet_challenges;
 pub(crate) mod wallets;
 
 use std::str::FromStr;

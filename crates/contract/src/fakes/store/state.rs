@@ -14,6 +14,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
+use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::RedirectUrl;
 
@@ -28,11 +29,13 @@ pub(super) struct State {
     pub(super) users: Vec<User>,
     pub(super) emails: Vec<(World, UserEmail)>,
     pub(super) phones: Vec<(World, UserPhone)>,
-    pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
+    pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
     pub(super) codes: Vec<CodeRow>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
     pub(super) totps: Vec<TotpRow>,
+    /// With whether they were used.
+    pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-const PREFIXES: [&str; 9] = [
-    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet",
+const PREFIXES: [&str; 10] = [
+    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet", "walletrr",
 ];
 
 /// The value with ids, tokens, keys and addresses replaced by what they are. A value of any other form stays, and shows.
