@@ -14,11 +14,19 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   ethereum      eth-account recovers the signer of random messages and compares it with the wallet's address
   streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
+  totp          PyOTP is the authenticator app
+  wallet_sign_in  eth-account and cryptography are the wallets that sign in
 Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
 --no-install   do not install Python with apt-get where it is missing";
 
 /// The scripts, in the order they run.
-const SCRIPTS: &[&str] = &["ethereum.py", "session_jwt.py", "streambird_client.py"];
+const SCRIPTS: &[&str] = &[
+    "ethereum.py",
+    "session_jwt.py",
+    "totp.py",
+    "wallet_sign_in.py",
+    "streambird_client.py",
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let install = match arguments {

@@ -256,6 +256,9 @@ impl Service {
         tx.codes().sweep(earliest - Seconds(86_400)).await?;
         tx.links().sweep(earliest - Seconds(86_400)).await?;
         tx.totps().sweep(earliest - Seconds(86_400)).await?;
+        tx.wallet_challenges()
+            .sweep(earliest - Seconds(86_400))
+            .await?;
         tx.budgets().sweep(earliest).await?;
         tx.passkeys()
             .sweep_challenges(earliest - Seconds(86_400))

@@ -19,6 +19,7 @@ pub mod test_env;
 pub mod totps;
 pub mod users;
 pub mod vault;
+pub mod wallet_sign_in;
 pub mod wallets;
 
 mod guard;

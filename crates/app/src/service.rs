@@ -10,7 +10,7 @@ use vestry_domain::ids::{Id, SigningKeyId};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer};
+use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
@@ -37,6 +37,8 @@ pub struct Ports {
     pub custodian: Arc<dyn Custodian>,
     /// Small secrets and keyed hashes.
     pub sealer: Arc<dyn Sealer>,
+    /// What people sign with wallets of their own.
+    pub signatures: Arc<dyn SignatureVerifier>,
     /// Session JWTs.
     pub tokens: Arc<dyn TokenSigner>,
     /// The checks of passkeys.

@@ -16,6 +16,9 @@ pub enum ChainError {
     /// The bytes are no public key of the chain.
     #[error("not a public key of this chain")]
     PublicKey,
+    /// The text is no address of the chain.
+    #[error("not an address of this chain")]
+    Address,
     /// The signature is not one of this message under this key, or is not in the form that the chain hands out.
     #[error("the signature does not fit")]
     Signature,

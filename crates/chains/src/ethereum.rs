@@ -53,6 +53,17 @@ impl Ethereum {
         Ok(bytes)
     }
 
+    /// The address whose key made this signature over a message (EIP-191 version 0x45).
+    pub(crate) fn signer_of(&self, message: &[u8], signature: &[u8]) -> Result<String, ChainError> {
+        let signature = parse_signature(signature).ok_or(ChainError::Signature)?;
+        let digest = Message::from_digest(eip191_hash_message(message).0);
+        let recovered = self
+            .curve
+            .recover_ecdsa(&digest, &signature)
+            .map_err(|_unrecoverable| ChainError::Signature)?;
+        self.address(&recovered.serialize())
+    }
+
     /// Recovering the key and comparing it checks `v` along with `r` and `s`, at the price of a plain verification with
     /// the parsing of its key. With a wrong `v` a signature is worthless to whoever recovers the address.
     fn verify_digest(

@@ -8,6 +8,7 @@
 
 mod chain;
 mod ethereum;
+mod own_wallet;
 mod private_key;
 
 use vestry_domain::Secret;

@@ -53,6 +53,7 @@ macro_rules! custody_suite {
                 a_time_of_change_is_not_sealed
                 a_changed_hash_of_a_row_is_refused
                 a_row_moved_to_another_world_is_refused
+                an_adopted_address_is_authentic_and_has_no_key
                 parallel_signatures_are_all_right
             }
             custody::secrets {

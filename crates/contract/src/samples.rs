@@ -27,6 +27,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{RECOVERY_CODES, StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::RedirectUrl;
 
@@ -168,6 +169,11 @@ impl Samples {
             id: self.id(created_at),
             name: self.text(),
             settings: AppSettings {
+                siwe_domains: self
+                    .pick(&[&[][..], &["example.com", "localhost:3000"]])
+                    .iter()
+                    .map(|domain| (*domain).to_owned())
+                    .collect(),
                 jwt_algorithm: self.pick(&[Algorithm::RS256, Algorithm::EdDSA]),
                 jwt_lifetime_seconds: 61,
                 device_fingerprint_match: self.pick(&[
@@ -428,6 +434,31 @@ impl Samples {
         let key = self.wallet_key(&wallet);
         let mac = self.mac();
         (StoredWallet { wallet, mac }, key)
+    }
+
+    /// A read-only wallet of the user, without a key.
+    pub fn keyless_wallet(&mut self, user: &User, wallet_type: WalletType) -> StoredWallet {
+        let (mut stored, _) = self.wallet(user, wallet_type);
+        let wallet = &mut stored.wallet;
+        (wallet.key_id, wallet.is_default, wallet.is_read_only) = (None, false, true);
+        stored
+    }
+
+    /// A challenge for an address, alive for ten minutes.
+    pub fn wallet_challenge(&mut self, user: &User, public_address: &str) -> WalletChallenge {
+        let created_at = self.tick();
+        WalletChallenge {
+            id: self.id(created_at),
+            world: user.world,
+            wallet_type: WalletType::Ethereum,
+            public_address: public_address.to_owned(),
+            user_id: user.id,
+            is_new_user: self.coin(),
+            nonce: self.letters(24),
+            text: self.text(),
+            created_at,
+            expires_at: created_at + Seconds(600),
+        }
     }
 
     fn wallet_key(&mut self, wallet: &Wallet) -> WalletKey {

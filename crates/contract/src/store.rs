@@ -51,6 +51,7 @@ pub mod transactions;
 pub mod user_life;
 pub mod user_search;
 pub mod users;
+pub mod wallet_challenges;
 pub mod wallets;
 
 mod stage;
@@ -174,6 +175,17 @@ macro_rules! store_suite {
                 a_wallet_is_added_once
                 parallel_default_wallets_are_one
                 parallel_wallets_of_one_address_are_one
+                a_wallet_without_a_key_comes_back_as_it_was
+                an_address_is_found_in_its_world
+                wallets_without_a_key_are_removed
+            }
+            store::wallet_challenges {
+                a_challenge_comes_back_as_it_was
+                living_challenges_are_those_that_can_be_used
+                a_challenge_is_used_once
+                challenges_stay_in_their_world
+                parallel_uses_of_a_challenge_succeed_once
+                a_sweep_deletes_expired_challenges
             }
             store::passwords {
                 a_password_comes_back_as_it_was

@@ -9,7 +9,7 @@ use crate::session::SessionLimits;
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
-use crate::{Environment, Invalid, Timestamp, phone, text};
+use crate::{Environment, Invalid, Timestamp, phone, siwe, text};
 
 /// The container of all users, keys, sessions and wallets of one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub struct AppSettings {
     pub password_only_factor: bool,
     /// Whether a password is refused (503) while the list of breached passwords cannot be read, or accepted (P-9).
     pub breach_check_fail_closed: bool,
+    /// Hosts, each with a port or without, whose sign-in messages wallets may sign (EIP-4361); none by default.
+    pub siwe_domains: Vec<String>,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -130,6 +132,7 @@ impl Default for AppSettings {
             password_min_length: 8,
             password_only_factor: false,
             breach_check_fail_closed: true,
+            siwe_domains: Vec::new(),
             test_per_minute: None,
             live_per_minute: None,
             webauthn_domains: Vec::new(),
@@ -180,6 +183,7 @@ impl AppSettings {
         )?;
         within("password_min_length", self.password_min_length, 8, 64)?;
         self.check_webauthn()?;
+        siwe::check_domains(&self.siwe_domains)?;
         Ok(self)
     }
 

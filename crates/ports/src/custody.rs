@@ -51,6 +51,23 @@ pub struct WalletOrder {
     pub created_at: Timestamp,
 }
 
+/// What the record of an address from outside needs.
+#[derive(Debug, Clone)]
+pub struct AddressOrder {
+    /// Id of the wallet.
+    pub wallet_id: WalletId,
+    /// App and environment.
+    pub world: World,
+    /// Who proved to hold its key.
+    pub user_id: UserId,
+    /// Chain.
+    pub wallet_type: WalletType,
+    /// The address, in its canonical form.
+    pub public_address: String,
+    /// Time of creation.
+    pub created_at: Timestamp,
+}
+
 /// A message signature in the chain's customary text form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageSignature {
@@ -82,6 +99,13 @@ pub trait Custodian: Send + Sync {
         order: WalletOrder,
     ) -> Result<(StoredWallet, WalletKey), CustodyError>;
 
+    /// Makes the record of an address that somebody else holds the key of: read-only, verified, never a default, without a
+    /// key. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn adopt_address(&self, order: AddressOrder) -> Result<StoredWallet, CustodyError>;
+
     /// Checks the row's keyed hash. Every read of a wallet goes through this before anything of it is used or shown.
     ///
     /// # Errors
@@ -112,6 +136,21 @@ pub trait Custodian: Send + Sync {
     /// # Errors
     /// [`CustodyError::Sealed`] or [`CustodyError::Tampered`].
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError>;
+}
+
+/// Checks what people sign with wallets of their own. Pure: it neither waits nor fails.
+pub trait SignatureVerifier: Send + Sync {
+    /// The canonical form of an address; `None` when it is none of the chain, or when wallets of the chain sign nobody in.
+    fn canonical_address(&self, wallet_type: WalletType, text: &str) -> Option<String>;
+
+    /// Whether the signature, in a form that wallets hand out, is one of this message by the key of this canonical address.
+    fn is_signed(
+        &self,
+        wallet_type: WalletType,
+        address: &str,
+        message: &[u8],
+        signature: &str,
+    ) -> bool;
 }
 
 /// Seals small secrets and makes keyed hashes, under the App key of the world and of purpose `secrets`.

@@ -12,7 +12,7 @@ use vestry_mail_smtp::SmtpMailer;
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::Argon2Hasher;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer};
+use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
@@ -165,6 +165,7 @@ pub(crate) fn service(
     let custody = Custody::new(Arc::clone(&vault), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
+    let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
     let custodian: Arc<dyn Custodian> = custody;
     let ports = Ports {
         store,
@@ -173,6 +174,7 @@ pub(crate) fn service(
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,
         passkeys: Arc::new(Webauthn),
+        signatures,
         limiter,
         mailer: mailer(&settings.mail)?,
         passwords: hasher(&settings.passwords, &entropy)?,

@@ -36,6 +36,7 @@ mod state;
 mod test_env;
 mod totps;
 mod users;
+mod wallet_sign_in;
 mod wallets;
 mod webauthn;
 

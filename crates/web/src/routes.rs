@@ -6,7 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
 use crate::{
     health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users,
-    wallets, webauthn,
+    wallet_sign_in, wallets, webauthn,
 };
 
 macro_rules! endpoints {
@@ -56,6 +56,10 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey webauthn authentication_begin;
         SecretKey webauthn verify;
         SecretKey webauthn delete;
+        SecretKey wallet_sign_in registrations_begin;
+        SecretKey wallet_sign_in registrations_nonce;
+        SecretKey wallet_sign_in verify;
+        SecretKey wallet_sign_in siwe_verify;
         SecretKey sessions verify;
         SecretKey sessions list;
         SecretKey sessions delete;

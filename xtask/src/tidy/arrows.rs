@@ -50,6 +50,8 @@ const OTHERS: &str = "
     bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
     # The contract is for tests only; it holds the browser that answers in them.
     passkey-*: contract |: a second implementation of passkeys is for tests only
+    # Tests sign as the wallet of a person would.
+    ed25519-dalek bs58: chains | app: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
     qrcode png: web |: pictures are made at the edge

@@ -9,7 +9,9 @@ use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, WalletKey};
 use vestry_domain::ids::AppId;
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::custody::{Custodian, CustodyError, MessageSignature, WalletOrder};
+use vestry_ports::custody::{
+    AddressOrder, Custodian, CustodyError, MessageSignature, SignatureVerifier, WalletOrder,
+};
 use vestry_ports::entropy::Bytes;
 
 use crate::Custody;
@@ -65,13 +67,7 @@ impl Custody {
             ciphertext: layers.ciphertext,
         };
         self.proves_usable(chain, keys, &wallet, &key)?;
-        let mac = Mac {
-            key_version,
-            tag: hmac::sign(&keys.rows, &wallet.sealed_fields())
-                .as_ref()
-                .to_vec(),
-        };
-        Ok((StoredWallet { wallet, mac }, key))
+        Ok((with_hash(wallet, key_version, keys), key))
     }
 
     /// A key that cannot be opened again is money lost, so nobody gets an address before its key was opened once
@@ -121,6 +117,16 @@ impl Custody {
             .map_err(|_differs| self.alarm.wallet(wallet.id, ROW))?;
         Ok(wallet)
     }
+}
+
+/// The record with its keyed hash.
+fn with_hash(wallet: Wallet, key_version: u32, keys: &WalletSubkeys) -> StoredWallet {
+    let tag = hmac::sign(&keys.rows, &wallet.sealed_fields());
+    let mac = Mac {
+        key_version,
+        tag: tag.as_ref().to_vec(),
+    };
+    StoredWallet { wallet, mac }
 }
 
 fn new_wallet(order: &WalletOrder, public_address: String) -> Wallet {
@@ -189,6 +195,26 @@ impl Custodian for Custody {
         self.build_wallet(order, key_version, &keys)
     }
 
+    async fn adopt_address(&self, order: AddressOrder) -> Result<StoredWallet, CustodyError> {
+        let (key_version, keys) = self.wallet_keys.newest(&order.world).await?;
+        let wallet = Wallet {
+            id: order.wallet_id,
+            world: order.world,
+            user_id: order.user_id,
+            key_id: None,
+            wallet_type: order.wallet_type,
+            public_address: order.public_address,
+            verified: true,
+            is_default: false,
+            is_read_only: true,
+            is_imported: false,
+            account_index: None,
+            created_at: order.created_at,
+            updated_at: order.created_at,
+        };
+        Ok(with_hash(wallet, key_version, &keys))
+    }
+
     async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
         self.authenticated(stored).await
     }
@@ -248,5 +274,24 @@ impl Custodian for Custody {
             wrapped,
             ..key.clone()
         })
+    }
+}
+
+impl SignatureVerifier for Custody {
+    fn canonical_address(&self, wallet_type: WalletType, text: &str) -> Option<String> {
+        self.chains.own_address(wallet_type, text).ok()
+    }
+
+    fn is_signed(
+        &self,
+        wallet_type: WalletType,
+        address: &str,
+        message: &[u8],
+        signature: &str,
+    ) -> bool {
+        let verified = self
+            .chains
+            .verify_own(wallet_type, address, message, signature);
+        verified.is_ok()
     }
 }

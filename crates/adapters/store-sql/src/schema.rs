@@ -275,6 +275,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    wallet_challenges (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        wallet_type -> Text,
+        public_address -> Text,
+        user_id -> Text,
+        is_new_user -> Bool,
+        nonce -> Text,
+        text -> Text,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+        used_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     sessions (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,

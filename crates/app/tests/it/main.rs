@@ -41,4 +41,5 @@ mod user_changes;
 mod user_wallets;
 mod users;
 mod vault;
+mod wallet_sign_in;
 mod wallets;

@@ -110,6 +110,7 @@ impl Rig {
             vault: vault.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             passkeys: Arc::new(Webauthn),
             limiter: limiter.clone(),
@@ -155,6 +156,7 @@ impl Rig {
         service(&Ports {
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             ..self.ports.clone()
         })
@@ -210,6 +212,7 @@ impl Rig {
         service(&Ports {
             custodian: custody.clone(),
             sealer: custody.clone(),
+            signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             ..self.ports.clone()
         })

@@ -16,6 +16,9 @@ use vestry_app::users::{
     CreateUser, CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError,
     GetUserError, SearchUsers, SearchUsersError, UpdateUser, UpdateUserError,
 };
+use vestry_app::wallet_sign_in::{
+    BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifyWallet, VerifyWalletError,
+};
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
 };
@@ -39,6 +42,25 @@ macro_rules! lacking {
             _ => None,
         }
     };
+}
+
+fn new_challenge() -> BeginWalletSignIn {
+    BeginWalletSignIn {
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        user_id: None,
+    }
+}
+
+fn signature() -> VerifyWallet {
+    VerifyWallet {
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        signature: String::new(),
+        text: SignedText::Challenge,
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
 }
 
 const fn new_totp(user_id: UserId) -> CreateTotp {
@@ -165,6 +187,22 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             lacking!(
                 service.delete_wallet(caller, wallet).await,
                 DeleteWalletError
+            ),
+        ),
+        (
+            "wallets/registrations/begin",
+            Scope::AuthWrite,
+            lacking!(
+                service.begin_wallet_sign_in(caller, new_challenge()).await,
+                BeginWalletSignInError
+            ),
+        ),
+        (
+            "wallets/verify",
+            Scope::AuthWrite,
+            lacking!(
+                service.verify_wallet_sign_in(caller, signature()).await,
+                VerifyWalletError
             ),
         ),
         (

@@ -6,6 +6,7 @@ use vestry_domain::Timestamp;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_ports::custody::AddressOrder;
 
 use super::{House, Row, changed_bits, is_tampered, order, other_lengths, works};
 use crate::race::race;
@@ -345,6 +346,48 @@ pub async fn a_row_moved_to_another_world_is_refused(house: House) {
         moved.wallet.world = stranger;
         is_tampered(house.custodian.authenticate(moved.clone()).await, "moved");
         house.refuses(&moved, &key, "moved").await;
+    }
+}
+
+/// The record of an address from outside is authentic as it was ordered, read-only and without a key, and refused when edited
+/// into anything else, a default wallet or another user's most of all (T5, T6).
+pub async fn an_adopted_address_is_authentic_and_has_no_key(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let created_at = samples.tick();
+    let order = AddressOrder {
+        wallet_id: samples.id(created_at),
+        world,
+        user_id: samples.id(created_at),
+        wallet_type: WalletType::Solana,
+        public_address: samples.letters(44),
+        created_at,
+    };
+    let stored = works(house.custodian.adopt_address(order.clone()).await);
+    let expected = Wallet {
+        id: order.wallet_id,
+        world,
+        user_id: order.user_id,
+        key_id: None,
+        wallet_type: order.wallet_type,
+        public_address: order.public_address,
+        verified: true,
+        is_default: false,
+        is_read_only: true,
+        is_imported: false,
+        account_index: None,
+        created_at,
+        updated_at: created_at,
+    };
+    assert!(stored.wallet == expected, "not as ordered");
+    let authentic = works(house.custodian.authenticate(stored.clone()).await);
+    assert!(authentic == expected, "another record");
+    let (other, _) = house.wallet(&mut samples, world).await;
+    for (what, edited) in edited_rows(&stored, &other) {
+        // A few of the edits change nothing of this row.
+        if edited != stored {
+            is_tampered(house.custodian.authenticate(edited).await, what);
+        }
     }
 }
 

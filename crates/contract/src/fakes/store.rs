@@ -16,6 +16,7 @@ mod sessions;
 mod state;
 mod totps;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use std::sync::{Arc, Mutex};
@@ -24,9 +25,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
-    StoreResult, Totps, Tx, Users, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use self::state::State;
@@ -228,6 +227,10 @@ impl Repositories for Work {
     }
 
     fn passkeys(&mut self) -> &mut dyn Passkeys {
+        self
+    }
+
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
         self
     }
 

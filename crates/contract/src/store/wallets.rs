@@ -494,5 +494,101 @@ pub async fn wallets_of_several_users_are_listed(store: Arc<dyn Store>) {
             .of_users(&stranger, &users)
             .await);
         assert_eq!(found, []);
+}
+
+/// A wallet without a key comes back with every field, in every list of wallets, and the walk over keys passes it.
+pub async fn a_wallet_without_a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (managed, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    let stored = stage.samples.keyless_wallet(&user, WalletType::Ethereum);
+    for expected in [Created::Yes, Created::Exists] {
+        let created = in_tx!(stage.store, |tx| tx.wallets().insert_keyless(&stored).await);
+        assert_eq!(created, expected);
+    }
+    let id = stored.wallet.id;
+    let (one, with_key, all, page, walk, default) = in_view!(stage.store, |view| Ok((
+        view.wallets().find(&world, id).await?,
+        view.wallets().find_with_key(&world, id).await?,
+        view.wallets().of_user(&world, user.id).await?,
+        view.wallets().page(&world, None, None, 10).await?,
+        view.wallets().walk(None, 10).await?,
+        view.wallets()
+            .default_of(&world, user.id, WalletType::Ethereum)
+            .await?,
+    )));
+    assert_eq!(one, Some(stored.clone()));
+    assert_eq!(with_key, Some((stored.clone(), None)));
+    assert_eq!(all, [managed.clone(), stored.clone()]);
+    assert_eq!(page.wallets, [stored, managed.clone()]);
+    assert_eq!(page.total, 2);
+    assert_eq!(walk.len(), 1);
+    assert_eq!(default, Some(managed));
+}
+
+/// An address names one wallet of its type, and none in another world (I11).
+pub async fn an_address_is_found_in_its_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (stored, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    stage.wallet(&user, WalletType::Solana).await;
+    let address = stored.wallet.public_address.clone();
+    let mut places: Vec<_> = stage.strangers(world).await.into();
+    places.push(world);
+    for place in places {
+        for wallet_type in [WalletType::Ethereum, WalletType::Solana] {
+            let found = in_view!(stage.store, |view| view
+                .wallets()
+                .by_address(&place, wallet_type, &address)
+                .await);
+            let is_here = place == world && wallet_type == WalletType::Ethereum;
+            assert_eq!(found, is_here.then(|| stored.clone()));
+        }
+    }
+    let other_case = address.to_ascii_uppercase();
+    let found = in_view!(stage.store, |view| view
+        .wallets()
+        .by_address(&world, WalletType::Ethereum, &other_case)
+        .await);
+    assert!(found.is_none(), "addresses are compared as they are");
+}
+
+/// Only wallets without a key are removed, and only those of the user; their addresses are free again.
+pub async fn wallets_without_a_key_are_removed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (managed, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    let mut keyless = Vec::new();
+    for owner in [&user, &user, &other] {
+        let stored = stage.samples.keyless_wallet(owner, WalletType::Ethereum);
+        in_tx!(stage.store, |tx| tx.wallets().insert_keyless(&stored).await);
+        keyless.push(stored);
+    }
+    for stranger in stage.strangers(world).await {
+        let removed = in_tx!(stage.store, |tx| tx
+            .wallets()
+            .remove_keyless(&stranger, user.id)
+            .await);
+        assert_eq!(removed, 0);
+    }
+    for expected in [2, 0] {
+        let removed = in_tx!(stage.store, |tx| tx
+            .wallets()
+            .remove_keyless(&world, user.id)
+            .await);
+        assert_eq!(removed, expected);
+    }
+    let (of_user, of_other) = in_view!(stage.store, |view| Ok((
+        view.wallets().of_user(&world, user.id).await?,
+        view.wallets().of_user(&world, other.id).await?,
+    )));
+    assert_eq!(of_user, [managed]);
+    assert_eq!(of_other, keyless.split_off(2));
+    for stored in &keyless {
+        let again = in_tx!(stage.store, |tx| tx.wallets().insert_keyless(stored).await);
+        assert_eq!(again, Created::Yes);
     }
 }

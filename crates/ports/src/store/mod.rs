@@ -13,6 +13,7 @@ mod passkeys;
 mod passwords;
 mod totps;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use async_trait::async_trait;
@@ -25,6 +26,7 @@ pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, Passwords};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
+pub use wallet_challenges::WalletChallenges;
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.
@@ -120,6 +122,8 @@ pub trait Repositories: Send {
     fn totps(&mut self) -> &mut dyn Totps;
     /// Passkeys, the challenges of their ceremonies, and user handles.
     fn passkeys(&mut self) -> &mut dyn Passkeys;
+    /// Challenges for the holders of wallets.
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

@@ -31,6 +31,17 @@ pub struct WalletPage {
 pub trait Wallets: Send {
     /// Adds a wallet and its key, decided by the unique indexes (one default per user and type; one address per world).
     async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created>;
+    /// Adds a wallet without a key: an address that somebody else holds the key of.
+    async fn insert_keyless(&mut self, wallet: &StoredWallet) -> StoreResult<Created>;
+    /// The wallet of an address, which is in the world once; the address in its canonical form.
+    async fn by_address(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+    ) -> StoreResult<Option<StoredWallet>>;
+    /// Removes the wallets of a user that have no key; returns how many.
+    async fn remove_keyless(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
     /// One wallet.
     async fn find(&mut self, world: &World, id: WalletId) -> StoreResult<Option<StoredWallet>>;
     /// One wallet with its key, in one statement.

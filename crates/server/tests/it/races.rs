@@ -35,6 +35,8 @@ on_both_databases! {
     one_success_of_a_hundred_uses_of_a_mail => super::one_success_of_a_hundred_uses_of_a_mail;
     /// R6: the session of the browser that asked
     one_success_of_a_hundred_origins => super::one_success_of_a_hundred_origins;
+    /// R6
+    one_success_of_a_hundred_wallet_signatures => super::one_success_of_a_hundred_wallet_signatures;
     /// R16
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
@@ -355,8 +357,14 @@ impl Authenticator {
     }
 }
 
-/// Exactly one of a hundred same requests succeeds, the others are told that the code is not valid, and there is one session.
-async fn one_of_a_hundred(clients: &[Api], path: &'static str, body: Value, round: usize) {
+/// Exactly one of a hundred same requests succeeds, the others get this refusal, and there is one session.
+async fn one_of_a_hundred(
+    clients: &[Api],
+    path: &'static str,
+    body: Value,
+    refusal: (u16, &str),
+    round: usize,
+) {
     let answers = all_at_once(clients, PARALLEL, |_, api| {
         let body = body.clone();
         async move { api.post(path, &body).await }
@@ -366,7 +374,7 @@ async fn one_of_a_hundred(clients: &[Api], path: &'static str, body: Value, roun
         answers.into_iter().partition(|answer| answer.status == 200);
     assert_eq!(right.len(), 1, "round {round}");
     for answer in &wrong {
-        assert_eq!(answer.error(400), "invalid_otp");
+        assert_eq!(answer.error(refusal.0), refusal.1);
     }
     let user_id = text(&right[0].body, "user_id");
     let sessions = clients[0]
@@ -375,6 +383,9 @@ async fn one_of_a_hundred(clients: &[Api], path: &'static str, body: Value, roun
         .ok();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
 }
+
+/// What a used code answers.
+const USED_CODE: (u16, &str) = (400, "invalid_otp");
 
 async fn one_success_of_a_hundred_totp_codes(site: Site) {
     let field = Field::start(&site).await;
@@ -386,7 +397,7 @@ async fn one_success_of_a_hundred_totp_codes(site: Site) {
             "totp": authenticator.code(authenticator.step + 1),
             "session_expires_in": 60,
         });
-        one_of_a_hundred(&clients, "/v1/auth/totps/verify", body, round).await;
+        one_of_a_hundred(&clients, "/v1/auth/totps/verify", body, USED_CODE, round).await;
     }
     field.stop("R6 (TOTP step)", ROUNDS, PARALLEL).await;
 }
@@ -401,7 +412,7 @@ async fn one_success_of_a_hundred_recovery_codes(site: Site) {
             "recovery_code": authenticator.recovery_codes[round % 16],
             "session_expires_in": 60,
         });
-        one_of_a_hundred(&clients, "/v1/auth/totps/recovery", body, round).await;
+        one_of_a_hundred(&clients, "/v1/auth/totps/recovery", body, USED_CODE, round).await;
     }
     field.stop("R6 (recovery code)", ROUNDS, PARALLEL).await;
 }
@@ -525,6 +536,30 @@ async fn one_success_of_a_hundred_origins(site: Site) {
         assert_eq!(sessions_of(&clients[0], &user_id).await, 2);
     }
     field.stop("R6 (origins of links)", ROUNDS, PARALLEL).await;
+}
+
+/// The wallets in the people's pockets are those of the live world, which to the test world are wallets from outside.
+async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let pockets = field.clients(&field.keys.live);
+    for round in 0..ROUNDS {
+        let owner = new_owner(&pockets[0], &format!("user{round}@example.com")).await;
+        let path = format!("/v1/wallets/{}", owner.wallet_id);
+        let address = text(&pockets[0].get(&path).await.ok(), "public_address");
+        let mut body = json!({ "wallet_type": "ethereum", "public_address": address });
+        let begun = clients[0]
+            .post("/v1/auth/wallets/registrations/begin", &body)
+            .await
+            .ok();
+        let message = json!({ "message": text(&begun, "challenge") });
+        let signed = pockets[0].post(&format!("{path}/sign_message"), &message);
+        body["signature"] = signed.await.ok()["signature"].clone();
+        body["session_expires_in"] = json!(60);
+        let used = (401, "invalid_credentials");
+        one_of_a_hundred(&clients, "/v1/auth/wallets/verify", body, used, round).await;
+    }
+    field.stop("R6 (wallet challenge)", ROUNDS, PARALLEL).await;
 }
 
 async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {

@@ -21,6 +21,7 @@ use vestry_app::users::{
     CreateUserError, DeleteIdentifierError, DeleteUserError, DeleteWalletError, GetUserError,
     SearchUsersError, UpdateUserError,
 };
+use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
 use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::timestamp::Seconds;
@@ -513,6 +514,31 @@ impl From<CompleteResetError> for Problem {
             CompleteResetError::InsufficientFactor => Self::new(Code::InsufficientFactor),
             CompleteResetError::InvalidSession(session) => session.into(),
             CompleteResetError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginWalletSignInError> for Problem {
+    fn from(error: BeginWalletSignInError) -> Self {
+        match error {
+            BeginWalletSignInError::NotAllowed(scope) => scope.into(),
+            BeginWalletSignInError::Invalid(invalid) => invalid.into(),
+            BeginWalletSignInError::UserNotFound => Self::not_found("user"),
+            BeginWalletSignInError::Taken => Self::duplicate("public_address"),
+            BeginWalletSignInError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyWalletError> for Problem {
+    fn from(error: VerifyWalletError) -> Self {
+        match error {
+            VerifyWalletError::NotAllowed(scope) => scope.into(),
+            VerifyWalletError::Invalid(invalid) => invalid.into(),
+            VerifyWalletError::InvalidSignature => Self::new(Code::InvalidCredentials),
+            VerifyWalletError::Taken => Self::duplicate("public_address"),
+            VerifyWalletError::InvalidSession(session) => session.into(),
+            VerifyWalletError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -92,6 +92,15 @@ enum WalletTypeName {
     XLM,
 }
 
+/// The chain of a wallet that signs its holder in.
+#[derive(ToSchema)]
+#[schema(as = SigningWalletType, rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes names that the domain gives")]
+pub(crate) enum SigningWalletTypeName {
+    Ethereum,
+    Solana,
+}
+
 /// The chain of a wallet, as requests name it.
 pub(crate) fn wallet_type_input() -> Object {
     ObjectBuilder::new()

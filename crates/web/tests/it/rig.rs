@@ -251,6 +251,7 @@ async fn ports(
         vault: vault.clone(),
         custodian: custody.clone(),
         sealer: custody.clone(),
+        signatures: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         passkeys: Arc::new(Webauthn),
         limiter: Arc::clone(&wishes.limiter),

@@ -23,6 +23,7 @@ mod user_deletion;
 mod user_index;
 mod user_search;
 mod users;
+mod wallet_challenges;
 mod wallets;
 
 use super::dialect;

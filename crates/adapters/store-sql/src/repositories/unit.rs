@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
     Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
-    Users, Wallets,
+    Users, WalletChallenges, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -226,6 +226,10 @@ impl Repositories for Unit {
     }
 
     fn passkeys(&mut self) -> &mut dyn Passkeys {
+        self
+    }
+
+    fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
         self
     }
 

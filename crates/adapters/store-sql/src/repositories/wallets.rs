@@ -12,7 +12,7 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, count, in_world, read_all};
 use crate::rows::wallets::{WalletKeyRow, WalletRow};
 use crate::schema::{wallet_keys, wallets};
 
@@ -40,6 +40,39 @@ impl Wallets for Unit {
         let inserted = insert.execute(self.writing()?).await;
         self.done(inserted)?;
         Ok(Created::Yes)
+    }
+
+    async fn insert_keyless(&mut self, wallet: &StoredWallet) -> StoreResult<Created> {
+        let insert = diesel::insert_into(wallets::table)
+            .values(WalletRow::from(wallet))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(match self.done(inserted)? {
+            0 => Created::Exists,
+            _ => Created::Yes,
+        })
+    }
+
+    async fn by_address(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+    ) -> StoreResult<Option<StoredWallet>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::wallet_type.eq(wallet_type.as_str()))
+            .filter(wallets::public_address.eq(public_address))
+            .select(WalletRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(StoredWallet::try_from).transpose()
+    }
+
+    async fn remove_keyless(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
+        let keyless = in_world!(wallets, world)
+            .filter(wallets::user_id.eq(user.to_string()))
+            .filter(wallets::key_id.is_null());
+        let removed = diesel::delete(keyless).execute(self.writing()?).await;
+        self.done(removed).map(count)
     }
 
     async fn find(&mut self, world: &World, id: WalletId) -> StoreResult<Option<StoredWallet>> {

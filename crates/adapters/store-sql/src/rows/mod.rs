@@ -12,6 +12,7 @@ pub(crate) mod passwords;
 pub(crate) mod sessions;
 pub(crate) mod totps;
 pub(crate) mod users;
+pub(crate) mod wallet_challenges;
 pub(crate) mod wallets;
 
 use std::str::FromStr;

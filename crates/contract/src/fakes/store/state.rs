@@ -17,6 +17,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
+use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::RedirectUrl;
 
@@ -31,7 +32,7 @@ pub(super) struct State {
     pub(super) users: Vec<User>,
     pub(super) emails: Vec<(World, UserEmail)>,
     pub(super) phones: Vec<(World, UserPhone)>,
-    pub(super) wallets: Vec<(StoredWallet, WalletKey)>,
+    pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
     pub(super) passwords: Vec<StoredPassword>,
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub(super) passkeys: Vec<Passkey>,
     pub(super) passkey_handles: HashMap<(World, UserId), UserHandle>,
     pub(super) passkey_challenges: Vec<PasskeyChallenge>,
+    /// With whether they were used.
+    pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,

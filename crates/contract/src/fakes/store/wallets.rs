@@ -15,10 +15,50 @@ impl State {
         &self,
         world: World,
         user: Option<UserId>,
-    ) -> impl Iterator<Item = &(StoredWallet, WalletKey)> {
+    ) -> impl Iterator<Item = &(StoredWallet, Option<WalletKey>)> {
         self.wallets.iter().filter(move |(stored, _)| {
             let owner = stored.wallet.user_id;
             stored.wallet.world == world && user.is_none_or(|user| user == owner)
+        })
+    }
+
+    /// Adds a row as the unique indexes allow.
+    fn add_wallet(
+        &mut self,
+        stored: &StoredWallet,
+        key: Option<&WalletKey>,
+    ) -> Result<Created, &'static str> {
+        let wallet = &stored.wallet;
+        self.needs_user(wallet.world, wallet.user_id)?;
+        let has_default = wallet.is_default
+            && self
+                .default_wallet(wallet.world, wallet.user_id, wallet.wallet_type)
+                .is_some();
+        let has_address = self
+            .wallet_of_address(wallet.world, wallet.wallet_type, &wallet.public_address)
+            .is_some();
+        if has_default || has_address {
+            return Ok(Created::Exists);
+        }
+        let row = (stored.clone(), key.cloned());
+        add(&mut self.wallets, row, |(a, a_key), (b, b_key)| {
+            let same_key = a_key.as_ref().map(|key| key.id) == b_key.as_ref().map(|key| key.id);
+            a.wallet.world == b.wallet.world
+                && (a.wallet.id == b.wallet.id || a_key.is_some() && same_key)
+        })?;
+        Ok(Created::Yes)
+    }
+
+    fn wallet_of_address(
+        &self,
+        world: World,
+        wallet_type: WalletType,
+        public_address: &str,
+    ) -> Option<&StoredWallet> {
+        let mut rows = self.wallets_of(world, None).map(|(stored, _)| stored);
+        rows.find(|stored| {
+            stored.wallet.wallet_type == wallet_type
+                && stored.wallet.public_address == public_address
         })
     }
 
@@ -56,26 +96,32 @@ impl State {
 #[async_trait]
 impl Wallets for Work {
     async fn insert(&mut self, stored: &StoredWallet, key: &WalletKey) -> StoreResult<Created> {
+        self.writing(|state| state.add_wallet(stored, Some(key)))
+    }
+
+    async fn insert_keyless(&mut self, stored: &StoredWallet) -> StoreResult<Created> {
+        self.writing(|state| state.add_wallet(stored, None))
+    }
+
+    async fn by_address(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+    ) -> StoreResult<Option<StoredWallet>> {
+        self.reading(|state| {
+            state
+                .wallet_of_address(*world, wallet_type, public_address)
+                .cloned()
+        })
+    }
+
+    async fn remove_keyless(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
         self.writing(|state| {
-            let wallet = &stored.wallet;
-            state.needs_user(wallet.world, wallet.user_id)?;
-            let has_default = wallet.is_default
-                && state
-                    .default_wallet(wallet.world, wallet.user_id, wallet.wallet_type)
-                    .is_some();
-            let has_address = state.wallets_of(wallet.world, None).any(|(row, _)| {
-                row.wallet.wallet_type == wallet.wallet_type
-                    && row.wallet.public_address == wallet.public_address
-            });
-            if has_default || has_address {
-                return Ok(Created::Exists);
-            }
-            let row = (stored.clone(), key.clone());
-            add(&mut state.wallets, row, |(a, a_key), (b, b_key)| {
-                a.wallet.world == b.wallet.world
-                    && (a.wallet.id == b.wallet.id || a_key.id == b_key.id)
-            })?;
-            Ok(Created::Yes)
+            Ok(remove(&mut state.wallets, |(stored, _)| {
+                let wallet = &stored.wallet;
+                (wallet.world, wallet.user_id) == (*world, user) && wallet.key_id.is_none()
+            }))
         })
     }
 
@@ -92,7 +138,7 @@ impl Wallets for Work {
         self.reading(|state| {
             let mut rows = state.wallets_of(*world, None);
             let (stored, key) = rows.find(|(stored, _)| stored.wallet.id == id)?;
-            Some((stored.clone(), Some(key.clone())))
+            Some((stored.clone(), key.clone()))
         })
     }
 
@@ -155,7 +201,10 @@ impl Wallets for Work {
         limit: i64,
     ) -> StoreResult<Vec<(StoredWallet, WalletKey)>> {
         self.reading(|state| {
-            let mut rows = state.wallets.clone();
+            let rows = state.wallets.iter().cloned();
+            let mut rows: Vec<_> = rows
+                .filter_map(|(stored, key)| Some((stored, key?)))
+                .collect();
             rows.retain(|(stored, _)| after.is_none_or(|after| stored.wallet.id > after));
             rows.sort_by_key(|(stored, _)| stored.wallet.id);
             rows.truncate(at_most(limit));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-const PREFIXES: [&str; 9] = [
+const PREFIXES: [&str; 11] = [
     "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet", "walletrr", "webauthn",
 ];
 

@@ -1,0 +1,179 @@
+//! `wallets/registrations/begin` and `…/nonce`: something to sign, good for one sign-in.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{UserId, WalletRegistrationId};
+use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet_sign_in::{self, LIFETIME, SHARED_WHILE_LEFT, WalletChallenge};
+use vestry_domain::{Invalid, Timestamp};
+use vestry_ports::entropy::Bytes;
+use vestry_ports::store::StoreError;
+
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// More challenges of one address than are ever alive at once: one for each of few users, and one that is running out.
+pub(super) const MOST_LIVING: i64 = 64;
+
+/// What the caller sent.
+#[derive(Debug, Clone)]
+pub struct BeginWalletSignIn {
+    /// The chain.
+    pub wallet_type: WalletType,
+    /// The address that will sign.
+    pub public_address: String,
+    /// Whose wallet it shall be; when absent, the user who has it, or a new one.
+    pub user_id: Option<UserId>,
+}
+
+/// Why there is nothing to sign.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginWalletSignInError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// The address is another user's, or its key is here.
+    #[error("the address belongs to a wallet that cannot sign this user in")]
+    Taken,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(BeginWalletSignInError);
+
+impl From<StoreError> for BeginWalletSignInError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Who will sign in.
+#[derive(Clone, Copy)]
+enum Holder {
+    Known(UserId),
+    /// A user that the signature makes.
+    New,
+}
+
+impl Holder {
+    /// Whether a challenge is for this holder.
+    fn has(self, challenge: &WalletChallenge) -> bool {
+        match self {
+            Self::Known(user) => !challenge.is_new_user && challenge.user_id == user,
+            Self::New => challenge.is_new_user,
+        }
+    }
+}
+
+impl Service {
+    /// A challenge for the holder of an address. Nothing but the challenge is stored: a user that does not exist yet is made by
+    /// the signature, under the id that the challenge names.
+    ///
+    /// # Errors
+    /// [`BeginWalletSignInError`].
+    pub async fn begin_wallet_sign_in(
+        &self,
+        caller: &Caller,
+        command: BeginWalletSignIn,
+    ) -> Result<WalletChallenge, BeginWalletSignInError> {
+        caller.require(Scope::AuthWrite)?;
+        let wallet_type = command.wallet_type;
+        let address = self.signing_address(wallet_type, &command.public_address)?;
+        let world = &caller.world;
+        let now = self.now(world);
+        let holder = self.holder(caller, &command, &address).await?;
+        let mut read = self.ports.store.read().await?;
+        let ends_after = now + SHARED_WHILE_LEFT;
+        let living = read
+            .wallet_challenges()
+            .living(world, wallet_type, &address, ends_after, MOST_LIVING)
+            .await?;
+        drop(read);
+        if let Some(shared) = living.into_iter().find(|living| holder.has(living)) {
+            return Ok(shared);
+        }
+        let challenge = self.new_challenge(caller, wallet_type, address, holder, now);
+        retried(|| self.store_challenge(&challenge)).await?;
+        Ok(challenge)
+    }
+
+    async fn holder(
+        &self,
+        caller: &Caller,
+        command: &BeginWalletSignIn,
+        address: &str,
+    ) -> Result<Holder, BeginWalletSignInError> {
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await?;
+        if let Some(user) = command.user_id {
+            let profile = read.users().profile(world, user).await?;
+            profile.ok_or(BeginWalletSignInError::UserNotFound)?;
+        }
+        let stored = read
+            .wallets()
+            .by_address(world, command.wallet_type, address)
+            .await?;
+        drop(read);
+        let Some(stored) = stored else {
+            return Ok(command.user_id.map_or(Holder::New, Holder::Known));
+        };
+        let wallet = self.ports.custodian.authenticate(stored).await;
+        let wallet = wallet.map_err(Fault::from)?;
+        let is_own = wallet.is_read_only && wallet.verified;
+        if is_own && command.user_id.is_none_or(|user| user == wallet.user_id) {
+            return Ok(Holder::Known(wallet.user_id));
+        }
+        Err(BeginWalletSignInError::Taken)
+    }
+
+    fn new_challenge(
+        &self,
+        caller: &Caller,
+        wallet_type: WalletType,
+        public_address: String,
+        holder: Holder,
+        now: Timestamp,
+    ) -> WalletChallenge {
+        let id: WalletRegistrationId = self.new_id(now);
+        let nonce = wallet_sign_in::draw_nonce(&mut Bytes(&*self.ports.entropy));
+        let nonce = nonce.expose().clone();
+        let app_name = &caller.app.name;
+        WalletChallenge {
+            id,
+            world: caller.world,
+            wallet_type,
+            user_id: match holder {
+                Holder::Known(user) => user,
+                Holder::New => self.new_id(now),
+            },
+            is_new_user: matches!(holder, Holder::New),
+            text: wallet_sign_in::challenge_text(
+                app_name,
+                wallet_type,
+                &public_address,
+                &nonce,
+                now,
+            ),
+            public_address,
+            nonce,
+            created_at: now,
+            expires_at: now + LIFETIME,
+        }
+    }
+
+    async fn store_challenge(
+        &self,
+        challenge: &WalletChallenge,
+    ) -> Result<(), BeginWalletSignInError> {
+        let mut tx = self.ports.store.begin().await?;
+        tx.wallet_challenges().insert(challenge).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,311 @@
+//! `wallets/verify` and `wallets/siwe/verify`: a signature over a challenge signs in once.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::message::CredentialChange;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::siwe::SignInMessage;
+use vestry_domain::user::{User, UserStatus};
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::custody::AddressOrder;
+use vestry_ports::store::{Created, Repositories, StoreError};
+
+use super::begin::MOST_LIVING;
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::users::credentials::AnnouncedChange;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What was signed.
+#[derive(Debug, Clone)]
+pub enum SignedText {
+    /// The text of a challenge, as it was answered.
+    Challenge,
+    /// A sign-in message around the nonce of a challenge: EIP-4361, or its Solana form.
+    SignInMessage(String),
+}
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyWallet {
+    /// The chain.
+    pub wallet_type: WalletType,
+    /// The address that signed.
+    pub public_address: String,
+    /// The signature, in a form that wallets hand out.
+    pub signature: String,
+    /// What it is over.
+    pub text: SignedText,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// A signature that was right.
+#[derive(Debug)]
+pub struct VerifiedWallet {
+    /// The wallet whose holder has signed in.
+    pub wallet: Wallet,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyWalletError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused; also a sign-in message that names another site, account or time.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No living challenge of this address was signed: wrong, expired, used and unknown get one and the same answer.
+    #[error("the signature is not valid")]
+    InvalidSignature,
+    /// The address is another user's by now, or its key is here.
+    #[error("the address belongs to a wallet that cannot sign this user in")]
+    Taken,
+    /// The session to be continued is not valid, or is another user's.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyWalletError);
+
+impl From<PresentedError> for VerifyWalletError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyWalletError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<StoreError> for VerifyWalletError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Everything that is known before the transaction.
+struct Signed<'a> {
+    command: &'a VerifyWallet,
+    wish: &'a SessionWish,
+    challenge: WalletChallenge,
+    /// The wallet that the address becomes, if it is new.
+    adopted: StoredWallet,
+    /// The notices of a new way to sign in for a user who exists.
+    change: Option<AnnouncedChange>,
+}
+
+impl Service {
+    /// Verifies a signature over a challenge, stores an address that is new as a read-only wallet, and issues or continues a
+    /// session.
+    ///
+    /// # Errors
+    /// [`VerifyWalletError`]. A signature that was refused costs nothing: it cannot be guessed, and the challenge stays good.
+    pub async fn verify_wallet_sign_in(
+        &self,
+        caller: &Caller,
+        command: VerifyWallet,
+    ) -> Result<VerifiedWallet, VerifyWalletError> {
+        caller.require(Scope::AuthWrite)?;
+        let world = &caller.world;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let address = self.signing_address(command.wallet_type, &command.public_address)?;
+        let now = self.now(world);
+        let challenge = self
+            .signed_challenge(caller, &command, &address, now)
+            .await?;
+        if wish.user().is_some_and(|user| user != challenge.user_id) {
+            return Err(InvalidSession.into());
+        }
+        let signing_key = self.key_for(world, &wish).await?;
+        let order = AddressOrder {
+            wallet_id: self.new_id(now),
+            world: *world,
+            user_id: challenge.user_id,
+            wallet_type: command.wallet_type,
+            public_address: address,
+            created_at: now,
+        };
+        let adopted = self.ports.custodian.adopt_address(order).await;
+        let change = if challenge.is_new_user {
+            None
+        } else {
+            let added = CredentialChange::WalletAdded;
+            Some(self.announce(caller, challenge.user_id, added).await?)
+        };
+        let signed = Signed {
+            command: &command,
+            wish: &wish,
+            challenge,
+            adopted: adopted.map_err(Fault::from)?,
+            change,
+        };
+        let (wallet, granted) = retried(|| self.try_wallet(caller, &signed, now)).await?;
+        if signed.change.is_some() {
+            self.outbox_bell.notify_one();
+        }
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedWallet { wallet, issued })
+    }
+
+    /// The living challenge of the address that was signed.
+    async fn signed_challenge(
+        &self,
+        caller: &Caller,
+        command: &VerifyWallet,
+        address: &str,
+        now: Timestamp,
+    ) -> Result<WalletChallenge, VerifyWalletError> {
+        let wallet_type = command.wallet_type;
+        let mut read = self.ports.store.read().await?;
+        let mut living = read
+            .wallet_challenges()
+            .living(&caller.world, wallet_type, address, now, MOST_LIVING)
+            .await?;
+        drop(read);
+        let is_signed = |text: &str| {
+            let signature = &command.signature;
+            let signatures = &self.ports.signatures;
+            signatures.is_signed(wallet_type, address, text.as_bytes(), signature)
+        };
+        let found = match &command.text {
+            SignedText::Challenge => living.into_iter().find(|living| is_signed(&living.text)),
+            SignedText::SignInMessage(text) => {
+                let message = SignInMessage::parse(text, wallet_type)?;
+                living.retain(|living| living.nonce == message.nonce);
+                let challenge = living.pop().ok_or(VerifyWalletError::InvalidSignature)?;
+                let domains = &caller.settings().siwe_domains;
+                message.check(domains, address, challenge.created_at, now)?;
+                Some(challenge).filter(|_| is_signed(text))
+            }
+        };
+        found.ok_or(VerifyWalletError::InvalidSignature)
+    }
+
+    async fn try_wallet(
+        &self,
+        caller: &Caller,
+        signed: &Signed<'_>,
+        now: Timestamp,
+    ) -> Result<(Wallet, Option<(Session, Secret<String>)>), VerifyWalletError> {
+        let world = &caller.world;
+        let challenge = &signed.challenge;
+        let mut tx = self.ports.store.begin().await?;
+        if !tx
+            .wallet_challenges()
+            .consume(world, challenge.id, now)
+            .await?
+        {
+            return Err(VerifyWalletError::InvalidSignature);
+        }
+        let address = &challenge.public_address;
+        let stored = tx
+            .wallets()
+            .by_address(world, challenge.wallet_type, address)
+            .await?;
+        let is_new = stored.is_none();
+        let wallet = match stored {
+            Some(stored) => self.own_wallet(stored, challenge).await?,
+            None => adopt(&mut *tx, signed, now).await?,
+        };
+        let sign_in = SignIn {
+            user_id: wallet.user_id,
+            factor: factor(&wallet, now),
+            device_fingerprint: signed.command.device_fingerprint.clone(),
+        };
+        let granted = self
+            .grant(&mut *tx, caller, signed.wish, sign_in, now)
+            .await?;
+        if let (true, Some(change)) = (is_new, &signed.change) {
+            let kept = granted.as_ref().map(|(session, _)| session.id);
+            self.carry_out(&mut *tx, caller, change, kept, now).await?;
+        }
+        tx.commit().await?;
+        Ok((wallet, granted))
+    }
+
+    /// The wallet that has the address already, if it signs its user in and the challenge was not for somebody else.
+    async fn own_wallet(
+        &self,
+        stored: StoredWallet,
+        challenge: &WalletChallenge,
+    ) -> Result<Wallet, VerifyWalletError> {
+        let wallet = self.ports.custodian.authenticate(stored).await;
+        let wallet = wallet.map_err(Fault::from)?;
+        let is_own = wallet.is_read_only && wallet.verified;
+        let is_meant = challenge.is_new_user || challenge.user_id == wallet.user_id;
+        if is_own && is_meant {
+            return Ok(wallet);
+        }
+        Err(VerifyWalletError::Taken)
+    }
+}
+
+/// Stores an address that is new, and its user when that is new as well.
+async fn adopt(
+    tx: &mut dyn Repositories,
+    signed: &Signed<'_>,
+    now: Timestamp,
+) -> Result<Wallet, VerifyWalletError> {
+    let challenge = &signed.challenge;
+    if challenge.is_new_user {
+        tx.users().insert(&new_user(challenge, now)?).await?;
+    } else {
+        let user = tx.users().profile(&challenge.world, challenge.user_id);
+        user.await?.ok_or(VerifyWalletError::InvalidSignature)?;
+    }
+    match tx.wallets().insert_keyless(&signed.adopted).await? {
+        Created::Yes => Ok(signed.adopted.wallet.clone()),
+        // Another challenge of the address was signed at this moment; the next try finds its wallet.
+        Created::Exists => Err(Fault::LostRace.into()),
+    }
+}
+
+/// Under the id that the challenge named, and so as old as it: the time inside an id is `created_at`.
+fn new_user(challenge: &WalletChallenge, now: Timestamp) -> Result<User, Invalid> {
+    let id: UserId = challenge.user_id;
+    Ok(User {
+        id,
+        world: challenge.world,
+        first_name: String::new(),
+        middle_name: String::new(),
+        last_name: String::new(),
+        // The wallet is proved; there is nothing to wait for.
+        status: UserStatus::Active,
+        metadata: Metadata::new(serde_json::Map::new())?,
+        created_at: challenge.created_at,
+        updated_at: now,
+    })
+}
+
+fn factor(wallet: &Wallet, now: Timestamp) -> Factor {
+    Factor {
+        proof: Proof::Wallet {
+            wallet_id: wallet.id,
+            wallet_type: wallet.wallet_type,
+            public_address: wallet.public_address.clone(),
+        },
+        last_verified_at: now,
+    }
+}

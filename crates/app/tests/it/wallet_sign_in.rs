@@ -1,0 +1,444 @@
+//! Signing in with a wallet of one's own: challenges, sign-in messages, single use, and whose address it is.
+
+use std::sync::Arc;
+
+use ed25519_dalek::{Signer, SigningKey};
+use vestry_app::Caller;
+use vestry_app::sessions::Trio;
+use vestry_app::wallet_sign_in::{
+    BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifiedWallet, VerifyWallet,
+    VerifyWalletError,
+};
+use vestry_app::wallets::{ListWallets, SignMessageError};
+use vestry_chains::{Chains, PrivateKey};
+use vestry_contract::race::race;
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::session::{DeviceFingerprint, Proof};
+use vestry_domain::user::UserStatus;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::{Secret, rfc3339};
+
+use crate::rig::{Rig, START, lasting};
+use crate::wallets::text;
+
+/// A wallet in a person's pocket.
+enum Pocket {
+    Ethereum(Chains, PrivateKey),
+    Solana(SigningKey),
+}
+
+impl Pocket {
+    fn ethereum(seed: u8) -> Self {
+        let chains = Chains::new(&Secret::new([1; 32]));
+        let chain = chains.get(WalletType::Ethereum).unwrap();
+        let key = chain.private_key(&[seed; 32]).unwrap();
+        Self::Ethereum(chains, key)
+    }
+
+    fn solana(seed: u8) -> Self {
+        Self::Solana(SigningKey::from_bytes(&[seed; 32]))
+    }
+
+    const fn wallet_type(&self) -> WalletType {
+        match self {
+            Self::Ethereum(..) => WalletType::Ethereum,
+            Self::Solana(_) => WalletType::Solana,
+        }
+    }
+
+    fn address(&self) -> String {
+        match self {
+            Self::Ethereum(chains, key) => {
+                let chain = chains.get(WalletType::Ethereum).unwrap();
+                chain.address(&chain.public_key(key).unwrap()).unwrap()
+            }
+            Self::Solana(key) => bs58::encode(key.verifying_key().as_bytes()).into_string(),
+        }
+    }
+
+    fn sign(&self, message: &str) -> String {
+        match self {
+            Self::Ethereum(chains, key) => {
+                let chain = chains.get(WalletType::Ethereum).unwrap();
+                let signature = chain.sign_message(key, message.as_bytes()).unwrap();
+                chain.signature_text(&signature).text
+            }
+            Self::Solana(key) => {
+                bs58::encode(key.sign(message.as_bytes()).to_bytes()).into_string()
+            }
+        }
+    }
+
+    fn begin(&self, user_id: Option<UserId>) -> BeginWalletSignIn {
+        BeginWalletSignIn {
+            wallet_type: self.wallet_type(),
+            public_address: self.address(),
+            user_id,
+        }
+    }
+
+    /// A signature over a text, as it is presented.
+    fn proof(&self, signed: &str, text: SignedText) -> VerifyWallet {
+        VerifyWallet {
+            wallet_type: self.wallet_type(),
+            public_address: self.address(),
+            signature: self.sign(signed),
+            text,
+            trio: Trio::default(),
+            device_fingerprint: DeviceFingerprint::default(),
+        }
+    }
+
+    fn answer(&self, challenge: &WalletChallenge) -> VerifyWallet {
+        self.proof(&challenge.text, SignedText::Challenge)
+    }
+
+    /// A sign-in message of `example.com` around a nonce.
+    fn message(&self, nonce: &str, rig: &Rig) -> String {
+        let (name, chain_id) = match self {
+            Self::Ethereum(..) => ("Ethereum", "1"),
+            Self::Solana(_) => ("Solana", "mainnet"),
+        };
+        format!(
+            "example.com wants you to sign in with your {name} account:\n{}\n\nWelcome.\n\n\
+             URI: https://example.com/login\nVersion: 1\nChain ID: {chain_id}\nNonce: {nonce}\nIssued At: {}",
+            self.address(),
+            rfc3339::format(rig.now())
+        )
+    }
+
+    fn siwe(&self, message: &str) -> VerifyWallet {
+        self.proof(message, SignedText::SignInMessage(message.to_owned()))
+    }
+}
+
+impl Rig {
+    async fn challenge(
+        &self,
+        caller: &Caller,
+        pocket: &Pocket,
+        user: Option<UserId>,
+    ) -> WalletChallenge {
+        let begun = self
+            .service
+            .begin_wallet_sign_in(caller, pocket.begin(user));
+        begun.await.unwrap()
+    }
+
+    async fn verify_wallet(
+        &self,
+        caller: &Caller,
+        command: VerifyWallet,
+    ) -> Result<VerifiedWallet, VerifyWalletError> {
+        self.service.verify_wallet_sign_in(caller, command).await
+    }
+}
+
+fn is_invalid<T>(outcome: &Result<T, VerifyWalletError>) -> bool {
+    matches!(outcome, Err(VerifyWalletError::InvalidSignature))
+}
+
+/// The first signature makes the user, who is active, and a read-only wallet that is not the default; the next one signs the
+/// same user in.
+#[tokio::test]
+async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for pocket in [Pocket::ethereum(5), Pocket::solana(5)] {
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        assert!(challenge.is_new_user);
+        let user = challenge.user_id;
+        assert!(rig.service.get_user(&test, user).await.is_err());
+        let command = VerifyWallet {
+            trio: lasting(60),
+            ..pocket.answer(&challenge)
+        };
+        let verified = rig.verify_wallet(&test, command).await.unwrap();
+        let wallet = verified.wallet;
+        assert_eq!(wallet.user_id, user);
+        assert_eq!(wallet.public_address, pocket.address());
+        assert!(wallet.verified && wallet.is_read_only);
+        assert!(!wallet.is_default && !wallet.is_imported);
+        let session = verified.issued.unwrap().session;
+        assert_eq!(session.user_id, user);
+        let proof = Proof::Wallet {
+            wallet_id: wallet.id,
+            wallet_type: pocket.wallet_type(),
+            public_address: pocket.address(),
+        };
+        assert_eq!(session.factors[0].proof, proof);
+        let full = rig.service.get_user(&test, user).await.unwrap();
+        assert_eq!(full.profile.user.status, UserStatus::Active);
+        assert_eq!(full.profile.user.created_at, user.timestamp());
+        assert_eq!(full.wallets, [wallet.clone()]);
+
+        rig.pass(1);
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        assert!(!challenge.is_new_user);
+        assert_eq!(challenge.user_id, user);
+        let again = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
+        assert_eq!(again.unwrap().wallet, wallet);
+        // It can be looked at and listed, and signs nothing.
+        assert_eq!(
+            rig.service.get_wallet(&test, wallet.id).await.unwrap(),
+            wallet
+        );
+        let query = ListWallets {
+            user_id: Some(user),
+            ..ListWallets::default()
+        };
+        let listed = rig.service.list_wallets(&test, query).await.unwrap();
+        assert_eq!(listed.wallets, [wallet.clone()]);
+        let refused = rig.service.sign_message(&test, text(wallet.id, "hi")).await;
+        assert!(matches!(refused, Err(SignMessageError::ReadOnly)));
+        // A wallet of our own is made beside it.
+        let own = rig.service.create_wallet(&test, user, WalletType::Ethereum);
+        assert!(own.await.unwrap().is_default);
+    }
+}
+
+/// A challenge is good once, for ten minutes, for its address and its world; everything else gets one answer (W-1 in spirit, R6).
+#[tokio::test]
+async fn a_challenge_is_good_once_and_for_ten_minutes() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let (pocket, other) = (Pocket::ethereum(5), Pocket::ethereum(6));
+    let challenge = rig.challenge(&test, &pocket, None).await;
+    assert!(is_invalid(
+        &rig.verify_wallet(&test, other.answer(&challenge)).await
+    ));
+    let forged = VerifyWallet {
+        signature: other.sign(&challenge.text),
+        ..pocket.answer(&challenge)
+    };
+    assert!(is_invalid(&rig.verify_wallet(&test, forged).await));
+    for caller in [&live, &rig.stranger().await] {
+        let refused = rig.verify_wallet(caller, pocket.answer(&challenge)).await;
+        assert!(is_invalid(&refused));
+    }
+    let never_issued = pocket.proof("Sign in", SignedText::Challenge);
+    assert!(is_invalid(&rig.verify_wallet(&test, never_issued).await));
+    rig.verify_wallet(&test, pocket.answer(&challenge))
+        .await
+        .unwrap();
+    assert!(is_invalid(
+        &rig.verify_wallet(&test, pocket.answer(&challenge)).await
+    ));
+    let late = rig.challenge(&test, &pocket, None).await;
+    rig.pass(600);
+    assert!(is_invalid(
+        &rig.verify_wallet(&test, pocket.answer(&late)).await
+    ));
+    let in_time = rig.challenge(&test, &pocket, None).await;
+    rig.pass(599);
+    rig.verify_wallet(&test, pocket.answer(&in_time))
+        .await
+        .unwrap();
+}
+
+/// Whoever asks for challenges in another person's name takes none away: the living one is answered again while it has five
+/// minutes left, and stays good beside its successor (attack 24).
+#[tokio::test]
+async fn attack_24_asking_again_takes_no_challenge_away() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let pocket = Pocket::ethereum(5);
+    let first = rig.challenge(&test, &pocket, None).await;
+    rig.pass(299);
+    assert_eq!(rig.challenge(&test, &pocket, None).await, first);
+    rig.pass(2);
+    let second = rig.challenge(&test, &pocket, None).await;
+    assert_ne!(second.nonce, first.nonce);
+    for _ in 0..50 {
+        assert_eq!(rig.challenge(&test, &pocket, None).await, second);
+    }
+    rig.verify_wallet(&test, pocket.answer(&first))
+        .await
+        .unwrap();
+    // The other one names a user of its own; by now the address has one.
+    let signed_in = rig.verify_wallet(&test, pocket.answer(&second)).await;
+    assert_eq!(signed_in.unwrap().wallet.user_id, first.user_id);
+}
+
+/// EIP-4361 and its Solana form: checked whole, with our nonce, for a domain of the App.
+#[tokio::test]
+async fn sign_in_messages_are_checked_whole() {
+    let rig = Rig::new().await;
+    rig.set(&[("siwe_domains", r#"["example.com"]"#)]).await;
+    let test = rig.test().await;
+    for pocket in [Pocket::ethereum(5), Pocket::solana(5)] {
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        let message = pocket.message(&challenge.nonce, &rig);
+        for (from, to) in [
+            ("example.com wants", "evil.com wants"),
+            ("https://example.com", "https://evil.com"),
+            ("Version: 1", "Version: 2"),
+            (
+                &pocket.address(),
+                "0x0000000000000000000000000000000000000000",
+            ),
+            ("Issued At: 20", "Issued At: 19"),
+            ("\n\nWelcome.", "\nWelcome."),
+        ] {
+            let edited = message.replacen(from, to, 1);
+            assert_ne!(edited, message);
+            let refused = rig.verify_wallet(&test, pocket.siwe(&edited)).await;
+            assert!(
+                matches!(&refused, Err(VerifyWalletError::Invalid(invalid)) if invalid.param == "siwe_challenge"),
+                "{to}: {refused:?}"
+            );
+        }
+        let foreign = pocket.message("abcdefgh12345678", &rig);
+        assert!(is_invalid(
+            &rig.verify_wallet(&test, pocket.siwe(&foreign)).await
+        ));
+        // Signed, but not what is sent.
+        let other = VerifyWallet {
+            signature: pocket.sign(&message.replace("Welcome", "Hello")),
+            ..pocket.siwe(&message)
+        };
+        assert!(is_invalid(&rig.verify_wallet(&test, other).await));
+        let verified = rig
+            .verify_wallet(&test, pocket.siwe(&message))
+            .await
+            .unwrap();
+        assert_eq!(verified.wallet.user_id, challenge.user_id);
+        assert!(is_invalid(
+            &rig.verify_wallet(&test, pocket.siwe(&message)).await
+        ));
+    }
+}
+
+/// Without a list of domains no sign-in message is taken.
+#[tokio::test]
+async fn no_domain_is_trusted_by_default() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let pocket = Pocket::ethereum(5);
+    let challenge = rig.challenge(&test, &pocket, None).await;
+    let message = pocket.message(&challenge.nonce, &rig);
+    let refused = rig.verify_wallet(&test, pocket.siwe(&message)).await;
+    assert!(matches!(refused, Err(VerifyWalletError::Invalid(_))));
+}
+
+/// A wallet joins a user who exists: within the user's session, whose other sessions end, and the user is told (S-6).
+#[tokio::test]
+async fn s_6_a_wallet_joins_a_user_who_exists() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, "ada@example.com", 60).await;
+    let other = rig.sign_in(&test, "ada@example.com", 60).await;
+    let stranger = rig.sign_in(&test, "mallory@example.com", 60).await;
+    let user = session.session.user_id;
+    let pocket = Pocket::ethereum(5);
+    let challenge = rig.challenge(&test, &pocket, Some(user)).await;
+    assert!(!challenge.is_new_user);
+    let with = |token: &Secret<String>| VerifyWallet {
+        trio: Trio {
+            session_token: Some(token.clone()),
+            ..Trio::default()
+        },
+        ..pocket.answer(&challenge)
+    };
+    let planted = rig.verify_wallet(&test, with(&stranger.token)).await;
+    assert!(matches!(planted, Err(VerifyWalletError::InvalidSession(_))));
+    let verified = rig
+        .verify_wallet(&test, with(&session.token))
+        .await
+        .unwrap();
+    let kept = verified.issued.unwrap();
+    assert_eq!(kept.session.id, session.session.id);
+    assert_eq!(kept.session.factors.len(), 2);
+    assert!(rig.by_token(&test, &other.token).await.is_err());
+    let told = rig.newest_to(&test, "ada@example.com").await;
+    assert!(told.message.text.contains("A wallet was added"));
+    // It is this user's now, and nobody else's.
+    let mallory = stranger.session.user_id;
+    let begun = rig
+        .service
+        .begin_wallet_sign_in(&test, pocket.begin(Some(mallory)));
+    assert!(matches!(begun.await, Err(BeginWalletSignInError::Taken)));
+    let unknown = UserId::new(START, [9; 16]);
+    let begun = rig
+        .service
+        .begin_wallet_sign_in(&test, pocket.begin(Some(unknown)));
+    assert!(matches!(
+        begun.await,
+        Err(BeginWalletSignInError::UserNotFound)
+    ));
+    let again = rig.challenge(&test, &pocket, None).await;
+    assert_eq!(again.user_id, user);
+}
+
+/// Two users ask for one address before either signs: the first signature decides.
+#[tokio::test]
+async fn an_address_goes_to_the_first_signature() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let bob = rig.user(&test, "bob@example.com").await.profile.user.id;
+    let pocket = Pocket::ethereum(5);
+    let for_ada = rig.challenge(&test, &pocket, Some(ada)).await;
+    let for_bob = rig.challenge(&test, &pocket, Some(bob)).await;
+    rig.verify_wallet(&test, pocket.answer(&for_bob))
+        .await
+        .unwrap();
+    let late = rig.verify_wallet(&test, pocket.answer(&for_ada)).await;
+    assert!(matches!(late, Err(VerifyWalletError::Taken)));
+}
+
+/// A wallet whose key is here signs nobody in, whatever its signature says.
+#[tokio::test]
+async fn a_managed_wallet_signs_nobody_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let command = BeginWalletSignIn {
+        wallet_type: WalletType::Ethereum,
+        public_address: user.wallets[0].public_address.to_lowercase(),
+        user_id: None,
+    };
+    let refused = rig.service.begin_wallet_sign_in(&test, command).await;
+    assert!(matches!(refused, Err(BeginWalletSignInError::Taken)));
+}
+
+/// A wallet planted in an account that is not proved is gone after the first proof, and its address is free (attack 1, O-10).
+#[tokio::test]
+async fn attack_1_a_planted_wallet_is_gone_after_the_first_proof() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "victim@example.com").await.profile.user.id;
+    let pocket = Pocket::ethereum(5);
+    let challenge = rig.challenge(&test, &pocket, Some(user)).await;
+    rig.verify_wallet(&test, pocket.answer(&challenge))
+        .await
+        .unwrap();
+    let waiting = rig.challenge(&test, &pocket, None).await;
+    assert_eq!(waiting.user_id, user);
+    rig.sign_in(&test, "victim@example.com", 60).await;
+    let wallets = rig.service.get_user(&test, user).await.unwrap().wallets;
+    assert_eq!(wallets.len(), 1, "the managed one stays");
+    assert!(wallets[0].key_id.is_some());
+    assert!(rig.challenge(&test, &pocket, None).await.is_new_user);
+}
+
+/// A hundred times the same signature: one success (R6).
+#[tokio::test]
+async fn r6_a_signature_succeeds_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let pocket = Arc::new(Pocket::ethereum(5));
+    for _ in 0..3 {
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        let outcomes = race((0..100).map(|_| {
+            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            let command = pocket.answer(&challenge);
+            async move { service.verify_wallet_sign_in(&test, command).await }
+        }))
+        .await;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+        assert_eq!(outcomes.iter().filter(|o| is_invalid(o)).count(), 99);
+        rig.pass(1);
+    }
+}

@@ -1,0 +1,80 @@
+//! Signatures that people make with wallets of their own: whose address is this, and did its key sign that?
+//!
+//! Nothing here has to do with keys that we hold. What comes in is text from outside, in the forms that wallets hand out.
+
+mod solana;
+
+use alloy_primitives::{Address, hex};
+use vestry_domain::wallet::WalletType;
+
+use crate::{ChainError, Chains};
+
+impl Chains {
+    /// The canonical form of an address from outside. Ethereum: EIP-55; mixed case must be right, all of one case is taken
+    /// (EIP-55 tells no more from it). Solana: base58 of a point that can be a public key.
+    ///
+    /// # Errors
+    /// [`ChainError::Address`], also for chains whose wallets sign nobody in.
+    pub fn own_address(&self, wallet_type: WalletType, text: &str) -> Result<String, ChainError> {
+        match wallet_type {
+            WalletType::Ethereum => ethereum_address(text),
+            WalletType::Solana => solana::address(text),
+            WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => {
+                Err(ChainError::Address)
+            }
+        }
+    }
+
+    /// Checks a signature over a message by the key of a canonical address. Ethereum: EIP-191 version 0x45
+    /// ("personal message"), `r‖s‖v` in hex, low `s`, `v` 27, 28, 0 or 1. Solana: ed25519 over the bytes of the message,
+    /// strict (RFC 8032 section 5.1.7 and no key of small order), in base58 or in base64 with padding.
+    ///
+    /// # Errors
+    /// [`ChainError::Signature`].
+    pub fn verify_own(
+        &self,
+        wallet_type: WalletType,
+        address: &str,
+        message: &[u8],
+        signature: &str,
+    ) -> Result<(), ChainError> {
+        match wallet_type {
+            WalletType::Ethereum => {
+                let signature = ethereum_signature(signature)?;
+                let signer = self.ethereum.signer_of(message, &signature)?;
+                (signer == address)
+                    .then_some(())
+                    .ok_or(ChainError::Signature)
+            }
+            WalletType::Solana => solana::verify(address, message, signature),
+            WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => {
+                Err(ChainError::Signature)
+            }
+        }
+    }
+}
+
+fn ethereum_address(text: &str) -> Result<String, ChainError> {
+    let digits = text.strip_prefix("0x").ok_or(ChainError::Address)?;
+    let bytes: [u8; 20] = hex::decode_to_array(digits).map_err(|_malformed| ChainError::Address)?;
+    let canonical = Address::from(bytes).to_checksum(None);
+    let one_case = !digits.bytes().any(|byte| byte.is_ascii_lowercase())
+        || !digits.bytes().any(|byte| byte.is_ascii_uppercase());
+    (one_case || canonical == text)
+        .then_some(canonical)
+        .ok_or(ChainError::Address)
+}
+
+/// `r‖s‖v` with `v` 27 or 28: some wallets, of metal mostly, say 0 and 1.
+fn ethereum_signature(text: &str) -> Result<[u8; 65], ChainError> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let mut bytes: [u8; 65] =
+        hex::decode_to_array(digits).map_err(|_malformed| ChainError::Signature)?;
+    if let [.., v @ 0..=1] = &mut bytes {
+        *v += 27;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

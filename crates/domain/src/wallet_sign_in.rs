@@ -1,0 +1,78 @@
+//! Challenges that the holder of a wallet signs to sign in.
+
+use crate::ids::{UserId, WalletRegistrationId};
+use crate::random::{self, ByteSource};
+use crate::timestamp::Seconds;
+use crate::wallet::WalletType;
+use crate::{Invalid, Secret, Timestamp, World, rfc3339};
+
+/// How long a challenge may be signed.
+pub const LIFETIME: Seconds = Seconds(600);
+/// A challenge that lives at least this long from now is handed out again instead of a new one: whoever asks for many in
+/// another person's name only gets the same one again and takes none away (attack 24). It is no secret; what counts is who signs it.
+pub const SHARED_WHILE_LEFT: Seconds = Seconds(300);
+/// Characters of a nonce: 142 bits.
+const NONCE_LENGTH: usize = 24;
+
+/// Something to sign, good for one sign-in by one address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalletChallenge {
+    /// The id.
+    pub id: WalletRegistrationId,
+    /// App and environment.
+    pub world: World,
+    /// The chain.
+    pub wallet_type: WalletType,
+    /// The address that must sign, in its canonical form.
+    pub public_address: String,
+    /// Who signs in, or gets the wallet.
+    pub user_id: UserId,
+    /// Whether that user is made by the signature.
+    pub is_new_user: bool,
+    /// What makes it unlike any other.
+    pub nonce: String,
+    /// The text to sign, for those who do not write a sign-in message of their own.
+    pub text: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From this second on it is dead.
+    pub expires_at: Timestamp,
+}
+
+/// A new nonce: 24 of `[0-9A-Za-z]`, which is what EIP-4361 allows.
+pub fn draw_nonce(source: &mut dyn ByteSource) -> Secret<String> {
+    random::alphanumeric(source, NONCE_LENGTH)
+}
+
+/// The text of a challenge. People read it before they sign; no two are the same.
+pub fn challenge_text(
+    app_name: &str,
+    wallet_type: WalletType,
+    public_address: &str,
+    nonce: &str,
+    created_at: Timestamp,
+) -> String {
+    let (issued, expires) = (
+        rfc3339::format(created_at),
+        rfc3339::format(created_at + LIFETIME),
+    );
+    format!(
+        "Sign in to {app_name} with your {wallet_type} account\n{public_address}\n\n\
+         This signature costs nothing and moves nothing. Sign only if you are signing in to {app_name}.\n\n\
+         Nonce: {nonce}\nIssued At: {issued}\nExpiration Time: {expires}"
+    )
+}
+
+/// The chains whose wallets sign people in.
+///
+/// # Errors
+/// Names `wallet_type`.
+pub fn check_type(wallet_type: WalletType) -> Result<(), Invalid> {
+    match wallet_type {
+        WalletType::Ethereum | WalletType::Solana => Ok(()),
+        WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => Err(Invalid::value(
+            "wallet_type",
+            "wallets that sign people in are ethereum or solana",
+        )),
+    }
+}

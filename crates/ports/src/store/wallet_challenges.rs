@@ -1,0 +1,34 @@
+//! Challenges that the holders of wallets sign.
+
+use async_trait::async_trait;
+use vestry_domain::ids::WalletRegistrationId;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::{Timestamp, World};
+
+use super::StoreResult;
+
+/// Challenges. Every method stays within the given world.
+#[async_trait]
+pub trait WalletChallenges: Send {
+    /// Adds a challenge.
+    async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()>;
+    /// The challenges of an address that were not used and end after the given moment, newest first, at most `limit`.
+    async fn living(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+        ends_after: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<WalletChallenge>>;
+    /// Uses a challenge up; `false` when it is used or gone, or expired at `now`. One guarded statement.
+    async fn consume(
+        &mut self,
+        world: &World,
+        id: WalletRegistrationId,
+        now: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Deletes challenges that expired before the given moment, in all worlds; returns how many.
+    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+}

@@ -1,0 +1,59 @@
+//! `POST /v1/auth/wallets/registrations/nonce`
+
+use actix_web::web::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::registrations_begin::Request;
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = super::registrations_begin::ERRORS;
+
+/// A nonce for a sign-in message.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WalletNonceResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^walletrr_[0-9A-Za-z]{27}$")]
+    id: String,
+    /// Who will be signed in.
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// Goes into the message's `Nonce`.
+    #[schema(pattern = "^[0-9A-Za-z]{24}$")]
+    nonce: String,
+    /// Whether nobody has the address: the user is made by the signature, under this `user_id`.
+    user_created: bool,
+}
+
+/// Get a nonce for a sign-in message
+///
+/// For the sign-in messages that wallets know (EIP-4361, and its Solana form), which the App writes itself: the nonce is good
+/// for one `wallets/siwe/verify` within ten minutes. The refusals are those of the begin call.
+///
+/// Needs the scope `auth:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/wallets/registrations/nonce",
+    operation_id = "getWalletNonce",
+    tag = "Wallet sign-in",
+    request_body = Request,
+    responses((status = 200, description = "A nonce", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = request.command()?;
+    let challenge = call
+        .run(|service, caller| async move { service.begin_wallet_sign_in(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        id: challenge.id.to_string(),
+        user_id: challenge.user_id.to_string(),
+        nonce: challenge.nonce,
+        user_created: challenge.is_new_user,
+    }))
+}

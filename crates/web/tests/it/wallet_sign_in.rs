@@ -1,0 +1,309 @@
+//! Signing in with a wallet, over HTTP. The wallet in the person's pocket is one that the same service keeps in its live world:
+//! to the test world it is a wallet like any other from outside.
+
+use serde_json::{Value, json};
+use vestry_domain::rfc3339;
+
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, START, assert_answer_snapshot, on_both};
+
+const BEGIN: &str = "/v1/auth/wallets/registrations/begin";
+const NONCE: &str = "/v1/auth/wallets/registrations/nonce";
+const VERIFY: &str = "/v1/auth/wallets/verify";
+const SIWE: &str = "/v1/auth/wallets/siwe/verify";
+
+on_both! {
+    a_challenge_is_signed_and_signs_in
+    a_sign_in_message_is_signed_and_signs_in
+    a_wallet_joins_a_session
+    requests_are_checked_field_by_field
+    wrong_used_and_unknown_signatures_get_one_answer
+    addresses_that_are_taken_are_refused
+}
+
+/// A wallet in a person's pocket.
+struct Pocket {
+    id: String,
+    address: String,
+}
+
+impl Pocket {
+    async fn new(api: &Api) -> Self {
+        let request = json!({"email": "somebody@example.com", "include_user": true});
+        let created = api.live().post("/v1/auth/users/create", request).await.ok();
+        Self {
+            id: created.text_at("/user/wallets/0/id"),
+            address: created.text_at("/user/wallets/0/public_address"),
+        }
+    }
+
+    async fn sign(&self, api: &Api, message: &str) -> String {
+        let path = format!("/v1/wallets/{}/sign_message", self.id);
+        let signed = api.live().post(&path, json!({"message": message})).await;
+        signed.ok().text_at("/signature")
+    }
+
+    fn request(&self, further: Value) -> Value {
+        let mut request = json!({"wallet_type": "ethereum", "public_address": self.address});
+        let fields = further.as_object().unwrap().clone();
+        request.as_object_mut().unwrap().extend(fields);
+        request
+    }
+
+    /// A proof of a fresh challenge.
+    async fn proof(&self, api: &Api, further: Value) -> Value {
+        let begun = api.test().post(BEGIN, self.request(json!({}))).await.ok();
+        let signature = self.sign(api, &begun.text_at("/challenge")).await;
+        let mut request = self.request(further);
+        request["signature"] = signature.into();
+        request
+    }
+
+    fn message(&self, nonce: &str) -> String {
+        format!(
+            "example.com wants you to sign in with your Ethereum account:\n{}\n\n\n\
+             URI: https://example.com/login\nVersion: 1\nChain ID: 1\nNonce: {nonce}\nIssued At: {}",
+            self.address,
+            rfc3339::format(START)
+        )
+    }
+}
+
+async fn a_challenge_is_signed_and_signs_in(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let mut begun = api.test().post(BEGIN, pocket.request(json!({}))).await.ok();
+    let challenge = begun.text_at("/challenge");
+    assert!(challenge.contains(&pocket.address) && challenge.contains("Demo"));
+    begun.body["challenge"] = json!("");
+    assert_answer_snapshot!(begun, @r#"
+    {
+      "body": {
+        "app_id": "[app id]",
+        "challenge": "",
+        "created_at": 1800000000,
+        "expires_at": 1800000600,
+        "id": "[walletrr id]",
+        "public_address": "[ethereum address]",
+        "updated_at": 1800000000,
+        "user_id": "[user id]",
+        "wallet_type": "ethereum"
+      },
+      "status": 200
+    }
+    "#);
+    let signature = pocket.sign(api, &challenge).await;
+    let request = pocket.request(json!({"signature": signature, "session_expires_in": 60}));
+    let verified = api.test().post(VERIFY, request).await.ok();
+    assert_eq!(verified.body["user_id"], begun.body["user_id"]);
+    assert_answer_snapshot!(verified, @r#"
+    {
+      "body": {
+        "app_id": "[app id]",
+        "created_at": 1800000000,
+        "id": "[wallet id]",
+        "is_default": false,
+        "is_imported": false,
+        "is_read_only": true,
+        "public_address": "[ethereum address]",
+        "session": {
+          "created_at": 1800000000,
+          "deleted": false,
+          "deleted_at": 0,
+          "device_fingerprint": {
+            "ip": "",
+            "user_agent": ""
+          },
+          "expires_at": 1800003600,
+          "factors": [
+            {
+              "delivery_channel": "eth_wallet",
+              "method": {
+                "last_verified_at": 1800000000,
+                "method_id": "[wallet id]",
+                "method_type": "wallet",
+                "wallet_id": "[wallet id]",
+                "wallet_public_address": "[ethereum address]",
+                "wallet_type": "ethereum"
+              },
+              "type": "wallet"
+            }
+          ],
+          "id": "[sess id]",
+          "last_active_at": 1800000000,
+          "permissions": [],
+          "started_at": 1800000000,
+          "updated_at": 1800000000,
+          "user_id": "[user id]"
+        },
+        "session_jwt": "[jwt]",
+        "session_token": "[session token]",
+        "updated_at": 1800000000,
+        "user_id": "[user id]",
+        "verified": true,
+        "wallet_type": "ethereum"
+      },
+      "status": 200
+    }
+    "#);
+    // The wallet without its key is in every place where wallets are, and signs nothing.
+    let id = verified.text_at("/id");
+    let shown = api.test().get(&format!("/v1/wallets/{id}")).await.ok();
+    assert_eq!(shown.body["is_read_only"], true);
+    let user = verified.text_at("/user_id");
+    let full = api.test().get(&format!("/v1/auth/users/{user}")).await.ok();
+    assert_eq!(full.body["wallets"], json!([shown.body]));
+    assert_eq!(full.body["status"], "active");
+    let listed = api.test().get("/v1/wallets/list").await.ok();
+    assert_eq!(listed.body["wallets"], json!([shown.body]));
+    let path = format!("/v1/wallets/{id}/sign_message");
+    let refused = api.test().post(&path, json!({"message": "hi"})).await;
+    refused.refuses(403, "wallet_read_only", None);
+}
+
+async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {
+    let domains = [("siwe_domains".to_owned(), r#"["example.com"]"#.to_owned())];
+    api.service.set_app(api.app.id, &domains).await.unwrap();
+    api.pass(1);
+    let pocket = Pocket::new(api).await;
+    let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();
+    assert_eq!(nonce.body["user_created"], true);
+    let message = pocket.message(&nonce.text_at("/nonce"));
+    let signature = pocket.sign(api, &message).await;
+    let request =
+        |message: &str| pocket.request(json!({"signature": signature, "siwe_challenge": message}));
+    for odd in [
+        message.replace("example.com wants", "evil.com wants"),
+        message.replace("Version: 1", "Version: 2"),
+        message.replace("URI: https://example.com", "URI: https://evil.com"),
+        message.replace("Issued At: 2027", "Issued At: 2028"),
+        format!("{message}\n"),
+        String::new(),
+    ] {
+        let refused = api.test().post(SIWE, request(&odd)).await;
+        refused.refuses(400, "invalid_field", Some("siwe_challenge"));
+    }
+    let verified = api.test().post(SIWE, request(&message)).await.ok();
+    assert_eq!(verified.body["user_id"], nonce.body["user_id"]);
+    assert_eq!(verified.body["session"], Value::Null);
+    let again = api.test().post(SIWE, request(&message)).await;
+    again.refuses(401, "invalid_credentials", None);
+    let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();
+    assert_eq!(nonce.body["user_created"], false);
+    assert_eq!(nonce.body["user_id"], verified.body["user_id"]);
+}
+
+async fn a_wallet_joins_a_session(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let first = signed_in(api, "ada@example.com").await;
+    let other = signed_in(api, "bob@example.com").await;
+    let user = first.text_at("/user_id");
+    let begun = pocket.request(json!({"user_id": user}));
+    let begun = api.test().post(BEGIN, begun).await.ok();
+    assert_eq!(begun.body["user_id"], user.as_str());
+    let signature = pocket.sign(api, &begun.text_at("/challenge")).await;
+    let with = |session: &Answer| {
+        pocket.request(json!({
+            "signature": signature, "session_token": session.body["session_token"],
+        }))
+    };
+    let refused = api.test().post(VERIFY, with(&other)).await;
+    refused.refuses(401, "invalid_session", None);
+    let second = api.test().post(VERIFY, with(&first)).await.ok();
+    assert_eq!(second.body["session"]["id"], first.body["session"]["id"]);
+    assert_eq!(
+        second.body["session"]["factors"][1]["delivery_channel"],
+        "eth_wallet"
+    );
+    assert_ne!(second.body["session_token"], first.body["session_token"]);
+}
+
+async fn requests_are_checked_field_by_field(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    for path in [BEGIN, NONCE, VERIFY, SIWE] {
+        let whole = pocket.request(json!({"signature": "0x00", "siwe_challenge": "x"}));
+        for (name, odd, code) in [
+            ("wallet_type", Value::Null, "missing_field"),
+            ("wallet_type", json!("bitcoin"), "invalid_field"),
+            ("wallet_type", json!("dogecoin"), "invalid_field"),
+            ("public_address", Value::Null, "missing_field"),
+            ("public_address", json!(""), "invalid_field"),
+            ("public_address", json!("0x00"), "invalid_field"),
+            ("public_address", json!(7), "invalid_field"),
+        ] {
+            let mut request = whole.clone();
+            request[name] = odd;
+            let refused = api.test().post(path, request).await;
+            refused.refuses(400, code, Some(name));
+        }
+    }
+    for path in [BEGIN, NONCE] {
+        let request = pocket.request(json!({"user_id": "user_1"}));
+        let refused = api.test().post(path, request).await;
+        refused.refuses(400, "invalid_field", Some("user_id"));
+        let absent = format!("user_{}", "0".repeat(27));
+        let request = pocket.request(json!({"user_id": absent}));
+        let refused = api.test().post(path, request).await;
+        refused.refuses(404, "not_found", Some("user"));
+    }
+    for path in [VERIFY, SIWE] {
+        let refused = api.test().post(path, pocket.request(json!({}))).await;
+        refused.refuses(400, "missing_field", Some("signature"));
+        for (name, odd) in [
+            ("session_expires_in", json!(4)),
+            ("session_expires_in", json!(525_601)),
+            ("device_fingerprint", json!("x")),
+        ] {
+            let mut request = pocket.request(json!({"signature": "0x00", "siwe_challenge": "x"}));
+            request[name] = odd;
+            let refused = api.test().post(path, request).await;
+            refused.refuses(400, "invalid_field", Some(name));
+        }
+    }
+    let request = pocket.request(json!({"signature": "0x00"}));
+    let refused = api.test().post(SIWE, request).await;
+    refused.refuses(400, "missing_field", Some("siwe_challenge"));
+}
+
+/// One answer, byte for byte; a signature of another world or App is an unknown one (I11).
+async fn wrong_used_and_unknown_signatures_get_one_answer(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let mut answers = Vec::new();
+    let proof = pocket.proof(api, json!({})).await;
+    let stranger = api.other_app().await.header("X-Request-Id", "one");
+    answers.push(stranger.post(VERIFY, proof.clone()).await);
+    let client = api.test().header("X-Request-Id", "one");
+    for signature in ["", "0x", "0x00", &"1".repeat(130), "not hex"] {
+        let request = pocket.request(json!({"signature": signature}));
+        answers.push(client.post(VERIFY, request).await);
+    }
+    let other = pocket.sign(api, "something else").await;
+    let request = pocket.request(json!({"signature": other}));
+    answers.push(client.post(VERIFY, request).await);
+    api.test().post(VERIFY, proof.clone()).await.ok();
+    answers.push(client.post(VERIFY, proof).await);
+    let late = pocket.proof(api, json!({})).await;
+    api.pass(600);
+    answers.push(client.post(VERIFY, late).await);
+    for answer in &answers {
+        answer.refuses(401, "invalid_credentials", None);
+        assert_eq!(answer.text, answers[0].text);
+    }
+}
+
+async fn addresses_that_are_taken_are_refused(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let proof = pocket.proof(api, json!({})).await;
+    api.test().post(VERIFY, proof).await.ok();
+    let request = json!({"email": "ada@example.com", "include_user": true});
+    let ada = api.test().post("/v1/auth/users/create", request).await.ok();
+    for path in [BEGIN, NONCE] {
+        let request = pocket.request(json!({"user_id": ada.body["user_id"]}));
+        let refused = api.test().post(path, request).await;
+        refused.refuses(409, "duplicate", Some("public_address"));
+        // The key of this one is here: it signs nobody in.
+        let managed = &ada.body["user"]["wallets"][0]["public_address"];
+        let request = json!({"wallet_type": "ethereum", "public_address": managed});
+        let refused = api.test().post(path, request).await;
+        refused.refuses(409, "duplicate", Some("public_address"));
+    }
+}
