@@ -77,7 +77,7 @@ fn measure(kind: Kind, options: &Options, users: usize) -> Result<Vec<Measured>,
             let begun = Instant::now();
             let answer = connection.send("POST", "/v1/auth/users/search", &body)?;
             times.push(begun.elapsed());
-            if answer["total_count"] == 0 {
+            if answer.get("total_count").is_none_or(|count| count == 0) {
                 return Err(Failure::new(format!("{name} found nobody: {body}")));
             }
         }
@@ -134,20 +134,19 @@ const QUESTIONS: [Question; 15] = [
     }),
     ("created_at, twenty minutes", |_, number| {
         let from = created_at(number);
-        let mut body = one("created_at", "between", json!(from));
-        body["filters"]["fields"][0]["second_value"] = json!(from + 20 * EVERY);
-        body
+        let mut field = condition("created_at", "between", json!(from));
+        if let Some(field) = field.as_object_mut() {
+            field.insert("second_value".to_owned(), json!(from + 20 * EVERY));
+        }
+        json!({ "filters": { "operator": "AND", "fields": [field] } })
     }),
     ("metadata", |_, _| one("metadata.mark", "eq", json!("here"))),
     ("email OR phone_number", |_, number| {
-        let mut body = one("email", "eq", json!(address(number)));
-        let other = one("phone_number", "eq", json!(phone(number)));
-        let field = other["filters"]["fields"][0].clone();
-        body["filters"]["operator"] = json!("OR");
-        if let Some(fields) = body["filters"]["fields"].as_array_mut() {
-            fields.push(field);
-        }
-        body
+        let fields = [
+            condition("email", "eq", json!(address(number))),
+            condition("phone_number", "eq", json!(phone(number))),
+        ];
+        json!({ "filters": { "operator": "OR", "fields": fields } })
     }),
     ("(count grows) email_verified", |_, _| {
         one("email_verified", "eq", json!(true))
@@ -164,8 +163,12 @@ const QUESTIONS: [Question; 15] = [
 ];
 
 fn one(field: &str, operator: &str, value: Value) -> Value {
-    let field = json!({ "field": field, "operator": operator, "value": value });
+    let field = condition(field, operator, value);
     json!({ "filters": { "operator": "AND", "fields": [field] } })
+}
+
+fn condition(field: &str, operator: &str, value: Value) -> Value {
+    json!({ "field": field, "operator": operator, "value": value })
 }
 
 fn created_at(number: usize) -> u64 {

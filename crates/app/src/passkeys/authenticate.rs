@@ -77,7 +77,7 @@ impl Service {
         let kind = AuthenticatorType::default();
         let user = command.user_id;
         let (text, challenge) =
-            self.new_challenge(caller, Ceremony::Authentication, user, &domain, kind, now);
+            self.new_ceremony(caller, Ceremony::Authentication, user, &domain, kind, now);
         let passkeys = retried(|| self.store_authentication(caller, &challenge)).await?;
         Ok(AuthenticationOptions {
             user_id: user,

@@ -66,7 +66,7 @@ fn on_domain(passkeys: Vec<Passkey>, domain: &PasskeyDomain) -> Vec<Passkey> {
 
 impl Service {
     /// A fresh challenge (W-1): what travels, and what is kept of it.
-    fn new_challenge(
+    fn new_ceremony(
         &self,
         caller: &Caller,
         ceremony: Ceremony,

@@ -156,7 +156,7 @@ impl Service {
         let fresh = UserHandle(random);
         let user = command.user_id;
         let now = self.now(&caller.world);
-        let (text, challenge) = self.new_challenge(
+        let (text, challenge) = self.new_ceremony(
             caller,
             Ceremony::Registration,
             Some(user),
@@ -327,7 +327,7 @@ impl Service {
             tx.commit().await?;
             return Err(CreatePasskeyError::Duplicate);
         }
-        tell(&mut *tx, &change).await?;
+        tell(&mut *tx, change).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -102,7 +102,7 @@ struct Compared<'a> {
 }
 
 enum Concluded {
-    SignedIn(Option<(Session, Secret<String>)>),
+    SignedIn(Box<Option<(Session, Secret<String>)>>),
     /// The row is another one by now.
     ChangedMeanwhile,
 }
@@ -135,7 +135,7 @@ impl Service {
             };
             match retried(|| self.conclude(caller, &compared, &wish)).await? {
                 Concluded::SignedIn(granted) => {
-                    let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+                    let issued = self.issued(caller, signing_key.as_ref(), *granted).await?;
                     return Ok(VerifiedPassword {
                         user_id: command.user_id,
                         issued,
@@ -194,6 +194,6 @@ impl Service {
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
         tx.commit().await?;
-        Ok(Concluded::SignedIn(granted))
+        Ok(Concluded::SignedIn(Box::new(granted)))
     }
 }

@@ -4,6 +4,7 @@ use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::link::LinkPurpose;
 use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
@@ -139,5 +140,10 @@ async fn forget_proofs(
     method: MethodId,
 ) -> Result<(), StoreError> {
     tx.codes().forget(world, method).await?;
+    if let MethodId::Email(email) = method {
+        for purpose in LinkPurpose::ALL {
+            tx.links().forget(world, email, purpose).await?;
+        }
+    }
     tx.guards().reset(world, &method.to_string()).await
 }

@@ -8,7 +8,7 @@ use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::custody::{Custodian, CustodyError, MessageSignature, WalletOrder};
+use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, MessageSignature, WalletOrder};
 use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
@@ -27,6 +27,10 @@ impl Custodian for Trusting {
         order: WalletOrder,
     ) -> Result<(StoredWallet, WalletKey), CustodyError> {
         self.0.create_wallet(order).await
+    }
+
+    async fn adopt_address(&self, order: AddressOrder) -> Result<StoredWallet, CustodyError> {
+        self.0.adopt_address(order).await
     }
 
     async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {

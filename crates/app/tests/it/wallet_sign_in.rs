@@ -25,7 +25,7 @@ use crate::wallets::text;
 /// A wallet in a person's pocket.
 enum Pocket {
     Ethereum(Chains, PrivateKey),
-    Solana(SigningKey),
+    Solana(Box<SigningKey>),
 }
 
 impl Pocket {
@@ -37,7 +37,7 @@ impl Pocket {
     }
 
     fn solana(seed: u8) -> Self {
-        Self::Solana(SigningKey::from_bytes(&[seed; 32]))
+        Self::Solana(Box::new(SigningKey::from_bytes(&[seed; 32])))
     }
 
     const fn wallet_type(&self) -> WalletType {
@@ -171,7 +171,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         let full = rig.service.get_user(&test, user).await.unwrap();
         assert_eq!(full.profile.user.status, UserStatus::Active);
         assert_eq!(full.profile.user.created_at, user.timestamp());
-        assert_eq!(full.wallets, [wallet.clone()]);
+        assert_eq!(full.wallets, std::slice::from_ref(&wallet));
 
         rig.pass(1);
         let challenge = rig.challenge(&test, &pocket, None).await;
@@ -189,7 +189,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
             ..ListWallets::default()
         };
         let listed = rig.service.list_wallets(&test, query).await.unwrap();
-        assert_eq!(listed.wallets, [wallet.clone()]);
+        assert_eq!(listed.wallets, std::slice::from_ref(&wallet));
         let refused = rig.service.sign_message(&test, text(wallet.id, "hi")).await;
         assert!(matches!(refused, Err(SignMessageError::ReadOnly)));
         // A wallet of our own is made beside it.

@@ -1,11 +1,5 @@
 //! Signatures made by other people's code: eth-account 0.14 and solders 0.29 (PyPI), and RFC 8032.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use vestry_domain::Secret;
 
 use super::*;

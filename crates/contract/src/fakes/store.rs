@@ -25,7 +25,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
+    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
+    StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use self::state::State;

@@ -74,7 +74,7 @@ pub async fn living_challenges_are_those_that_can_be_used(store: Arc<dyn Store>)
     );
     assert_eq!(
         stage.living(world, first.expires_at).await,
-        [third.clone()],
+        std::slice::from_ref(&third),
         "one that ends at the moment does not end after it"
     );
     let now = first.created_at;

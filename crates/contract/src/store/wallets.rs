@@ -494,6 +494,7 @@ pub async fn wallets_of_several_users_are_listed(store: Arc<dyn Store>) {
             .of_users(&stranger, &users)
             .await);
         assert_eq!(found, []);
+    }
 }
 
 /// A wallet without a key comes back with every field, in every list of wallets, and the walk over keys passes it.

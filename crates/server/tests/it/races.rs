@@ -553,8 +553,9 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
             .await
             .ok();
         let message = json!({ "message": text(&begun, "challenge") });
-        let signed = pockets[0].post(&format!("{path}/sign_message"), &message);
-        body["signature"] = signed.await.ok()["signature"].clone();
+        let path = format!("{path}/sign_message");
+        let signed = pockets[0].post(&path, &message).await.ok();
+        body["signature"] = signed["signature"].clone();
         body["session_expires_in"] = json!(60);
         let used = (401, "invalid_credentials");
         one_of_a_hundred(&clients, "/v1/auth/wallets/verify", body, used, round).await;

@@ -1,11 +1,5 @@
 //! A picture holds what the code says, module by module, with its margin.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use super::*;
 
 const TEXT: &str =

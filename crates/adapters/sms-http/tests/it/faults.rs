@@ -161,7 +161,7 @@ async fn f4_a_flaky_provider_gets_every_message_once() {
             assert!(attempt < 10, "message {message}");
         }
     }
-    let taken = tries as usize - provider.arrived().len();
+    let taken = usize::try_from(tries).unwrap() - provider.arrived().len();
     println!("F4: {SENDS} messages in {tries} tries at 30 % failures, at most {most} for one");
     assert_eq!(taken, 0, "each try was one request");
 }

@@ -32,7 +32,7 @@ fn value(rng: &mut Rng) -> Value {
     ];
     match rng.below(12) {
         0 => Value::Null,
-        1 => json!(rng.next() % 2 == 0),
+        1 => json!(rng.next().is_multiple_of(2)),
         2 => json!(-1),
         3 => json!(i64::MAX),
         4 => json!(u64::MAX),

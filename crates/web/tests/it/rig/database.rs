@@ -79,7 +79,7 @@ impl Lane {
         Some(Place {
             settings,
             directory,
-            server: server,
+            server,
         })
     }
 }
