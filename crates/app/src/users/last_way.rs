@@ -1,7 +1,7 @@
 //! The last way to sign in cannot be removed (409 `last_sign_in_method`).
 //!
-//! A way is what can be signed in with by itself: an address or a number, verified or not, a passkey, a wallet that signs in,
-//! a link to an identity provider. A password, an authenticator app or a recovery code is none: it needs to be said whose.
+//! A way is what can be signed in with by itself: an address or a number, verified or not but not held, a passkey, a wallet
+//! that signs in, a link to an identity provider. A password, an authenticator app or a recovery code is none: it needs to be said whose.
 
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
@@ -24,7 +24,11 @@ async fn count_ways(
     user: UserId,
 ) -> Result<usize, StoreError> {
     let identifiers = tx.users().profile(world, user).await?;
-    let identifiers = identifiers.map_or(0, |profile| profile.emails.len() + profile.phones.len());
+    let identifiers = identifiers.map_or(0, |profile| {
+        let emails = profile.emails.iter().filter(|email| !email.held);
+        let phones = profile.phones.iter().filter(|phone| !phone.held);
+        emails.count() + phones.count()
+    });
     let wallets = tx.wallets().of_user(world, user).await?;
     let wallets = wallets
         .iter()
