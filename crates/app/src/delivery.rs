@@ -63,7 +63,14 @@ impl Service {
         let mut look = true;
         loop {
             if look && under_way.len() < MOST_AT_ONCE {
-                let taken = self.take(&owner).await;
+                // What is under way goes on meanwhile: it may hold the very connection that the look waits for.
+                let mut taking = std::pin::pin!(self.take(&owner));
+                let taken = loop {
+                    tokio::select! {
+                        taken = &mut taking => break taken,
+                        Some(()) = under_way.next() => {}
+                    }
+                };
                 look = taken.len() == usize::try_from(BATCH).unwrap_or_default();
                 under_way.extend(taken.into_iter().map(|job| self.deliver(&owner, job)));
             }
