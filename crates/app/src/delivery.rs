@@ -50,7 +50,7 @@ impl Service {
     /// Delivers until `stop` is done; finishes the jobs it holds before it returns.
     ///
     /// Jobs are taken while others are under way: a transport that is slow to answer holds up its own messages, and those
-    /// of the others only when it holds [`MOST_AT_ONCE`].
+    /// of the others only when it holds `MOST_AT_ONCE`.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
         let owner = self
             .new_id::<EventId>(self.ports.clock.machine())

@@ -1,7 +1,7 @@
 //! The PasskeyCeremonies port: the checks of a WebAuthn relying party (Level 3, sections 7.1 and 7.2).
 //!
 //! Written out here because the libraries that do it either need OpenSSL or keep a state of their own; what is stored is
-//! a challenge, a `COSE_Key` and a count. Everything an authenticator says is CBOR of a strict kind ([`cbor`]) and is read
+//! a challenge, a `COSE_Key` and a count. Everything an authenticator says is CBOR of a strict kind (module `cbor`) and is read
 //! to its last byte; a public key has exactly the members of its kind. Cryptography is aws-lc's.
 //!
 //! Attestation is not trusted: options ask for `none`, and no roots of makers are kept. Statements of the formats `none`

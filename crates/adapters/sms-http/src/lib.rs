@@ -11,7 +11,7 @@
 //! - **5xx, 3xx, no connection, no answer in 25 seconds**: tried again. Redirects are not followed: the login and the code
 //!   would go to whoever the answer names.
 //!
-//! After [ten](breaker::FAILURES) failures of that last kind in a row nothing is asked for two seconds, then one message is
+//! After ten failures of that last kind in a row nothing is asked for two seconds, then one message is
 //! tried; while it fails, the pauses double up to half a minute. A provider that is down is not hammered, and the worker is not
 //! held up by its timeouts.
 //!
