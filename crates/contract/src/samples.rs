@@ -544,6 +544,7 @@ impl Samples {
             method_id,
             purpose: CodePurpose::SignIn,
             user_id: user.id,
+            for_anybody: self.below(2) == 0,
             mac: self.mac(),
             fingerprint: match self.below(3) {
                 0 => None,

@@ -132,6 +132,7 @@ macro_rules! store_suite {
                 an_address_is_verified_once
                 a_number_is_verified_once
                 unverified_identifiers_are_held
+                an_unverified_identifier_moves
                 a_detached_identifier_is_free
                 parallel_sign_ups_make_one_user
                 parallel_attachments_of_an_address_go_to_one
@@ -185,6 +186,7 @@ macro_rules! store_suite {
                 a_challenge_is_used_once
                 challenges_stay_in_their_world
                 parallel_uses_of_a_challenge_succeed_once
+                challenges_of_a_user_are_forgotten
                 a_sweep_deletes_expired_challenges
             }
             store::passwords {

@@ -101,6 +101,8 @@ pub struct Code {
     pub purpose: CodePurpose,
     /// Who it signs in.
     pub user_id: UserId,
+    /// Whether a step asked for it that takes anybody in (login-or-create), and not one that names a user (attack 1).
+    pub for_anybody: bool,
     /// Keyed hash of the digits, bound to world, purpose and identifier (OTP-8).
     pub mac: Mac,
     /// The device of the send step, when it was sent.

@@ -199,6 +199,7 @@ diesel::table! {
         used_at -> Nullable<BigInt>,
         created_at -> BigInt,
         expires_at -> BigInt,
+        for_anybody -> Bool,
     }
 }
 

@@ -387,6 +387,7 @@ impl Service {
             method_id,
             purpose: CodePurpose::SignIn,
             user_id: contact.user_id(),
+            for_anybody: request.create.is_some(),
             mac,
             fingerprint: request.fingerprint.clone(),
             created_at: now,

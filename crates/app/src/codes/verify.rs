@@ -15,7 +15,7 @@ use super::budget::text_was_verified;
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::users::proof::{ProofError, Proven, prove};
+use crate::users::proof::{Behind, ProofError, Proven, prove};
 use crate::{Caller, Fault, NotAllowed, Service, guard};
 
 /// What the caller sent.
@@ -141,11 +141,11 @@ impl Service {
             method,
             mac,
         };
-        let (code, granted) = retried(|| self.try_code(caller, &presented, &wish)).await?;
+        let (user_id, granted) = retried(|| self.try_code(caller, &presented, &wish)).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedCode {
-            method_id: code.method_id,
-            user_id: code.user_id,
+            method_id: command.method_id,
+            user_id,
             issued,
         })
     }
@@ -157,7 +157,7 @@ impl Service {
         wish: &SessionWish,
     ) -> Result<
         (
-            Code,
+            UserId,
             Option<(vestry_domain::session::Session, Secret<String>)>,
         ),
         VerifyCodeError,
@@ -196,18 +196,25 @@ impl Service {
             // The link in whose mail the code may have stood has had its day.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
         }
-        let proven = prove(&mut *tx, world, method_id, wish.user(), now).await?;
+        let stranger = self.stranger(*world, now);
+        let behind = if code.for_anybody {
+            Behind::Anybody(&stranger)
+        } else {
+            Behind::KnownUser
+        };
+        let proven = prove(&mut *tx, world, method_id, wish.user(), behind, now).await?;
+        let user_id = proven.user_id;
         if matches!(method_id, MethodId::Phone(_)) && !reserved {
             text_was_verified(&mut *tx, world, &number(&proven)?).await?;
         }
         let sign_in = SignIn {
-            user_id: proven.user_id,
+            user_id,
             factor: factor(method_id, proven, now),
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
         tx.commit().await?;
-        Ok((code, granted))
+        Ok((user_id, granted))
     }
 
     /// Compares digits, in constant time, and device (OTP-7, OTP-8).

@@ -422,6 +422,7 @@ impl Service {
             method_id,
             purpose: CodePurpose::SignIn,
             user_id: owner.user.id,
+            for_anybody: true,
             mac,
             fingerprint: request.fingerprint.clone(),
             created_at: now,

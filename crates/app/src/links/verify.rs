@@ -13,7 +13,7 @@ use vestry_ports::store::{Repositories, StoreError};
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::users::proof::{ProofError, prove};
+use crate::users::proof::{Behind, ProofError, prove};
 use crate::{Caller, Fault, NotAllowed, Service, guard};
 
 /// What the caller sent.
@@ -160,6 +160,8 @@ impl Service {
             return Err(refused);
         }
         let method = MethodId::Email(link.email_id);
+        // A takeover locks the user before it drops his links.
+        tx.users().lock(world, link.user_id).await?;
         if link.purpose == LinkPurpose::Login {
             // The code in the same mail has had its day. It comes before the link, because a code that is right takes them
             // in this order, and two that take them in different orders wait for one another.
@@ -174,9 +176,17 @@ impl Service {
             .await?;
         let link = used.ok_or(VerifyLinkError::InvalidToken)?;
         tx.guards().reset(world, &subject).await?;
-        let proven = prove(&mut *tx, world, method, wish.user(), now).await?;
+        let stranger = self.stranger(*world, now);
+        let behind = match link.purpose {
+            LinkPurpose::Login | LinkPurpose::Invite => Behind::Anybody(&stranger),
+            // The App named the user or the address itself, and has the link.
+            LinkPurpose::Create => Behind::KnownUser,
+            LinkPurpose::PasswordReset => Behind::Owner,
+        };
+        let proven = prove(&mut *tx, world, method, wish.user(), behind, now).await?;
+        let user_id = proven.user_id;
         let sign_in = SignIn {
-            user_id: proven.user_id,
+            user_id,
             factor: factor(link.email_id, proven.text, now),
             device_fingerprint: command.device_fingerprint.clone(),
         };
@@ -189,6 +199,7 @@ impl Service {
             tx.links().offer(world, &token, session.id).await?;
         }
         tx.commit().await?;
+        let link = Link { user_id, ..link };
         Ok((link, granted))
     }
 }

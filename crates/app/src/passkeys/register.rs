@@ -191,6 +191,10 @@ impl Service {
     ) -> Result<(UserProfile, UserHandle, Vec<Passkey>), BeginRegistrationError> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
+        // A takeover that is under way removes this challenge or comes after it, and then there is none to remove.
+        if !tx.users().lock(world, user).await? {
+            return Err(BeginRegistrationError::UserNotFound);
+        }
         let profile = tx.users().profile(world, user).await?;
         let profile = profile.ok_or(BeginRegistrationError::UserNotFound)?;
         let passkeys = tx.passkeys().of_user(world, user).await?;
@@ -305,6 +309,12 @@ impl Service {
     ) -> Result<(), CreatePasskeyError> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
+        // Before the challenge, as a takeover takes the two.
+        if let Some(user) = challenge.user_id
+            && !tx.users().lock(world, user).await?
+        {
+            return Err(CreatePasskeyError::UserNotFound);
+        }
         let (hash, ceremony) = (&challenge.hash, challenge.ceremony);
         if !tx
             .passkeys()
@@ -316,9 +326,6 @@ impl Service {
         let Ok(passkey) = outcome else {
             return Ok(tx.commit().await?);
         };
-        if !tx.users().lock(world, passkey.user_id).await? {
-            return Err(CreatePasskeyError::UserNotFound);
-        }
         let count = tx.passkeys().of_user(world, passkey.user_id).await?.len();
         if count >= PER_USER_MAX {
             return Err(too_many().into());

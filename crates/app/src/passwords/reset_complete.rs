@@ -14,7 +14,7 @@ use super::set::{NewPassword, RefusedPassword};
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::users::proof::{ProofError, prove};
+use crate::users::proof::{Behind, ProofError, prove};
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -204,7 +204,7 @@ impl Service {
             .await?;
         let link = used.ok_or(CompleteResetError::InvalidToken)?;
         let method = MethodId::Email(link.email_id);
-        let proven = prove(&mut *tx, world, method, wish.user(), now).await?;
+        let proven = prove(&mut *tx, world, method, wish.user(), Behind::Owner, now).await?;
         new.store(self, &mut *tx, caller, None, wish.session(), now)
             .await?;
         let sign_in = SignIn {

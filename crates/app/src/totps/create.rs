@@ -143,6 +143,11 @@ impl Service {
         recovery_codes: &[StoredRecoveryCode],
     ) -> Result<(), CreateTotpError> {
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        // After a takeover that is under way, or before it and removed by it.
+        let locked = tx.users().lock(&totp.world, totp.user_id).await;
+        if !locked.map_err(Fault::from)? {
+            return Err(CreateTotpError::UserNotFound);
+        }
         tx.totps()
             .replace_waiting(totp, recovery_codes)
             .await

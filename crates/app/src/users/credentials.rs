@@ -88,6 +88,7 @@ pub(crate) async fn remove_credentials(
 ) -> Result<(), StoreError> {
     // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
     tx.totps().remove_all(world, user).await?;
+    tx.wallet_challenges().forget(world, user).await?;
     tx.wallets().remove_keyless(world, user).await?;
     tx.sessions().delete_all(world, user, now).await?;
     tx.passwords().remove(world, user).await?;

@@ -1,26 +1,44 @@
 //! Somebody proved to own an address or a number: what that means for its user (O-10, attack 1).
 //!
 //! An account can be planted: somebody registers another person's address together with a password, a phone number or an
-//! authenticator app of his own, and waits. So the **first** proof of an identifier from outside is a takeover.
+//! authenticator app of his own, or attaches it to his own account, and waits. What a proof is worth depends on where it
+//! comes from and on what the account rests on.
 //!
 //! - Within a session of the user (the verify call continues one), the identifier becomes verified, and nothing else happens:
 //!   whoever holds the session holds the account.
-//! - Outside of one, the first proof of an address, when no other address is verified, and that of a number, when nothing is,
-//!   drops all sessions and credentials, and verified numbers. What is not verified is **held**.
-//! - A held identifier is proved within a session only.
-//! - What the App attaches after the account was proved is proved by its code alone.
+//! - Outside of one, when the account rests on nothing yet, the proof is a **takeover**: sessions and credentials are dropped,
+//!   and what is not verified is **held**.
+//! - Outside of one, when the account rests on something else, it is another person's for all we know. If the step that sent
+//!   the proof takes anybody in (login-or-create), the identifier **moves** to a user of its own, who is the one that signs in;
+//!   and if it was an address, and the account has no proved one, the sessions of that account end.
+//!   If the App named it as that of a user whom it knows (`send`), it is verified there, unless it is held. A link that sets a
+//!   password is refused.
+//!
+//! An account rests on a verified address or number, and on a passkey or wallet that was there before the identifier.
 
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
-use vestry_domain::user::UserProfile;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::user::{User, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::credentials::remove_credentials;
+use crate::Service;
+
+/// Who may be behind a proof, as the step that sent the code or link knows it.
+pub(crate) enum Behind<'a> {
+    /// Whoever reads what was sent; a stranger gets this user.
+    Anybody(&'a User),
+    /// The user of whom the App says that the identifier is his.
+    KnownUser,
+    /// The owner of the account, or nobody: what was sent opens more than the identifier.
+    Owner,
+}
 
 /// A proved identifier.
 pub(crate) struct Proven {
-    /// Its owner.
+    /// Its owner, who is another than before when it moved.
     pub(crate) user_id: UserId,
     /// The address or number, as stored.
     pub(crate) text: String,
@@ -39,6 +57,24 @@ pub(crate) enum ProofError {
     Store(#[from] StoreError),
 }
 
+impl Service {
+    /// The user that a stranger gets whose address or number stands in the account of somebody else.
+    pub(crate) fn stranger(&self, world: World, now: Timestamp) -> User {
+        User {
+            id: self.new_id(now),
+            world,
+            first_name: String::new(),
+            middle_name: String::new(),
+            last_name: String::new(),
+            // The proof is there; there is nothing to wait for.
+            status: UserStatus::Active,
+            metadata: Metadata::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 /// Marks the identifier as verified and its user as active, after whatever a first proof costs. `in_session` says whether the
 /// call continues a session of that very user.
 pub(crate) async fn prove(
@@ -46,56 +82,139 @@ pub(crate) async fn prove(
     world: &World,
     method: MethodId,
     in_session: Option<UserId>,
+    behind: Behind<'_>,
     now: Timestamp,
 ) -> Result<Proven, ProofError> {
-    let (user_id, text, verified, held) = match method {
-        MethodId::Email(id) => {
-            let row = tx.users().email(world, id).await?.ok_or(ProofError::Gone)?;
-            let address = row.email.address().to_owned();
-            (row.user_id, address, row.verified, row.held)
-        }
-        MethodId::Phone(id) => {
-            let row = tx.users().phone(world, id).await?.ok_or(ProofError::Gone)?;
-            let number = row.number.as_str().to_owned();
-            (row.user_id, number, row.verified, row.held)
-        }
-    };
-    if !verified && in_session != Some(user_id) {
-        if held {
-            return Err(ProofError::NeedsSession);
-        }
+    let identifier = locked(tx, world, method).await?;
+    let mut user_id = identifier.user_id;
+    if !identifier.verified && in_session != Some(user_id) {
         let profile = tx.users().profile(world, user_id).await?;
-        take_over(tx, world, method, &profile.ok_or(ProofError::Gone)?, now).await?;
+        let profile = profile.ok_or(ProofError::Gone)?;
+        let is_planted = identifier.held || rests(tx, world, &profile, &identifier).await?;
+        match behind {
+            _ if !is_planted => take_over(tx, world, user_id, now).await?,
+            Behind::Anybody(user) => {
+                move_out(tx, world, method, user).await?;
+                let has_address = profile.emails.iter().any(|email| email.verified);
+                if matches!(method, MethodId::Email(_)) && !has_address {
+                    // The only address that the account had was somebody else's: who planted it does not go on as before.
+                    tx.sessions().delete_all(world, user_id, now).await?;
+                }
+                user_id = user.id;
+            }
+            Behind::KnownUser if !identifier.held => {}
+            Behind::KnownUser | Behind::Owner => return Err(ProofError::NeedsSession),
+        }
     }
     match method {
         MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
         MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
     }
     tx.users().activate(world, user_id, now).await?;
-    Ok(Proven { user_id, text })
+    Ok(Proven {
+        user_id,
+        text: identifier.text,
+    })
+}
+
+/// An address or a number, read while its user is locked.
+struct Identifier {
+    user_id: UserId,
+    text: String,
+    verified: bool,
+    held: bool,
+    created_at: Timestamp,
+}
+
+/// Two first proofs of one account at the same moment must see one another, and so must a proof and the credential that is
+/// being added meanwhile: all of them lock the user.
+async fn locked(
+    tx: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+) -> Result<Identifier, ProofError> {
+    let seen = read(tx, world, method).await?.ok_or(ProofError::Gone)?;
+    if !tx.users().lock(world, seen.user_id).await? {
+        return Err(ProofError::Gone);
+    }
+    let identifier = read(tx, world, method).await?;
+    // It may have moved to another user between the two looks; the code or link that proved it is void then.
+    identifier
+        .filter(|identifier| identifier.user_id == seen.user_id)
+        .ok_or(ProofError::Gone)
+}
+
+async fn read(
+    tx: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+) -> Result<Option<Identifier>, StoreError> {
+    Ok(match method {
+        MethodId::Email(id) => {
+            let row = tx.users().email(world, id).await?;
+            row.map(|row| Identifier {
+                user_id: row.user_id,
+                text: row.email.address().to_owned(),
+                verified: row.verified,
+                held: row.held,
+                created_at: row.created_at,
+            })
+        }
+        MethodId::Phone(id) => {
+            let row = tx.users().phone(world, id).await?;
+            row.map(|row| Identifier {
+                user_id: row.user_id,
+                text: row.number.as_str().to_owned(),
+                verified: row.verified,
+                held: row.held,
+                created_at: row.created_at,
+            })
+        }
+    })
+}
+
+/// Whether the account rests on something else than this identifier, which is not verified.
+async fn rests(
+    tx: &mut dyn Repositories,
+    world: &World,
+    profile: &UserProfile,
+    identifier: &Identifier,
+) -> Result<bool, StoreError> {
+    if profile.emails.iter().any(|email| email.verified)
+        || profile.phones.iter().any(|phone| phone.verified)
+    {
+        return Ok(true);
+    }
+    let (user, before) = (profile.user.id, identifier.created_at);
+    let passkeys = tx.passkeys().of_user(world, user).await?;
+    let wallets = tx.wallets().of_user(world, user).await?;
+    Ok(passkeys.iter().any(|passkey| passkey.created_at < before)
+        || wallets
+            .iter()
+            .any(|stored| stored.wallet.is_way_to_sign_in() && stored.wallet.created_at < before))
 }
 
 async fn take_over(
     tx: &mut dyn Repositories,
     world: &World,
-    method: MethodId,
-    profile: &UserProfile,
+    user: UserId,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let proven_email = profile.emails.iter().any(|email| email.verified);
-    let proven_phones = profile.phones.iter().filter(|phone| phone.verified);
-    let was_proven_by_its_like = match method {
-        MethodId::Email(_) => proven_email,
-        MethodId::Phone(_) => proven_email || proven_phones.clone().next().is_some(),
-    };
-    if was_proven_by_its_like {
-        return Ok(());
-    }
-    for phone in proven_phones {
-        tx.users().remove_phone(world, phone.id).await?;
-        tx.codes().forget(world, MethodId::Phone(phone.id)).await?;
-    }
-    remove_credentials(tx, world, profile.user.id, now).await?;
+    remove_credentials(tx, world, user, now).await?;
     // The proved one is let go again by its verification.
-    tx.users().hold_unverified(world, profile.user.id).await
+    tx.users().hold_unverified(world, user).await
+}
+
+async fn move_out(
+    tx: &mut dyn Repositories,
+    world: &World,
+    method: MethodId,
+    user: &User,
+) -> Result<(), ProofError> {
+    tx.users().insert(user).await?;
+    let moved = match method {
+        MethodId::Email(id) => tx.users().move_email(world, id, user.id).await?,
+        MethodId::Phone(id) => tx.users().move_phone(world, id, user.id).await?,
+    };
+    if moved { Ok(()) } else { Err(ProofError::Gone) }
 }

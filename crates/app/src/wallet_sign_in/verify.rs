@@ -212,6 +212,7 @@ impl Service {
         let world = &caller.world;
         let challenge = &signed.challenge;
         let mut tx = self.ports.store.begin().await?;
+        lock_holder(&mut *tx, challenge).await?;
         if !tx
             .wallet_challenges()
             .consume(world, challenge.id, now)
@@ -260,6 +261,19 @@ impl Service {
         }
         Err(VerifyWalletError::Taken)
     }
+}
+
+/// Nothing is added to an account, and nobody signs in to it, while somebody else takes it over. Takes its lock first, as a
+/// takeover does. A user who is new is locked by being new.
+async fn lock_holder(
+    tx: &mut dyn Repositories,
+    challenge: &WalletChallenge,
+) -> Result<(), StoreError> {
+    let world = &challenge.world;
+    let (wallet_type, address) = (challenge.wallet_type, &challenge.public_address);
+    let stored = tx.wallets().by_address(world, wallet_type, address).await?;
+    let holder = stored.map_or(challenge.user_id, |stored| stored.wallet.user_id);
+    tx.users().lock(world, holder).await.map(drop)
 }
 
 /// Stores an address that is new, and its user when that is new as well.

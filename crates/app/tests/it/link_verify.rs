@@ -425,6 +425,23 @@ async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     assert!(held.emails[0].verified && held.phones[0].held);
 }
 
+/// A mailed link leads whoever reads it into a user of his own when the address stands in an account of somebody else.
+#[tokio::test]
+async fn attack_1_a_mailed_link_leads_into_no_account_of_somebody_else() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let planter = rig.sign_in(&test, "planter@example.com", 60).await;
+    let planter = planter.session.user_id;
+    rig.attach_held(&test, planter, "victim@example.com").await;
+    let (_, mail) = rig.fresh_link(&test, "victim@example.com").await;
+    let opened = rig.open_for(&test, &mail.token, 60).await;
+    assert_ne!(opened.user_id, planter);
+    let victim = opened.issued.unwrap();
+    assert_eq!(victim.session.user_id, opened.user_id);
+    let own = rig.service.get_user(&test, opened.user_id).await.unwrap();
+    assert!(own.profile.emails[0].verified);
+}
+
 /// An address that was there before somebody else proved the account is proved within a session only, and the link stays good.
 #[tokio::test]
 async fn attack_1_a_held_address_needs_a_session() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 use vestry_app::codes::{
-    LoginOrCreate, LoginOrCreateByText, SentCode, SentText, VerifiedCode, VerifyCode,
+    LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
 use vestry_app::sessions::{
@@ -324,6 +324,19 @@ impl Rig {
             .message
             .code;
         (sent, code)
+    }
+
+    /// A code that `send` asked for, of an address that a user has.
+    pub(crate) async fn sent_code(&self, caller: &Caller, email: &str) -> String {
+        let command = SendCode {
+            email: email.to_owned(),
+            expires_in: None,
+            device_fingerprint: None,
+        };
+        let sent = self.service.send_code_by_email(caller, command);
+        let sent = sent.await.unwrap();
+        let newest = self.newest_to(caller, sent.email.email.address());
+        newest.await.message.code
     }
 
     /// Delivers everything that is due.

@@ -67,22 +67,43 @@ async fn seen(rig: &Rig, caller: &Caller, user: &FullUser) -> FullUser {
     rig.service.get_user(caller, id).await.unwrap()
 }
 
-/// The planter's session and verified number are gone when the owner of the address proves it; wallet and metadata stay.
+/// An account that rests on nothing is taken over by the owner of the address: what was planted is gone, wallet and metadata
+/// stay.
 #[tokio::test]
 async fn the_first_proof_of_an_address_takes_the_account_over() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = planted(&rig, &test).await;
+    let victim = rig.sign_in(&test, VICTIM, 60).await;
+    assert_eq!(victim.session.user_id, user.profile.user.id);
+    let left = seen(&rig, &test, &user).await;
+    assert!(left.profile.phones[0].held);
+    assert_eq!(left.wallets, user.wallets);
+    assert!(left.profile.emails[0].verified);
+    assert!(rig.by_token(&test, &victim.token).await.is_ok());
+}
+
+/// The trojan identifier, seen from its other end: the planter's own number was proved first, so the account is his, and the
+/// owner of the address gets one of his own. The planter's sessions end, and the address is out of his reach.
+#[tokio::test]
+async fn an_address_in_an_account_of_somebody_else_moves_to_its_owner() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = planted(&rig, &test).await;
     let token = phone_session(&rig, &test, &user).await;
     assert!(rig.by_token(&test, &token).await.is_ok());
     let victim = rig.sign_in(&test, VICTIM, 60).await;
-    assert_eq!(victim.session.user_id, user.profile.user.id);
+    assert_ne!(victim.session.user_id, user.profile.user.id);
     assert!(rig.by_token(&test, &token).await.is_err());
-    let left = seen(&rig, &test, &user).await;
-    assert_eq!(left.profile.phones, []);
-    assert_eq!(left.wallets, user.wallets);
-    assert!(left.profile.emails[0].verified);
     assert!(rig.by_token(&test, &victim.token).await.is_ok());
+    let left = seen(&rig, &test, &user).await;
+    assert_eq!(left.profile.emails, []);
+    assert!(left.profile.phones[0].verified);
+    let own = rig.service.get_user(&test, victim.session.user_id).await;
+    let own = own.unwrap().profile;
+    assert!(own.emails[0].verified && own.phones.is_empty());
+    let again = rig.sign_in(&test, VICTIM, 60).await;
+    assert_eq!(again.session.user_id, victim.session.user_id);
 }
 
 /// A number that was planted and not verified stays, but opens nothing: it is proved within a session of the user only.
@@ -121,7 +142,8 @@ async fn a_proof_within_a_session_drops_nothing() {
     assert!(left.profile.phones[0].verified && left.profile.emails[0].verified);
 }
 
-/// What the App attaches after the account was proved is proved by its code alone; what was there before is not.
+/// What the App attaches after the account was proved, and asks for by `send`, is proved by its code alone; what was there
+/// before is not.
 #[tokio::test]
 async fn only_what_was_there_before_is_held() {
     let rig = Rig::new().await;
@@ -130,11 +152,10 @@ async fn only_what_was_there_before_is_held() {
     let before = rig.attach(&test, &user, "before@example.com").await;
     rig.sign_in(&test, VICTIM, 60).await;
     let after = rig.attach(&test, &user, "after@example.com").await;
-    let (sent, code) = rig.fresh_code(&test, "before@example.com").await;
-    assert_eq!(sent.email.id, before);
+    let code = rig.sent_code(&test, "before@example.com").await;
     let held = rig.verify(&test, before, &code).await;
     assert!(matches!(held, Err(VerifyCodeError::NeedsSession)));
-    let (_, code) = rig.fresh_code(&test, "after@example.com").await;
+    let code = rig.sent_code(&test, "after@example.com").await;
     rig.verify(&test, after, &code).await.unwrap();
     let owner = rig.sign_in(&test, VICTIM, 60).await;
     let (_, code) = rig.fresh_code(&test, "before@example.com").await;
@@ -148,4 +169,22 @@ async fn only_what_was_there_before_is_held() {
     rig.service.verify_code(&test, command).await.unwrap();
     let left = seen(&rig, &test, &user).await;
     assert!(left.profile.emails.iter().all(|email| email.verified));
+}
+
+/// Whoever comes in by login-or-create is a stranger to the account in which his address stands, held or attached later.
+#[tokio::test]
+async fn login_or_create_never_leads_into_an_account_that_rests_on_something_else() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = planted(&rig, &test).await;
+    rig.attach(&test, &user, "before@example.com").await;
+    let owner = rig.sign_in(&test, VICTIM, 60).await;
+    assert_eq!(owner.session.user_id, user.profile.user.id);
+    rig.attach(&test, &user, "after@example.com").await;
+    for address in ["before@example.com", "after@example.com"] {
+        let stranger = rig.sign_in(&test, address, 60).await;
+        assert_ne!(stranger.session.user_id, user.profile.user.id, "{address}");
+    }
+    let left = seen(&rig, &test, &user).await;
+    assert_eq!(left.profile.emails.len(), 1);
 }

@@ -348,17 +348,17 @@ async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
     };
     rig.service.create_user(&test, command).await.unwrap();
     let planted = rig.sign_in(&test, "planter@example.com", 60).await;
-    // The account is whose address was proved first; its unproved number waits for a session of that user.
+    // The account is whose address was proved first; the owner of the number gets one of his own.
     let (sent, code) = rig.fresh_text(&test, ADA).await;
-    let outcome = rig
+    assert_eq!(sent.phone.user_id, planted.session.user_id);
+    let verified = rig
         .service
         .verify_code(&test, text_proof(sent.phone.id, &code))
-        .await;
-    assert!(
-        matches!(outcome, Err(VerifyCodeError::NeedsSession)),
-        "held since the address was proved: {outcome:?}"
-    );
-    rig.by_token(&test, &planted.token).await.unwrap();
+        .await
+        .unwrap();
+    assert_ne!(verified.user_id, planted.session.user_id);
+    let planter = rig.service.get_user(&test, planted.session.user_id).await;
+    assert_eq!(planter.unwrap().profile.phones, []);
 }
 
 /// A provider that never answers.

@@ -423,6 +423,43 @@ async fn attack_1_a_planted_wallet_is_gone_after_the_first_proof() {
     assert!(rig.challenge(&test, &pocket, None).await.is_new_user);
 }
 
+/// A challenge that was begun before the takeover signs nobody in after it.
+#[tokio::test]
+async fn attack_1_a_planted_challenge_is_gone_after_the_first_proof() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "victim@example.com").await.profile.user.id;
+    let pocket = Pocket::ethereum(5);
+    let planted = rig.challenge(&test, &pocket, Some(user)).await;
+    let victim = rig.sign_in(&test, "victim@example.com", 60).await;
+    assert_eq!(victim.session.user_id, user);
+    let outcome = rig.verify_wallet(&test, pocket.answer(&planted)).await;
+    assert!(is_invalid(&outcome));
+    rig.by_token(&test, &victim.token).await.unwrap();
+}
+
+/// A wallet that was there before the address is what the account rests on: the proof of the address takes nothing over, and
+/// leads its owner into a user of his own.
+#[tokio::test]
+async fn attack_1_an_account_rests_on_a_wallet_that_was_there_first() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for (number, wait, is_taken_over) in [(5, 0, true), (6, 1, false)] {
+        let pocket = Pocket::ethereum(number);
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        let own = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
+        let id = own.unwrap().wallet.user_id;
+        let user = rig.service.get_user(&test, id).await.unwrap();
+        rig.pass(wait);
+        let address = format!("person{number}@example.com");
+        rig.attach(&test, &user, &address).await;
+        let signed_in = rig.sign_in(&test, &address, 60).await;
+        assert_eq!(signed_in.session.user_id == id, is_taken_over);
+        let left = rig.service.get_user(&test, id).await.unwrap();
+        assert_eq!(left.wallets.is_empty(), is_taken_over);
+    }
+}
+
 /// A hundred times the same signature: one success (R6).
 #[tokio::test]
 async fn r6_a_signature_succeeds_once() {

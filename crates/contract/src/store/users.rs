@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
+use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
 use vestry_domain::ids::UserId;
+use vestry_domain::link::LinkPurpose;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_ports::store::{Attached, Store};
@@ -526,6 +528,74 @@ pub async fn unverified_identifiers_are_held(store: Arc<dyn Store>) {
     });
     let expected = (email.verified && email.held, phone.verified && phone.held);
     assert_eq!(stage.held(world, user.id).await, Some(expected));
+}
+
+/// What is not verified moves to another user with its code, once and within its world; what is verified stays (attack 1).
+pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let at = stage.samples.tick();
+    let email = UserEmail {
+        verified: false,
+        held: true,
+        ..stage.samples.email(&user)
+    };
+    let phone = UserPhone {
+        verified: false,
+        held: true,
+        ..stage.samples.phone(&user)
+    };
+    let code = stage.samples.code(&user, MethodId::Email(email.id));
+    let link = stage.samples.link(&user, email.id, LinkPurpose::Login);
+    in_tx!(stage.store, |tx| {
+        tx.users().attach_email(&world, &email).await?;
+        tx.users().attach_phone(&world, &phone).await?;
+        tx.codes().replace(&code).await?;
+        tx.links().replace(&link).await
+    });
+    let stranger = stage.strangers(world).await[0];
+    for (from, expected) in [(stranger, false), (world, true)] {
+        let moved = in_tx!(stage.store, |tx| {
+            let email = tx.users().move_email(&from, email.id, other.id).await?;
+            let phone = tx.users().move_phone(&from, phone.id, other.id).await?;
+            Ok((email, phone))
+        });
+        assert_eq!(moved, (expected, expected));
+    }
+    let moved_email = UserEmail {
+        user_id: other.id,
+        held: false,
+        ..email.clone()
+    };
+    let moved_phone = UserPhone {
+        user_id: other.id,
+        held: false,
+        ..phone.clone()
+    };
+    assert_eq!(stage.email_of(world, &email).await, Some(moved_email));
+    assert_eq!(stage.phone_of(world, &phone).await, Some(moved_phone));
+    let owners = in_tx!(stage.store, |tx| {
+        let method = MethodId::Email(email.id);
+        let attempt = tx
+            .codes()
+            .attempt(&world, method, code.purpose, 5, code.created_at)
+            .await?;
+        let found = tx.links().find(&world, &link.token).await?;
+        Ok((
+            attempt.map(|attempt| attempt.code.user_id),
+            found.map(|link| link.user_id),
+        ))
+    });
+    assert_eq!(owners, (Some(other.id), Some(other.id)));
+    let back = in_tx!(stage.store, |tx| {
+        tx.users().verify_email(&world, email.id, at).await?;
+        tx.users().verify_phone(&world, phone.id, at).await?;
+        let email = tx.users().move_email(&world, email.id, user.id).await?;
+        let phone = tx.users().move_phone(&world, phone.id, user.id).await?;
+        Ok((email, phone))
+    });
+    assert_eq!(back, (false, false));
 }
 
 /// A detached address or number is gone, once, from its own world only, and free for another user.

@@ -147,6 +147,26 @@ pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
+/// What would sign in one user is forgotten, in its world; the challenges of others stay (attack 1).
+pub async fn challenges_of_a_user_are_forgotten(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let (theirs, foreign) = (stage.challenge(&user).await, stage.challenge(&other).await);
+    let now = theirs.created_at;
+    let stranger = stage.strangers(world).await[0];
+    in_tx!(stage.store, |tx| tx
+        .wallet_challenges()
+        .forget(&stranger, user.id)
+        .await);
+    assert_eq!(stage.living(world, now).await.len(), 2);
+    in_tx!(stage.store, |tx| tx
+        .wallet_challenges()
+        .forget(&world, user.id)
+        .await);
+    assert_eq!(stage.living(world, now).await, [foreign]);
+}
+
 /// A sweep deletes what expired before the moment, used or not.
 pub async fn a_sweep_deletes_expired_challenges(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

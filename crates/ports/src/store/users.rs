@@ -79,6 +79,9 @@ pub trait Users: Send {
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
     /// Marks an address as verified and no longer held; does nothing when it is.
     async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
+    /// Hands an address that is not verified over to another user, with its codes and links; it is no longer held. `false`,
+    /// and nothing happens, when there is none or it is verified.
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool>;
 
     /// Detaches an address; `false` when there is none.
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool>;
@@ -100,6 +103,13 @@ pub trait Users: Send {
         id: PhoneNumberId,
         at: Timestamp,
     ) -> StoreResult<()>;
+    /// Hands a number that is not verified over to another user; see [`move_email`](Self::move_email).
+    async fn move_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        to: UserId,
+    ) -> StoreResult<bool>;
     /// Detaches a number; `false` when there is none.
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool>;
 }

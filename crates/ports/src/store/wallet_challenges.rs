@@ -1,7 +1,7 @@
 //! Challenges that the holders of wallets sign.
 
 use async_trait::async_trait;
-use vestry_domain::ids::WalletRegistrationId;
+use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
@@ -29,6 +29,8 @@ pub trait WalletChallenges: Send {
         id: WalletRegistrationId,
         now: Timestamp,
     ) -> StoreResult<bool>;
+    /// Deletes the challenges that would sign in this user.
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
     /// Deletes challenges that expired before the given moment, in all worlds; returns how many.
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
 }

@@ -16,6 +16,8 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// R7, S-5
     nobody_signs_in_to_a_deleted_user => super::nobody_signs_in_to_a_deleted_user;
+    /// attack-1, O-10
+    two_first_proofs_never_share_an_account => super::two_first_proofs_never_share_an_account;
     /// R9
     fifty_merges_lose_no_key => super::fifty_merges_lose_no_key;
     /// R11
@@ -195,4 +197,45 @@ async fn one_user_gets_the_address(site: Site) {
     }
     println!("R11: {} of the two users won at least once", winners.len());
     field.stop("R11", ROUNDS, PARALLEL).await;
+}
+
+/// The victim's address and the planter's stand in one account that rests on nothing, and both are proved at the same moment:
+/// whoever comes first has the account, the other one gets another.
+async fn two_first_proofs_never_share_an_account(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let addresses = [
+            format!("victim{round}@example.com"),
+            format!("planter{round}@example.com"),
+        ];
+        let user = new_user(&clients[0], &addresses[0]).await;
+        let more = json!({ "emails": [{ "email": addresses[1] }] });
+        update(&clients[0], &user, &more).await.ok();
+        let mut proofs = Vec::new();
+        for address in &addresses {
+            let method_id = send_code(&clients[0], address).await;
+            let code = captured_code(&clients[0], address).await;
+            proofs.push(json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 }));
+        }
+        let answers = all_at_once(&clients, 2, |number, api| {
+            let proof = proofs[number].clone();
+            async move { api.post("/v1/auth/otps/verify", &proof).await }
+        })
+        .await;
+        let mut owners = HashSet::new();
+        for answer in answers {
+            let signed_in = answer.ok();
+            let token = text(&signed_in, "session_token");
+            let body = json!({ "session_token": token });
+            clients[0]
+                .post("/v1/auth/sessions/verify", &body)
+                .await
+                .ok();
+            owners.insert(text(&signed_in, "user_id"));
+        }
+        assert_eq!(owners.len(), 2, "round {round}");
+        let left = clients[0].get(&format!("/v1/auth/users/{user}")).await.ok();
+        assert_eq!(left["emails"].as_array().unwrap().len(), 1, "round {round}");
+    }
 }

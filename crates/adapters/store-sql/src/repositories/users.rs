@@ -17,7 +17,7 @@ use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 use super::{Unit, dialect, in_world, read_all};
 use crate::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use crate::rows::{Table, to_json};
-use crate::schema::{user_emails, user_phones, users};
+use crate::schema::{codes, magic_links, user_emails, user_phones, users};
 
 #[async_trait]
 impl Users for Unit {
@@ -195,6 +195,26 @@ impl Users for Unit {
         self.done(updated).map(drop)
     }
 
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
+        let unverified = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_emails::user_id.eq(to.to_string()),
+            user_emails::held.eq(false),
+        ));
+        let moved = update.execute(self.writing()?).await;
+        if self.done(moved)? == 0 {
+            return Ok(false);
+        }
+        let links = in_world!(magic_links, world).filter(magic_links::email_id.eq(id.to_string()));
+        let update = diesel::update(links).set(magic_links::user_id.eq(to.to_string()));
+        let moved = update.execute(self.writing()?).await;
+        self.done(moved)?;
+        self.move_codes(world, &id.to_string(), to).await?;
+        Ok(true)
+    }
+
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
         let row = in_world!(user_emails, world).filter(user_emails::id.eq(id.to_string()));
         let deleted = diesel::delete(row).execute(self.writing()?).await;
@@ -254,6 +274,27 @@ impl Users for Unit {
         self.done(updated).map(drop)
     }
 
+    async fn move_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        to: UserId,
+    ) -> StoreResult<bool> {
+        let unverified = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_phones::user_id.eq(to.to_string()),
+            user_phones::held.eq(false),
+        ));
+        let moved = update.execute(self.writing()?).await;
+        if self.done(moved)? == 0 {
+            return Ok(false);
+        }
+        self.move_codes(world, &id.to_string(), to).await?;
+        Ok(true)
+    }
+
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
         let row = in_world!(user_phones, world).filter(user_phones::id.eq(id.to_string()));
         let deleted = diesel::delete(row).execute(self.writing()?).await;
@@ -267,5 +308,15 @@ const fn attached(rows: usize) -> Attached {
         Attached::Yes
     } else {
         Attached::Taken
+    }
+}
+
+impl Unit {
+    /// The code of an identifier is its owner's.
+    async fn move_codes(&mut self, world: &World, method: &str, to: UserId) -> StoreResult<()> {
+        let theirs = in_world!(codes, world).filter(codes::method_id.eq(method));
+        let update = diesel::update(theirs).set(codes::user_id.eq(to.to_string()));
+        let moved = update.execute(self.writing()?).await;
+        self.done(moved).map(drop)
     }
 }

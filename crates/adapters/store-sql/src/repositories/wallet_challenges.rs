@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::WalletRegistrationId;
+use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
@@ -55,6 +55,13 @@ impl WalletChallenges for Unit {
         let update = diesel::update(unused).set(wallet_challenges::used_at.eq(now.unix()));
         let used = update.execute(self.writing()?).await;
         Ok(self.done(used)? == 1)
+    }
+
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
+        let theirs = in_world!(wallet_challenges, world)
+            .filter(wallet_challenges::user_id.eq(user.to_string()));
+        let deleted = diesel::delete(theirs).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
     }
 
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {

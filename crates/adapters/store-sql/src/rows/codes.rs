@@ -25,6 +25,7 @@ pub(crate) struct CodeRow {
     used_at: Option<i64>,
     created_at: i64,
     expires_at: i64,
+    for_anybody: bool,
 }
 
 impl TryFrom<&Code> for CodeRow {
@@ -45,6 +46,7 @@ impl TryFrom<&Code> for CodeRow {
             used_at: None,
             created_at: code.created_at.unix(),
             expires_at: code.expires_at.unix(),
+            for_anybody: code.for_anybody,
         })
     }
 }
@@ -62,6 +64,7 @@ impl TryFrom<CodeRow> for Attempt {
             method_id: table.parse("method_id", &row.method_id)?,
             purpose: table.parse("purpose", &row.purpose)?,
             user_id: table.parse("user_id", &row.user_id)?,
+            for_anybody: row.for_anybody,
             mac: Mac {
                 key_version: table.small("mac_key_version", row.mac_key_version)?,
                 tag: row.mac,

@@ -264,6 +264,25 @@ impl Users for Work {
         })
     }
 
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.emails.iter_mut();
+            let unverified =
+                rows.find(|(of, email)| of == world && email.id == id && !email.verified);
+            let Some((_, email)) = unverified else {
+                return Ok(false);
+            };
+            (email.user_id, email.held) = (to, false);
+            for link in &mut state.links {
+                if link.world == *world && link.email_id == id {
+                    link.user_id = to;
+                }
+            }
+            move_codes(state, world, MethodId::Email(id), to);
+            Ok(true)
+        })
+    }
+
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
         self.writing(|state| {
             let gone = remove(&mut state.emails, |(of, email)| {
@@ -324,6 +343,25 @@ impl Users for Work {
         })
     }
 
+    async fn move_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        to: UserId,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.phones.iter_mut();
+            let unverified =
+                rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
+            let Some((_, phone)) = unverified else {
+                return Ok(false);
+            };
+            (phone.user_id, phone.held) = (to, false);
+            move_codes(state, world, MethodId::Phone(id), to);
+            Ok(true)
+        })
+    }
+
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
         self.writing(|state| {
             let gone = remove(&mut state.phones, |(of, phone)| {
@@ -331,5 +369,13 @@ impl Users for Work {
             });
             Ok(gone == 1)
         })
+    }
+}
+
+fn move_codes(state: &mut State, world: &World, method: MethodId, to: UserId) {
+    for row in &mut state.codes {
+        if row.code.world == *world && row.code.method_id == method {
+            row.code.user_id = to;
+        }
     }
 }

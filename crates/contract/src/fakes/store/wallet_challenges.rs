@@ -1,7 +1,7 @@
 //! Challenges that the holders of wallets sign.
 
 use async_trait::async_trait;
-use vestry_domain::ids::WalletRegistrationId;
+use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
@@ -61,6 +61,14 @@ impl WalletChallenges for Work {
                     && now < challenge.expires_at
             });
             Ok(unused.map(|(_, used)| *used = true).is_some())
+        })
+    }
+
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
+        self.writing(|state| {
+            let rows = &mut state.wallet_challenges;
+            rows.retain(|(row, _)| (row.world, row.user_id) != (*world, user));
+            Ok(())
         })
     }
 
