@@ -1,6 +1,7 @@
 //! `bench`: what an operation costs, beside what it cannot cost less than.
 
 mod http;
+mod journeys;
 mod ksuid;
 mod load;
 mod search;
@@ -20,11 +21,13 @@ measure the service and its baselines, in one run
 
 Builds in the release profile, starts the service on SQLite and on a throwaway Postgres (fsync on), and puts load on it
 from a second process (wrk) over loopback. Beside each operation stands its baseline from the same run: an empty actix
-handler, a raw SELECT by primary key over the same kind of pool, a raw signing loop on the same curve library.
+handler, a raw SELECT by primary key over the same kind of pool, raw loops of signing and hashing with the same libraries.
+Calls that need something prepared for each (a link, a passkey, a signature) are made by a client of ours, in numbers.
 Machines differ and are shared: read the ratios, not the rates.
 
   --seconds N        length of each measurement (10)
   --connections N    open connections (64)
+  --calls N          calls of each operation that needs preparation (500), over 16 connections
   --store NAME       sqlite or postgres; both when absent
   --no-install       do not install wrk or Postgres
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio; needs psql and
@@ -36,6 +39,8 @@ Machines differ and are shared: read the ratios, not the rates.
 struct Options {
     load: Load,
     stores: Vec<Kind>,
+    /// Calls of each operation that needs preparation.
+    calls: u32,
     install: bool,
     /// The directory of the profile below Cargo's target directory.
     profile: &'static str,
@@ -59,12 +64,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "vestry-server",
         "--package",
         "vestry-bench-baseline",
+        "--package",
+        "vestry-bench-load",
     ]))?;
     let mut table = Table::new();
-    let signing = raw(&["sign"], options.load)?;
-    table.push(Row::raw("raw signing loop, 2 threads", signing));
+    let raw = service::Raw {
+        signing: raw(&["sign"], options.load)?,
+        hashing: raw(&["hash"], options.load)?,
+    };
+    table.push(Row::raw("raw signing loop, 2 threads", raw.signing));
+    table.push(Row::raw("raw Argon2id loop, 2 threads", raw.hashing));
     for kind in &options.stores {
-        service::measure(*kind, &options, signing, &mut table)?;
+        service::measure(*kind, &options, raw, &mut table)?;
     }
     println!("{table}");
     Ok(())
@@ -105,6 +116,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             connections: 64,
         },
         stores: vec![Kind::Sqlite, Kind::Postgres],
+        calls: 500,
         install: true,
         profile: RELEASE,
         search: None,
@@ -119,6 +131,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
         match argument.as_str() {
             "--seconds" => options.load.seconds = number(argument, value()?)?,
             "--connections" => options.load.connections = number(argument, value()?)?,
+            "--calls" => options.calls = number(argument, value()?)?,
             "--store" => options.stores = vec![Kind::parse(value()?)?],
             "--no-install" => options.install = false,
             "--search" => search = true,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::load;
 use super::table::{Row, Table};
-use super::{Options, http, raw};
+use super::{Options, http, journeys, raw};
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
 use crate::postgres::{self, Cluster, Durability, Postgres};
@@ -56,11 +56,18 @@ pub(super) struct Stage {
     pub(super) app_id: String,
 }
 
+/// Loops without HTTP and without a store, a second.
+#[derive(Clone, Copy)]
+pub(super) struct Raw {
+    pub(super) signing: f64,
+    pub(super) hashing: f64,
+}
+
 /// Measures every operation on one store.
 pub(super) fn measure(
     kind: Kind,
     options: &Options,
-    signing: f64,
+    raw_loops: Raw,
     table: &mut Table,
 ) -> Result<(), Failure> {
     let stage = Stage::set(kind, options)?;
@@ -91,7 +98,7 @@ pub(super) fn measure(
         table.push(row.against("raw SELECT in a handler", select.per_second));
     }
     // What a signature and an empty handler cost together, were there nothing else to do.
-    let ideal = 1.0 / (1.0 / signing + 1.0 / empty.per_second);
+    let ideal = 1.0 / (1.0 / raw_loops.signing + 1.0 / empty.per_second);
     let signed = Row::measured(store, "sign_message", at(&stage.base_url, "sign_message")?);
     table.push(signed.against("raw signing + empty handler", ideal));
     for (operation, name, requests) in [
@@ -102,6 +109,12 @@ pub(super) fn measure(
         let row = Row::measured(store, name, measured).per(requests);
         table.push(row.against("empty handler", empty.per_second));
     }
+    let services = journeys::Services {
+        service: &stage.base_url,
+        key: &stage.key,
+        baseline: &baseline_url,
+    };
+    journeys::measure(store, &services, options.calls, raw_loops.hashing, table)?;
     baseline.stop()?;
     stage.strike()
 }

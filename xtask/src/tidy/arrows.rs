@@ -37,6 +37,8 @@ const OURS: &str = "
     xtask       :                     |
     # Not part of the product: what the bench compares with, which is the libraries without our crates around them.
     bench-baseline : domain chains    |
+    # Nor is the client that puts load on the service: it stands for the wallets, apps and browsers of people.
+    bench-load  : domain chains contract |
 ";
 
 /// `crates of others: of ours, who may name them | whose tests may besides: why`. A name that ends with `*` stands for
@@ -59,17 +61,18 @@ const OTHERS: &str = "
     clap: server |: the process belongs to the server
     # Hashing threads lower their own priority, and nothing else of the process.
     rustix: server password-argon2 |: the process belongs to the server
-    argon2 bcrypt scrypt pbkdf2 aes ctr: password-argon2 |: passwords are hashed in one place
+    argon2: password-argon2 bench-baseline |: passwords are hashed in one place
+    bcrypt scrypt pbkdf2 aes ctr: password-argon2 |: passwords are hashed in one place
     # Codes of authenticator apps, the list of breached passwords and old imported hashes are made of it.
     sha1: domain password-argon2 breached-passwords |: it is broken, and for nothing else
     zxcvbn: app |: a password is judged by one use case
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone
-    reqwest: outbound | *: HTTP is spoken by the one client alone
+    reqwest: outbound bench-load | *: HTTP is spoken by the one client alone
     insta jsonschema proptest tempfile: | *: it is for tests only
     async-trait futures*: ports contract app store-sql mail-smtp sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server |: domain and chains are pure, without async
-    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline |: domain, chains and ports know no runtime
+    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline bench-load |: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

@@ -1,0 +1,86 @@
+//! A client of the API, as an App's backend is one.
+
+use reqwest::{Client, Method};
+use serde_json::Value;
+
+use crate::Failure;
+
+/// The API with one key. Connections are kept.
+#[derive(Clone)]
+pub(crate) struct Api {
+    http: Client,
+    base_url: String,
+    key: String,
+}
+
+/// A call that can be made at any time.
+#[derive(Clone)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+}
+
+impl Call {
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path, None)
+    }
+
+    pub(crate) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path, None)
+    }
+
+    pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
+        Self::new(Method::POST, path, Some(body))
+    }
+
+    pub(crate) fn put(path: impl Into<String>, body: Value) -> Self {
+        Self::new(Method::PUT, path, Some(body))
+    }
+
+    pub(crate) fn delete_with(path: impl Into<String>, body: Value) -> Self {
+        Self::new(Method::DELETE, path, Some(body))
+    }
+
+    fn new(method: Method, path: impl Into<String>, body: Option<Value>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            body,
+        }
+    }
+}
+
+impl Api {
+    pub(crate) fn new(base_url: &str, key: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            http: Client::builder().tls_certs_only([]).build()?,
+            base_url: base_url.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+
+    /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure.
+    pub(crate) async fn make(&self, call: Call) -> Result<Value, Failure> {
+        let url = format!("{}{}", self.base_url, call.path);
+        let mut request = self.http.request(call.method, url).bearer_auth(&self.key);
+        if let Some(body) = &call.body {
+            request = request.json(body);
+        }
+        let answer = request.send().await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        if status != 200 {
+            return Err(format!("{} answered {status}: {text}", call.path).into());
+        }
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+}
+
+/// The text at a JSON pointer.
+pub(crate) fn text(value: &Value, pointer: &str) -> Result<String, Failure> {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found
+        .map(str::to_owned)
+        .ok_or_else(|| format!("an answer has no text at {pointer}").into())
+}

@@ -1,0 +1,54 @@
+//! The load of `cargo xtask bench` on calls that wrk cannot make, because each needs something prepared: a code, a link, a
+//! passkey's answer, a wallet's signature. What is prepared is made before the clock starts.
+//!
+//! Prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in milliseconds.
+//!
+//! Not part of the product, and free of its rules about time and errors: a failure ends the program.
+
+mod api;
+mod operations;
+mod people;
+mod stopwatch;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use api::Api;
+use stopwatch::Stopwatch;
+
+/// Any failure; it is printed and ends the program.
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("load: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name);
+        at.and_then(|at| arguments.get(at + 1))
+            .ok_or_else(|| Failure::from(format!("{name} is missing")))
+    };
+    let stopwatch = Stopwatch {
+        calls: value("--calls")?.parse()?,
+        connections: value("--connections")?.parse()?,
+    };
+    // The client wants to know whose cryptography it could use; nothing here is encrypted.
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider
+        .install_default()
+        .map_err(|_installed| "there is a TLS provider already")?;
+    let service = Api::new(value("--service")?, value("--key")?)?;
+    let baseline = Api::new(value("--baseline")?, "")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(operations::run(&baseline, &service, stopwatch))
+}

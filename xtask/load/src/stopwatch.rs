@@ -1,0 +1,89 @@
+//! Makes many calls over several connections, and takes the time of each.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::Failure;
+use crate::api::{Api, Call};
+
+/// How much load.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch {
+    /// Calls of one operation.
+    pub(crate) calls: usize,
+    /// How many of them at a time.
+    pub(crate) connections: usize,
+}
+
+/// The calls that nobody has made yet, with their places.
+type Queue = Arc<Mutex<VecDeque<(usize, Call)>>>;
+
+/// An answer, the place of its call, and how long it took.
+type Timed = (usize, Value, Duration);
+
+impl Stopwatch {
+    /// The answers in the order of the calls, without looking at the clock: for what has to be there beforehand.
+    pub(crate) async fn prepare(self, api: &Api, calls: Vec<Call>) -> Result<Vec<Value>, Failure> {
+        let answers = self.all(api, calls).await?;
+        Ok(answers.into_iter().map(|(_, answer, _)| answer).collect())
+    }
+
+    /// The same, and prints what it took.
+    pub(crate) async fn measure(
+        self,
+        api: &Api,
+        name: &str,
+        calls: Vec<Call>,
+    ) -> Result<Vec<Value>, Failure> {
+        let begun = Instant::now();
+        let answers = self.all(api, calls).await?;
+        let whole = begun.elapsed();
+        let mut times: Vec<_> = answers.iter().map(|(_, _, time)| *time).collect();
+        times.sort_unstable();
+        let count = f64::from(u32::try_from(times.len())?);
+        println!(
+            "{name}\t{:.1}\t{:.3}\t{:.3}",
+            count / whole.as_secs_f64(),
+            percentile(&times, 50),
+            percentile(&times, 99)
+        );
+        Ok(answers.into_iter().map(|(_, answer, _)| answer).collect())
+    }
+
+    async fn all(self, api: &Api, calls: Vec<Call>) -> Result<Vec<Timed>, Failure> {
+        let queue = Queue::new(Mutex::new(calls.into_iter().enumerate().collect()));
+        let workers: Vec<_> = (0..self.connections)
+            .map(|_| tokio::spawn(work(api.clone(), Arc::clone(&queue))))
+            .collect();
+        let mut answers = Vec::new();
+        for worker in workers {
+            answers.extend(worker.await??);
+        }
+        answers.sort_unstable_by_key(|(place, _, _)| *place);
+        Ok(answers)
+    }
+}
+
+async fn work(api: Api, queue: Queue) -> Result<Vec<Timed>, Failure> {
+    let mut answers = Vec::new();
+    while let Some((place, call)) = next(&queue) {
+        let begun = Instant::now();
+        let answer = api.make(call).await?;
+        answers.push((place, answer, begun.elapsed()));
+    }
+    Ok(answers)
+}
+
+fn next(queue: &Queue) -> Option<(usize, Call)> {
+    queue.lock().ok()?.pop_front()
+}
+
+/// Of sorted times, in milliseconds.
+fn percentile(times: &[Duration], percent: usize) -> f64 {
+    let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+    let time = times.get(place).copied().unwrap_or_default();
+    time.as_secs_f64() * 1_000.0
+}
