@@ -2,16 +2,18 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
 use vestry_domain::password::Password;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret};
-use vestry_ports::store::StoreError;
+use vestry_ports::store::{Repositories, StoreError};
 
 use super::set::{NewPassword, RefusedPassword};
 use crate::fault::{may_lose_race, retried};
+use crate::guard;
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
 use crate::users::proof::{Behind, ProofError, prove};
@@ -51,6 +53,12 @@ pub enum CompleteResetError {
     /// Wrong, expired, used and unknown: one and the same answer (ML-3).
     #[error("the token is not valid")]
     InvalidToken,
+    /// The link was tried too often from devices that it was not sent to (OTP-7).
+    #[error("too many failed attempts")]
+    TooManyAttempts {
+        /// When the next try counts.
+        retry_after: Seconds,
+    },
     /// The user has a second factor, and the call continues no session that holds it (P-13); or the address is held.
     #[error("this needs a session with another factor")]
     InsufficientFactor,
@@ -126,9 +134,11 @@ impl Service {
         let link = self
             .good_reset(caller, &token, &command.device_fingerprint)
             .await?;
-        self.require_second_factor(caller, link.user_id, &wish)
+        // Hashing costs much; only who has a good link and may use it is worth it.
+        let mut read = self.ports.store.read().await?;
+        self.require_second_factor(&mut *read, caller, link.user_id, &wish)
             .await?;
-        // Hashing costs much; only who has a good link is worth it.
+        drop(read);
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
         let granted =
@@ -152,27 +162,42 @@ impl Service {
         let now = self.now(world);
         let mut read = self.ports.store.read().await?;
         let link = read.links().find(world, token).await?;
-        let rule = caller.settings().device_fingerprint_match;
         let good = link.filter(|link| {
-            let sent = link.fingerprint.as_ref();
             link.purpose == LinkPurpose::PasswordReset
                 && link.progress(now) == LinkProgress::Waiting
-                && sent.is_none_or(|sent| sent.matches(device, rule))
         });
-        good.ok_or(CompleteResetError::InvalidToken)
+        let link = good.ok_or(CompleteResetError::InvalidToken)?;
+        let subject = guard_subject(link.email_id);
+        if let Some(retry_after) = guard::wait(&mut *read, world, &subject, now).await? {
+            return Err(CompleteResetError::TooManyAttempts { retry_after });
+        }
+        drop(read);
+        let rule = caller.settings().device_fingerprint_match;
+        let sent = link.fingerprint.as_ref();
+        if sent.is_some_and(|sent| !sent.matches(device, rule)) {
+            retried(|| self.count_wrong_device(caller, &subject)).await?;
+            return Err(CompleteResetError::InvalidToken);
+        }
+        Ok(link)
+    }
+
+    async fn count_wrong_device(&self, caller: &Caller, subject: &str) -> Result<(), Fault> {
+        let world = &caller.world;
+        let mut tx = self.ports.store.begin().await?;
+        guard::count_failure(&mut *tx, world, subject, self.now(world)).await?;
+        Ok(tx.commit().await?)
     }
 
     /// A mailbox alone must not get past an authenticator app (P-13): whoever has one proves it first, and continues that session.
     async fn require_second_factor(
         &self,
+        repositories: &mut dyn Repositories,
         caller: &Caller,
         user: UserId,
         wish: &SessionWish,
     ) -> Result<(), CompleteResetError> {
         let world = &caller.world;
-        let mut read = self.ports.store.read().await?;
-        let enrolled = read.totps().count_verified(world, user).await? > 0;
-        drop(read);
+        let enrolled = repositories.totps().count_verified(world, user).await? > 0;
         let freshness = caller.settings().freshness();
         let now = self.now(world);
         let is_second =
@@ -203,6 +228,16 @@ impl Service {
             .consume(world, token, &[LinkPurpose::PasswordReset], now)
             .await?;
         let link = used.ok_or(CompleteResetError::InvalidToken)?;
+        // Once more, and for good: the first code of an authenticator app locks the user too, so it came before this and is
+        // seen, or it waits until the password is set.
+        if !tx.users().lock(world, link.user_id).await? {
+            return Err(CompleteResetError::InvalidToken);
+        }
+        self.require_second_factor(&mut *tx, caller, link.user_id, wish)
+            .await?;
+        tx.guards()
+            .reset(world, &guard_subject(link.email_id))
+            .await?;
         let method = MethodId::Email(link.email_id);
         let proven = prove(&mut *tx, world, method, wish.user(), Behind::Owner, now).await?;
         new.store(self, &mut *tx, caller, None, wish.session(), now)
@@ -222,4 +257,10 @@ impl Service {
         tx.commit().await?;
         Ok(granted)
     }
+}
+
+/// What tries with a link to set a password are counted under: apart from those with links to sign in, so that the one never
+/// holds up the other (attack 24).
+fn guard_subject(email: EmailId) -> String {
+    format!("reset:{email}")
 }

@@ -294,6 +294,11 @@ impl Service {
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
+        // The first code of an authenticator app changes what a new password asks for (P-13): whoever sets one at this moment
+        // is waited for, or waits.
+        if tried.change.is_some() && !tx.users().lock(world, tried.command.user_id).await? {
+            return Err(VerifyTotpError::UserNotFound);
+        }
         // A right code that was used before is no guess: nothing is committed, so it costs no wait. Otherwise whoever sends
         // one code twice could keep the user out.
         let taken = take_one(&mut *tx, world, &tried.matches, now).await?;

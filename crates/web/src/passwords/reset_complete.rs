@@ -16,6 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
     Code::InvalidSession,
     Code::InsufficientFactor,
+    Code::TooManyAttempts,
     Code::Sealed,
 ];
 

@@ -511,6 +511,9 @@ impl From<CompleteResetError> for Problem {
             CompleteResetError::NotAllowed(scope) => scope.into(),
             CompleteResetError::Invalid(invalid) => invalid.into(),
             CompleteResetError::InvalidToken => Self::new(Code::InvalidMagicToken),
+            CompleteResetError::TooManyAttempts { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
             CompleteResetError::InsufficientFactor => Self::new(Code::InsufficientFactor),
             CompleteResetError::InvalidSession(session) => session.into(),
             CompleteResetError::Fault(fault) => fault.into(),
