@@ -226,6 +226,7 @@ macro_rules! store_suite {
                 a_link_serves_its_purpose_only
                 a_new_link_replaces_the_old
                 a_link_stays_in_its_world
+                a_link_needs_no_user
                 an_offer_is_handed_over_once
                 a_forgotten_link_is_gone
                 unused_links_of_a_user_are_forgotten

@@ -1,4 +1,4 @@
-//! A contact that nobody has, for Apps that do not want `send` to tell (`enumeration_safe`, attack 9).
+//! A contact that nobody has, for Apps that do not want `send` and `reset/begin` to tell (`enumeration_safe`, attack 9).
 //!
 //! Its ids are the same for every repeat, and nobody without the App key can tell them from real ones. A code is stored for
 //! it and a message put into the outbox like for anybody else, so that the calls cost the same and wrong tries meet the same
@@ -14,7 +14,7 @@ use crate::{Caller, Fault, Service};
 
 impl Service {
     /// The contact that this would be if somebody had it.
-    pub(super) async fn decoy<C: Contact>(
+    pub(crate) async fn decoy<C: Contact>(
         &self,
         caller: &Caller,
         typed: &C::Typed,

@@ -26,7 +26,7 @@ const LONGEST_MINUTES: i64 = 1_440;
 /// What the caller sent.
 #[derive(Clone, Default)]
 pub struct BeginReset {
-    /// The address; must exist.
+    /// The address; must exist, unless the App is `enumeration_safe`.
     pub email: String,
     /// Where the link leads, one of the login URLs; the App's default of these when absent.
     pub reset_redirect_url: Option<String>,
@@ -36,7 +36,7 @@ pub struct BeginReset {
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
 
-/// A link that is on its way.
+/// A link that is on its way; or, from an App that is `enumeration_safe`, the same answer and no link.
 #[derive(Debug, Clone, Copy)]
 pub struct BegunReset {
     /// Whose password it is.
@@ -57,7 +57,7 @@ pub enum BeginResetError {
     /// There is nowhere for the link to lead.
     #[error(transparent)]
     Redirect(#[from] RedirectError),
-    /// No user has the address.
+    /// No user has the address, and the App tells.
     #[error("no user has this e-mail address")]
     NotFound,
     /// Too many codes and links were sent to this address, from this device or by this App.
@@ -97,8 +97,17 @@ struct Request {
     reserved: Option<Reserved>,
 }
 
+/// Who gets the link.
+struct Owner {
+    email: UserEmail,
+    /// Nobody has the address, and the caller must not see it: everything is as for anybody else, but no link is sent and
+    /// none is good.
+    is_decoy: bool,
+}
+
 impl Service {
-    /// Sends a link to set a new password to an address that a user has. Nothing changes until it is used.
+    /// Sends a link to set a new password to an address that a user has. Nothing changes until it is used. An App that is
+    /// `enumeration_safe` gets the same answer for an address that nobody has.
     ///
     /// # Errors
     /// [`BeginResetError`].
@@ -137,7 +146,7 @@ impl Service {
         begun.ok_or(BeginResetError::NotFound)
     }
 
-    /// `None`: nobody has the address.
+    /// `None`: nobody has the address, and the App tells.
     async fn try_to_begin_reset(
         &self,
         caller: &Caller,
@@ -146,11 +155,8 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let identity = request.email.identity();
-        let mut read = self.ports.store.read().await?;
-        let found = read.users().email_by_identity(world, identity).await?;
-        drop(read);
-        let draft = match found {
-            Some((email, _)) => Some(self.draft_reset(caller, request, email, now).await?),
+        let draft = match self.reset_owner(caller, &request.email, now).await? {
+            Some(owner) => Some(self.draft_reset(caller, request, owner, now).await?),
             None => None,
         };
         let mut tx = self.ports.store.begin().await?;
@@ -179,11 +185,40 @@ impl Service {
         Ok(begun)
     }
 
+    async fn reset_owner(
+        &self,
+        caller: &Caller,
+        email: &Email,
+        now: Timestamp,
+    ) -> Result<Option<Owner>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let users = read.users();
+        let found = users
+            .email_by_identity(&caller.world, email.identity())
+            .await?;
+        drop(read);
+        if let Some((email, _)) = found {
+            return Ok(Some(Owner {
+                email,
+                is_decoy: false,
+            }));
+        }
+        if !caller.settings().enumeration_safe {
+            return Ok(None);
+        }
+        // The same ids that `otps/email/send` answers for this address.
+        let email = self.decoy(caller, email, now).await?;
+        Ok(Some(Owner {
+            email,
+            is_decoy: true,
+        }))
+    }
+
     async fn draft_reset(
         &self,
         caller: &Caller,
         request: &Request,
-        email: UserEmail,
+        Owner { email, is_decoy }: Owner,
         now: Timestamp,
     ) -> Result<(Link, OutboxJob), Fault> {
         let token = mint::link_token(&*self.ports.entropy);
@@ -201,16 +236,26 @@ impl Service {
         };
         let delivery = Delivery {
             delay,
-            lifetime: request.lifetime,
+            lifetime: if is_decoy {
+                Seconds(0)
+            } else {
+                request.lifetime
+            },
         };
         let job = self.letter(&caller.world, &mail, delivery).await?;
         let dead_at_once = request.reserved == Some(Reserved::Expired);
+        // A decoy has the link that `wrong@vestry.test` has: one whose token nobody knows.
+        let fate = if is_decoy {
+            Some(Reserved::Wrong)
+        } else {
+            request.reserved
+        };
         let link = Link {
             world: caller.world,
             email_id: email.id,
             purpose: LinkPurpose::PasswordReset,
             user_id: email.user_id,
-            token: self.accepted(request.reserved, &token),
+            token: self.accepted(fate, &token),
             redirect: Some(RedirectKind::Login),
             fingerprint: request.fingerprint.clone(),
             origin: None,

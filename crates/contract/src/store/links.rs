@@ -341,6 +341,24 @@ pub async fn parallel_replacements_leave_one_link(store: Arc<dyn Store>) {
     assert!(left.iter().all(|link| links.contains(link)));
 }
 
+/// A link of an address that nobody has is stored, found and used up like any other: a decoy costs what a link costs (attack 9).
+pub async fn a_link_needs_no_user(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let nobody = stage.samples.user(world);
+    let email = stage.samples.id(nobody.created_at);
+    let purpose = LinkPurpose::PasswordReset;
+    let mut link = stage.samples.link(&nobody, email, purpose);
+    stage.replace_link(&link).await;
+    link.token = stage.samples.token();
+    stage.replace_link(&link).await;
+    assert_eq!(stage.find_link(&link).await.as_ref(), Some(&link));
+    let used = stage
+        .use_link(world, &link.token, &[purpose], link.created_at)
+        .await;
+    assert_eq!(used.map(|link| link.user_id), Some(nobody.id));
+}
+
 /// A sweep deletes the links of all worlds that expired before the moment, and says how many.
 pub async fn a_sweep_deletes_expired_links(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -11,7 +11,7 @@ use super::StoreResult;
 /// Magic links: at most one per world, address and purpose.
 #[async_trait]
 pub trait Links: Send {
-    /// Puts a link in the place of whatever its address had for its purpose, used or not.
+    /// Puts a link in the place of whatever its address had for its purpose, used or not. There need be no such address or user.
     async fn replace(&mut self, link: &Link) -> StoreResult<()>;
     /// A link by its token; used and expired ones too.
     async fn find(&mut self, world: &World, token: &TokenHash) -> StoreResult<Option<Link>>;

@@ -22,7 +22,7 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, ToSchema)]
 #[schema(as = PasswordResetBeginRequest)]
 pub(crate) struct Request {
-    /// Where the link goes; the address of a user.
+    /// Where the link goes: the address of a user, as far as the App tells.
     #[schema(
         min_length = 1,
         max_length = 254,
@@ -53,7 +53,8 @@ pub(crate) struct Answer {
 
 /// Send a link to set a new password
 ///
-/// Nothing changes until the link is used. A new link takes the place of an earlier one.
+/// Nothing changes until the link is used. A new link takes the place of an earlier one. 404 when nobody has the address,
+/// unless the App's setting `enumeration_safe` is on: then nobody's address is answered like somebody's.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
