@@ -36,7 +36,7 @@ fn attempt(user_id: UserId, password: &str) -> VerifyPassword {
     }
 }
 
-fn change(token: &Secret<String>, password: &str) -> UpdatePassword {
+pub(crate) fn change(token: &Secret<String>, password: &str) -> UpdatePassword {
     UpdatePassword {
         password: secret(password),
         current_password: None,
@@ -45,7 +45,7 @@ fn change(token: &Secret<String>, password: &str) -> UpdatePassword {
     }
 }
 
-async fn verify(
+pub(crate) async fn verify(
     rig: &Rig,
     caller: &Caller,
     user: UserId,
@@ -81,7 +81,12 @@ async fn update_over(
 }
 
 /// A user who is signed in and has a password.
-async fn with_password(rig: &Rig, caller: &Caller, email: &str, password: &str) -> IssuedSession {
+pub(crate) async fn with_password(
+    rig: &Rig,
+    caller: &Caller,
+    email: &str,
+    password: &str,
+) -> IssuedSession {
     let session = rig.sign_in(caller, email, 600).await;
     update(rig, caller, &session, password).await.unwrap();
     // The notice is out before anybody looks for a code.

@@ -38,13 +38,13 @@ fn seed(created: &CreatedTotp) -> Vec<u8> {
 }
 
 /// The code that the authenticator app shows at a moment.
-fn shown_at(created: &CreatedTotp, at: Timestamp) -> String {
+pub(crate) fn shown_at(created: &CreatedTotp, at: Timestamp) -> String {
     totp::code_at(&seed(created), at.unix() / 30)
         .expose()
         .clone()
 }
 
-fn code(user_id: UserId, code: &str) -> VerifyTotp {
+pub(crate) fn code(user_id: UserId, code: &str) -> VerifyTotp {
     VerifyTotp {
         user_id,
         presented: PresentedTotp::Code(Secret::new(code.to_owned())),
@@ -53,7 +53,7 @@ fn code(user_id: UserId, code: &str) -> VerifyTotp {
     }
 }
 
-fn recovery(user_id: UserId, code: &str) -> VerifyTotp {
+pub(crate) fn recovery(user_id: UserId, code: &str) -> VerifyTotp {
     VerifyTotp {
         user_id,
         presented: PresentedTotp::RecoveryCode(Secret::new(code.to_owned())),
@@ -63,7 +63,7 @@ fn recovery(user_id: UserId, code: &str) -> VerifyTotp {
 }
 
 impl Rig {
-    async fn new_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
+    pub(crate) async fn new_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
         let command = CreateTotp {
             user_id,
             expires_in: None,
@@ -72,7 +72,7 @@ impl Rig {
     }
 
     /// One whose code of this moment was its first; a step passes.
-    async fn verified_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
+    pub(crate) async fn verified_totp(&self, caller: &Caller, user_id: UserId) -> CreatedTotp {
         let created = self.new_totp(caller, user_id).await;
         let first = code(user_id, &shown_at(&created, self.now()));
         self.service.verify_totp(caller, first).await.unwrap();
@@ -80,7 +80,7 @@ impl Rig {
         created
     }
 
-    async fn try_totp(
+    pub(crate) async fn try_totp(
         &self,
         caller: &Caller,
         command: VerifyTotp,

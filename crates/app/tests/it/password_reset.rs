@@ -1,0 +1,886 @@
+//! `passwords/reset/begin` and `passwords/reset/complete`: the lines P-13, ML-1 to ML-6, OTP-7, OTP-10, S-6, R6 and attacks
+//! 1, 5, 9, 13 and 24.
+
+use std::sync::Arc;
+
+use vestry_app::codes::SendCode;
+use vestry_app::links::RedirectError;
+use vestry_app::passwords::{
+    BeginReset, BeginResetError, BegunReset, CompleteReset, CompleteResetError, CompletedReset,
+    VerifyPasswordError,
+};
+use vestry_app::sessions::Trio;
+use vestry_app::test_env::FindMessages;
+use vestry_app::totps::CreatedTotp;
+use vestry_app::{Caller, Fault, NotAllowed};
+use vestry_contract::race::race;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::link::LinkPurpose;
+use vestry_domain::message::CapturedMessage;
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::{DeviceFingerprint, Proof};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserStatus;
+use vestry_domain::{Invalid, Secret};
+use vestry_ports::store::Store;
+
+use crate::links::{device, is_invalid as is_bad_link, url_of};
+use crate::passwords::{change, verify, with_password};
+use crate::rig::{Rig, lasting, login};
+use crate::totps::{code, recovery, shown_at};
+
+const ADA: &str = "ada@example.com";
+const FIRST: &str = "correct horse battery";
+const SECOND: &str = "staple of another horse";
+
+fn forgotten(email: &str) -> BeginReset {
+    BeginReset {
+        email: email.to_owned(),
+        ..BeginReset::default()
+    }
+}
+
+fn new_password(token: &str, password: &str) -> CompleteReset {
+    CompleteReset {
+        token: Secret::new(token.to_owned()),
+        password: Secret::new(password.to_owned()),
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+/// The same within a session.
+fn within(session: &Secret<String>, token: &str, password: &str) -> CompleteReset {
+    CompleteReset {
+        trio: Trio {
+            session_token: Some(session.clone()),
+            ..Trio::default()
+        },
+        ..new_password(token, password)
+    }
+}
+
+async fn begin(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, BeginResetError> {
+    rig.service.begin_reset(caller, forgotten(email)).await
+}
+
+/// Asks for a link and reads its token out of the captured mail.
+async fn fresh_token(rig: &Rig, caller: &Caller, email: &str) -> String {
+    begin(rig, caller, email).await.unwrap();
+    newest_token(rig, caller, email).await
+}
+
+async fn newest_token(rig: &Rig, caller: &Caller, email: &str) -> String {
+    rig.deliver().await;
+    let mut found = resets_to(rig, caller, email).await;
+    found.swap_remove(0).message.token
+}
+
+/// Captured mails of resets to an address, newest first.
+async fn resets_to(rig: &Rig, caller: &Caller, email: &str) -> Vec<CapturedMessage> {
+    let query = FindMessages {
+        to: Some(email.to_owned()),
+        kind: Some("password_reset".to_owned()),
+        ..FindMessages::default()
+    };
+    rig.service.captured_messages(caller, query).await.unwrap()
+}
+
+async fn complete(
+    rig: &Rig,
+    caller: &Caller,
+    command: CompleteReset,
+) -> Result<CompletedReset, CompleteResetError> {
+    rig.service.complete_reset(caller, command).await
+}
+
+fn is_invalid(outcome: &Result<CompletedReset, CompleteResetError>) -> bool {
+    matches!(outcome, Err(CompleteResetError::InvalidToken))
+}
+
+fn needs_factor(outcome: &Result<CompletedReset, CompleteResetError>) -> bool {
+    matches!(outcome, Err(CompleteResetError::InsufficientFactor))
+}
+
+/// Whether the user has this password.
+async fn has(rig: &Rig, caller: &Caller, user: UserId, password: &str) -> bool {
+    match verify(rig, caller, user, password).await {
+        Ok(_) => true,
+        Err(VerifyPasswordError::InvalidCredentials) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// The whole way, for a user whose address nobody has proved yet.
+#[tokio::test]
+async fn a_link_sets_a_password_and_proves_the_address() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let sent = rig.login(&test, ADA).await;
+    let user = sent.email.user_id;
+    rig.deliver().await;
+    let begun = begin(&rig, &test, " ADA@Example.COM ").await.unwrap();
+    assert_eq!((begun.user_id, begun.email_id), (user, sent.email.id));
+    let mail = rig.newest_to(&test, ADA).await.message;
+    assert_eq!(mail.kind.as_str(), "password_reset");
+    let url = format!("{}?token={}", url_of(RedirectKind::Login), mail.token);
+    assert_eq!(mail.link, url);
+    assert!(mail.text.contains(&url) && mail.html.contains(&mail.token));
+    assert_eq!(mail.token.len(), 48);
+    assert_eq!(mail.code, "", "no code sets a password");
+
+    rig.pass(30);
+    let command = CompleteReset {
+        trio: lasting(60),
+        device_fingerprint: device("203.0.113.7", "Mozilla"),
+        ..new_password(&mail.token, FIRST)
+    };
+    let completed = complete(&rig, &test, command).await.unwrap();
+    assert_eq!(completed.user_id, user);
+    let issued = completed.issued.unwrap();
+    let session = &issued.session;
+    assert_eq!(session.expires_at, rig.now() + Seconds(3_600));
+    assert_eq!(session.device_fingerprint, device("203.0.113.7", "Mozilla"));
+    let [factor] = &session.factors[..] else {
+        panic!("{:?}", session.factors);
+    };
+    let proof = Proof::EmailLink {
+        email_id: sent.email.id,
+        email: ADA.to_owned(),
+    };
+    assert_eq!(
+        (&factor.proof, factor.last_verified_at),
+        (&proof, rig.now())
+    );
+    rig.by_token(&test, &issued.token).await.unwrap();
+    rig.by_jwt(&test, &issued.jwt).await.unwrap();
+    let profile = rig.service.get_user(&test, user).await.unwrap().profile;
+    assert_eq!(profile.user.status, UserStatus::Active);
+    assert!(profile.emails[0].verified);
+    assert!(has(&rig, &test, user, FIRST).await);
+
+    let token = fresh_token(&rig, &test, ADA).await;
+    let again = complete(&rig, &test, new_password(&token, SECOND)).await;
+    assert!(again.unwrap().issued.is_none(), "no session was asked for");
+    assert!(has(&rig, &test, user, SECOND).await);
+}
+
+/// S-6: other sessions end, verified addresses are told, and the old password is dead, failures and waits included.
+#[tokio::test]
+async fn s_6_a_reset_ends_what_the_old_password_opened() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    for _ in 0..20 {
+        assert!(!has(&rig, &test, user, SECOND).await);
+    }
+    let waits = verify(&rig, &test, user, FIRST).await;
+    assert!(
+        matches!(waits, Err(VerifyPasswordError::TooManyAttempts { .. })),
+        "{waits:?}"
+    );
+    let token = fresh_token(&rig, &test, ADA).await;
+    assert!(
+        rig.by_token(&test, &session.token).await.is_ok(),
+        "a link that was asked for changes nothing"
+    );
+    let command = CompleteReset {
+        trio: lasting(60),
+        ..new_password(&token, SECOND)
+    };
+    let issued = complete(&rig, &test, command).await.unwrap().issued;
+    assert!(rig.by_token(&test, &session.token).await.is_err());
+    rig.by_token(&test, &issued.unwrap().token).await.unwrap();
+    let notice = rig.newest_to(&test, ADA).await.message;
+    assert_eq!(notice.kind.as_str(), "security_notice");
+    assert!(notice.text.contains("password was changed"));
+    assert!(!notice.text.contains(SECOND));
+    // The new password does not wait for the failures of the old one.
+    assert!(has(&rig, &test, user, SECOND).await);
+    assert!(!has(&rig, &test, user, FIRST).await);
+}
+
+/// The App decides whether sessions end and notices go out.
+#[tokio::test]
+async fn an_app_may_keep_sessions_and_send_no_notices() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[
+        ("end_sessions_on_change", "false"),
+        ("notify_on_change", "false"),
+    ])
+    .await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 600).await;
+    let token = fresh_token(&rig, &test, ADA).await;
+    complete(&rig, &test, new_password(&token, FIRST))
+        .await
+        .unwrap();
+    assert!(rig.by_token(&test, &session.token).await.is_ok());
+    assert_eq!(rig.waiting().await, 0);
+}
+
+fn is_refused(outcome: &Result<BegunReset, BeginResetError>, param: &str) -> bool {
+    matches!(outcome, Err(BeginResetError::Invalid(Invalid { param: found, .. })) if *found == param)
+}
+
+#[tokio::test]
+async fn what_begin_is_asked_for_is_checked() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.login(&test, ADA).await;
+    rig.deliver().await;
+    for email in ["", "ada", "ada@", "ada@example.com\r\nBcc: eve@example.com"] {
+        let refused = begin(&rig, &test, email).await;
+        assert!(is_refused(&refused, "email"), "{email}: {refused:?}");
+    }
+    for minutes in [i64::MIN, -1, 0, 4, 1_441, 10_080, i64::MAX] {
+        let command = BeginReset {
+            expires_in: Some(minutes),
+            ..forgotten(ADA)
+        };
+        let refused = rig.service.begin_reset(&test, command).await;
+        assert!(is_refused(&refused, "expires_in"), "{minutes}: {refused:?}");
+    }
+    for elsewhere in [
+        "https://evil.example/",
+        &url_of(RedirectKind::Invite),
+        &format!("{}/", url_of(RedirectKind::Login)),
+    ] {
+        let command = BeginReset {
+            reset_redirect_url: Some(elsewhere.to_owned()),
+            ..forgotten(ADA)
+        };
+        let refused = rig.service.begin_reset(&test, command).await;
+        assert!(
+            matches!(
+                refused,
+                Err(BeginResetError::Redirect(RedirectError::NotAllowed { .. }))
+            ),
+            "{elsewhere}: {refused:?}"
+        );
+    }
+    let nowhere = rig.stranger().await;
+    let refused = begin(&rig, &nowhere, ADA).await;
+    assert!(
+        matches!(
+            refused,
+            Err(BeginResetError::Redirect(RedirectError::Missing { .. }))
+        ),
+        "{refused:?}"
+    );
+    let scoped = rig.scoped(vec![Scope::UsersRead]).await;
+    let refused = begin(&rig, &scoped, ADA).await;
+    assert!(
+        matches!(
+            refused,
+            Err(BeginResetError::NotAllowed(NotAllowed(Scope::AuthWrite)))
+        ),
+        "{refused:?}"
+    );
+    let refused = complete(&rig, &scoped, new_password("x", FIRST)).await;
+    assert!(
+        matches!(
+            refused,
+            Err(CompleteResetError::NotAllowed(NotAllowed(Scope::AuthWrite)))
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(rig.waiting().await, 0, "nothing was sent");
+}
+
+/// The life of a link: an hour when nothing was asked for, and to the second.
+#[tokio::test]
+async fn a_link_ends_to_the_second() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.login(&test, ADA).await;
+    for (minutes, seconds) in [(None, 3_600), (Some(5), 300), (Some(1_440), 86_400)] {
+        for early in [0, 1] {
+            let command = BeginReset {
+                expires_in: minutes,
+                ..forgotten(ADA)
+            };
+            rig.service.begin_reset(&test, command).await.unwrap();
+            let token = newest_token(&rig, &test, ADA).await;
+            rig.pass(seconds - early);
+            let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+            assert_eq!(is_invalid(&outcome), early == 0, "{minutes:?}: {outcome:?}");
+            assert_eq!(outcome.is_ok(), early == 1);
+        }
+        rig.pass(600);
+    }
+}
+
+/// ML-3: used, replaced, foreign, malformed and never-issued tokens are the same; the link lives until it was used.
+#[tokio::test]
+async fn ml_3_a_reset_link_works_once() {
+    let rig = Rig::with_urls().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    rig.login(&test, ADA).await;
+    let replaced = fresh_token(&rig, &test, ADA).await;
+    let token = fresh_token(&rig, &test, ADA).await;
+    for caller in [&live, &stranger] {
+        let outcome = complete(&rig, caller, new_password(&token, FIRST)).await;
+        assert!(is_invalid(&outcome), "I11: {outcome:?}");
+    }
+    for odd in [
+        "",
+        "x",
+        &replaced,
+        &token[..47],
+        &format!("{token}x"),
+        &token.to_lowercase(),
+        &format!(" {token}"),
+        "' OR 1=1 --",
+        &"0".repeat(48),
+        &"x".repeat(100_000),
+    ] {
+        let outcome = complete(&rig, &test, new_password(odd, FIRST)).await;
+        assert!(is_invalid(&outcome), "{odd:.60}: {outcome:?}");
+    }
+    complete(&rig, &test, new_password(&token, FIRST))
+        .await
+        .unwrap();
+    for _ in 0..3 {
+        assert!(is_invalid(
+            &complete(&rig, &test, new_password(&token, SECOND)).await
+        ));
+    }
+}
+
+/// ML-1: only the hash of the token is stored.
+#[tokio::test]
+async fn ml_1_only_the_hash_of_a_reset_token_is_stored() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let email = rig.login(&test, ADA).await.email.id;
+    let token = fresh_token(&rig, &test, ADA).await;
+    let mut read = rig.fake.read().await.unwrap();
+    let links = read.links();
+    let link = links.of_email(&test.world, email, LinkPurpose::PasswordReset);
+    let link = link.await.unwrap().unwrap();
+    assert_eq!(link.token, TokenHash::of(&token));
+    assert!(!format!("{link:?}").contains(&token));
+}
+
+/// ML-6: a link to sign in sets no password, one to set a password does not sign in, and neither is used up by the attempt.
+#[tokio::test]
+async fn ml_6_a_link_is_good_for_its_purpose_only() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    // Proved already: the first proof would drop what else is under way.
+    rig.sign_in(&test, ADA, 60).await;
+    let (_, signs_in) = rig.fresh_link(&test, ADA).await;
+    let created = rig.created_link(&test, ADA).await;
+    let resets = fresh_token(&rig, &test, ADA).await;
+    for other in [
+        &signs_in.token,
+        created.token.expose(),
+        created.origin_token.expose(),
+    ] {
+        let outcome = complete(&rig, &test, new_password(other, FIRST)).await;
+        assert!(is_invalid(&outcome), "{outcome:?}");
+    }
+    assert!(is_bad_link(&rig.open(&test, &resets).await));
+    complete(&rig, &test, new_password(&resets, FIRST))
+        .await
+        .unwrap();
+    rig.open(&test, &signs_in.token).await.unwrap();
+}
+
+/// A password that is refused says why, and neither it nor an outage costs the link.
+#[tokio::test]
+async fn a_refused_password_leaves_the_link_good() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.login(&test, ADA).await;
+    let token = fresh_token(&rig, &test, ADA).await;
+    rig.breached.add("a phrase somebody stole");
+    let long = "x".repeat(1_025);
+    for (password, why) in [
+        ("", "at least 8 characters"),
+        ("seven77", "at least 8 characters"),
+        ("password123", "used most"),
+        ("a phrase somebody stole", "stolen elsewhere"),
+        (ADA, "a name that belongs"),
+        (&long, "1024 bytes"),
+    ] {
+        match complete(&rig, &test, new_password(&token, password)).await {
+            Err(CompleteResetError::Invalid(invalid)) => {
+                assert_eq!(invalid.param, "password");
+                assert!(invalid.message.contains(why), "{}", invalid.message);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    rig.breached.set_unavailable(true);
+    let outage = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert!(
+        matches!(
+            outage,
+            Err(CompleteResetError::Fault(Fault::Unavailable(_)))
+        ),
+        "attack-19: {outage:?}"
+    );
+    rig.breached.set_unavailable(false);
+    // Without a good link nobody is told anything about a password.
+    assert!(is_invalid(
+        &complete(&rig, &test, new_password("x", "")).await
+    ));
+    complete(&rig, &test, new_password(&token, FIRST))
+        .await
+        .unwrap();
+}
+
+/// Section 2 of the completions: a session is continued with a fresh token, and a bad one never costs the link.
+#[tokio::test]
+async fn attack_13_a_session_is_continued_by_its_own_user_only() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let ada = rig.sign_in(&test, ADA, 60).await;
+    let other = rig.sign_in(&test, ADA, 60).await;
+    let eve = rig.sign_in(&test, "eve@example.com", 60).await;
+    let token = fresh_token(&rig, &test, ADA).await;
+    for session in [&eve.token, &Secret::new("0".repeat(64))] {
+        let outcome = complete(&rig, &test, within(session, &token, FIRST)).await;
+        assert!(
+            matches!(outcome, Err(CompleteResetError::InvalidSession(_))),
+            "{outcome:?}"
+        );
+    }
+    for minutes in [4, 525_601] {
+        let command = CompleteReset {
+            trio: lasting(minutes),
+            ..new_password(&token, FIRST)
+        };
+        let outcome = complete(&rig, &test, command).await;
+        assert!(
+            matches!(&outcome, Err(CompleteResetError::Invalid(invalid)) if invalid.param == "session_expires_in"),
+            "{outcome:?}"
+        );
+    }
+    assert!(rig.by_token(&test, &ada.token).await.is_ok());
+    assert!(rig.by_token(&test, &eve.token).await.is_ok());
+    assert!(!has(&rig, &test, ada.session.user_id, FIRST).await);
+    let completed = complete(&rig, &test, within(&ada.token, &token, FIRST)).await;
+    let issued = completed.unwrap().issued.unwrap();
+    assert_eq!(issued.session.id, ada.session.id);
+    assert_eq!(issued.session.factors.len(), 2, "a code and a link");
+    assert_ne!(issued.token.expose(), ada.token.expose(), "S-2");
+    assert!(rig.by_token(&test, &ada.token).await.is_err());
+    assert!(rig.by_token(&test, &other.token).await.is_err(), "S-6");
+    rig.by_token(&test, &issued.token).await.unwrap();
+}
+
+/// A session of the user that holds the factor of its authenticator app, out of this step.
+async fn session_of_app(
+    rig: &Rig,
+    caller: &Caller,
+    user: UserId,
+    app: &CreatedTotp,
+) -> Secret<String> {
+    let mut command = code(user, &shown_at(app, rig.now()));
+    command.trio = lasting(600);
+    let verified = rig.try_totp(caller, command).await.unwrap();
+    verified.issued.unwrap().token
+}
+
+/// P-13: whoever has an authenticator app proves it first, lately, and in the session that is sent.
+#[tokio::test]
+async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    let app = rig.verified_totp(&test, user).await;
+    let eve = rig.sign_in(&test, "eve@example.com", 600).await;
+    let eves_app = rig.verified_totp(&test, eve.session.user_id).await;
+    let eves = session_of_app(&rig, &test, eve.session.user_id, &eves_app).await;
+    let plain = rig.sign_in(&test, ADA, 600).await;
+    let stale = session_of_app(&rig, &test, user, &app).await;
+    rig.pass(15 * 60);
+    let token = fresh_token(&rig, &test, ADA).await;
+    let wanted = CompleteReset {
+        trio: lasting(60),
+        ..new_password(&token, SECOND)
+    };
+    for command in [
+        new_password(&token, SECOND),
+        wanted,
+        within(&plain.token, &token, SECOND),
+        within(&stale, &token, SECOND),
+        within(&eves, &token, SECOND),
+        // A second factor is asked for before anything is said about the password.
+        new_password(&token, ""),
+    ] {
+        let outcome = complete(&rig, &test, command).await;
+        assert!(needs_factor(&outcome), "{outcome:?}");
+    }
+    assert!(has(&rig, &test, user, FIRST).await, "nothing was changed");
+    rig.by_token(&test, &stale).await.unwrap();
+    let fresh = session_of_app(&rig, &test, user, &app).await;
+    let completed = complete(&rig, &test, within(&fresh, &token, SECOND)).await;
+    assert_eq!(completed.unwrap().user_id, user);
+    assert!(has(&rig, &test, user, SECOND).await);
+
+    // A recovery code is the factor too.
+    let mut command = recovery(user, app.recovery_codes[3].expose());
+    command.trio = lasting(600);
+    let recovered = rig.try_totp(&test, command).await.unwrap();
+    let recovered = recovered.issued.unwrap().token;
+    let token = fresh_token(&rig, &test, ADA).await;
+    complete(&rig, &test, within(&recovered, &token, FIRST))
+        .await
+        .unwrap();
+    assert!(has(&rig, &test, user, FIRST).await);
+}
+
+/// P-13: an authenticator app that waits for its first code protects nothing yet, and one that gets it while the password is
+/// being hashed counts.
+#[tokio::test]
+async fn p_13_an_authenticator_app_that_comes_meanwhile_counts() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    rig.new_totp(&test, user).await;
+    let token = fresh_token(&rig, &test, ADA).await;
+    complete(&rig, &test, new_password(&token, SECOND))
+        .await
+        .unwrap();
+    let token = fresh_token(&rig, &test, ADA).await;
+    let app = rig.new_totp(&test, user).await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    let first = code(user, &shown_at(&app, rig.now()));
+    rig.store.before_next_begin(async move {
+        other.verify_totp(&caller, first).await.unwrap();
+    });
+    let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert!(needs_factor(&outcome), "{outcome:?}");
+    assert!(has(&rig, &test, user, SECOND).await, "nothing was changed");
+    rig.pass(30);
+    let fresh = session_of_app(&rig, &test, user, &app).await;
+    complete(&rig, &test, within(&fresh, &token, FIRST))
+        .await
+        .unwrap();
+}
+
+/// Attack 1: what somebody planted is gone once the owner of the address sets a password; a planted authenticator app stands
+/// in the way of that, until the owner has signed in by mail.
+#[tokio::test]
+async fn attack_1_the_first_proof_by_a_reset_takes_the_account_over() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for email in ["first@example.com", "second@example.com"] {
+        let user = rig.user(&test, email).await.profile.user.id;
+        let planted = rig.planted_session(&test, user).await;
+        let set = rig.service.update_password(&test, change(&planted, FIRST));
+        set.await.unwrap();
+        if email.starts_with("second") {
+            rig.verified_totp(&test, user).await;
+            let token = fresh_token(&rig, &test, email).await;
+            let outcome = complete(&rig, &test, new_password(&token, SECOND)).await;
+            assert!(needs_factor(&outcome), "{outcome:?}");
+            rig.sign_in(&test, email, 60).await;
+            assert!(is_invalid(
+                &complete(&rig, &test, new_password(&token, SECOND)).await
+            ));
+        }
+        let token = fresh_token(&rig, &test, email).await;
+        complete(&rig, &test, new_password(&token, SECOND))
+            .await
+            .unwrap();
+        assert!(rig.by_token(&test, &planted).await.is_err());
+        assert!(!has(&rig, &test, user, FIRST).await);
+        assert!(has(&rig, &test, user, SECOND).await);
+        let left = rig.service.get_user(&test, user).await.unwrap();
+        assert_eq!(left.totps, []);
+        assert!(left.profile.emails[0].verified);
+        // The planted session's token is the same for every user of this test.
+        rig.service.delete_user(&test, user).await.unwrap();
+    }
+}
+
+/// An address that was there before the account was proved by another one is proved within a session only.
+#[tokio::test]
+async fn a_held_address_needs_a_session() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let owner = rig.sign_in(&test, ADA, 600).await;
+    let user = owner.session.user_id;
+    rig.attach_held(&test, user, "before@example.com").await;
+    let token = fresh_token(&rig, &test, "before@example.com").await;
+    let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert!(needs_factor(&outcome), "{outcome:?}");
+    assert!(!has(&rig, &test, user, FIRST).await);
+    complete(&rig, &test, within(&owner.token, &token, FIRST))
+        .await
+        .unwrap();
+    assert!(has(&rig, &test, user, FIRST).await);
+}
+
+/// OTP-7: the device that asked must complete, as far as the App says; other devices are counted, wait in the end, and hold up
+/// no link to sign in (attack 24).
+#[tokio::test]
+async fn otp_7_a_reset_may_be_bound_to_its_device() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("device_fingerprint_match", "ip_and_user_agent")])
+        .await;
+    let test = rig.test().await;
+    // Proved already: the first proof would drop what else is under way.
+    let user = rig.sign_in(&test, ADA, 60).await.session.user_id;
+    let bound = BeginReset {
+        device_fingerprint: Some(device("203.0.113.7", "Mozilla")),
+        expires_in: Some(1_440),
+        ..forgotten(ADA)
+    };
+    rig.service.begin_reset(&test, bound).await.unwrap();
+    let token = newest_token(&rig, &test, ADA).await;
+    let from = |ip: &str, agent: &str| CompleteReset {
+        device_fingerprint: device(ip, agent),
+        ..new_password(&token, FIRST)
+    };
+    for number in 0..20 {
+        let (ip, agent) = [
+            ("203.0.113.8", "Mozilla"),
+            ("203.0.113.7", "curl"),
+            ("", ""),
+        ][number % 3];
+        let outcome = complete(&rig, &test, from(ip, agent)).await;
+        assert!(is_invalid(&outcome), "{number}: {outcome:?}");
+    }
+    let waits = complete(&rig, &test, from("203.0.113.7", "Mozilla")).await;
+    assert!(
+        matches!(
+            waits,
+            Err(CompleteResetError::TooManyAttempts {
+                retry_after: Seconds(60)
+            })
+        ),
+        "{waits:?}"
+    );
+    assert!(is_invalid(
+        &complete(&rig, &test, new_password("x", FIRST)).await
+    ));
+    let (_, mail) = rig.fresh_link(&test, ADA).await;
+    rig.open(&test, &mail.token).await.unwrap();
+    rig.pass(60);
+    let test = rig.test().await;
+    complete(&rig, &test, from("203.0.113.7", "Mozilla"))
+        .await
+        .unwrap();
+    assert!(has(&rig, &test, user, FIRST).await);
+    // Who named no device is bound to none.
+    let token = fresh_token(&rig, &test, ADA).await;
+    complete(&rig, &test, new_password(&token, SECOND))
+        .await
+        .unwrap();
+}
+
+/// ML-3, R6: fifty times the same link at once is one success and one session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ml_3_r6_parallel_resets_have_one_winner() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let user = rig.login(&test, ADA).await.email.user_id;
+    let token = fresh_token(&rig, &test, ADA).await;
+    let tasks = (0..50).map(|number| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let command = CompleteReset {
+            trio: lasting(60),
+            ..new_password(&token, &format!("a password with {number} in it"))
+        };
+        async move { service.complete_reset(&test, command).await }
+    });
+    let outcomes = race(tasks).await;
+    let winners: Vec<_> = (0..50).filter(|number| outcomes[*number].is_ok()).collect();
+    assert_eq!(winners.len(), 1);
+    let lost = outcomes.iter().filter(|outcome| is_invalid(outcome));
+    assert_eq!(lost.count(), 49);
+    let password = format!("a password with {} in it", winners[0]);
+    assert!(has(&rig, &test, user, &password).await);
+    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    assert_eq!(sessions.len(), 1);
+}
+
+/// OTP-10: resets are counted with codes and links, for addresses that somebody has and that nobody has.
+#[tokio::test]
+async fn otp_10_resets_share_the_limits_of_codes() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.login(&test, ADA).await;
+    for email in [ADA, "nobody@example.com"] {
+        let most = if email == ADA { 4 } else { 5 };
+        for number in 0..most {
+            let outcome = begin(&rig, &test, email).await;
+            assert_eq!(outcome.is_ok(), email == ADA, "{number}: {outcome:?}");
+            let told = matches!(outcome, Err(BeginResetError::NotFound));
+            assert_eq!(told, email != ADA);
+        }
+        let refused = begin(&rig, &test, email).await;
+        assert!(
+            matches!(
+                refused,
+                Err(BeginResetError::TooMany {
+                    retry_after: Seconds(600)
+                })
+            ),
+            "{email}: {refused:?}"
+        );
+    }
+    let refused = rig
+        .service
+        .login_or_create_by_email(&test, login(ADA))
+        .await;
+    assert!(refused.is_err());
+    // Reserved addresses of the test environment know no limits.
+    rig.login(&test, "ok@vestry.test").await;
+    for _ in 0..10 {
+        begin(&rig, &test, "ok@vestry.test").await.unwrap();
+    }
+}
+
+/// Operations, section 5: what the reserved addresses do.
+#[tokio::test]
+async fn reserved_addresses_behave_as_their_names_say() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for (email, works) in [
+        ("ok@vestry.test", true),
+        ("wrong@vestry.test", false),
+        ("expired@vestry.test", false),
+    ] {
+        rig.login(&test, email).await;
+        let token = fresh_token(&rig, &test, email).await;
+        let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+        assert_eq!(outcome.is_ok(), works, "{email}: {outcome:?}");
+        assert_eq!(is_invalid(&outcome), !works);
+    }
+}
+
+/// What a caller can tell two of these calls apart by, ids aside.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Begun,
+    Unknown,
+    Waits(i64),
+}
+
+async fn seen(rig: &Rig, caller: &Caller, email: &str) -> Seen {
+    match begin(rig, caller, email).await {
+        Ok(_) => Seen::Begun,
+        Err(BeginResetError::NotFound) => Seen::Unknown,
+        Err(BeginResetError::TooMany { retry_after }) => Seen::Waits(retry_after.0),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Attack 9: with `enumeration_safe`, twenty rapid repeats for a known and an unknown address get the same sequence of answers
+/// and the same work, and only one of the two gets mail.
+#[tokio::test]
+async fn attack_9_known_and_unknown_addresses_get_the_same_answers() {
+    for safe in [false, true] {
+        let rig = Rig::with_urls().await;
+        rig.set(&[("enumeration_safe", &safe.to_string())]).await;
+        let test = rig.test().await;
+        rig.sign_in(&test, "known@example.com", 60).await;
+        rig.pass(86_400);
+        let mut sequences = Vec::new();
+        for email in ["known@example.com", "nobody@example.com"] {
+            let mut sequence = Vec::new();
+            for _ in 0..20 {
+                rig.store.count();
+                let answer = seen(&rig, &test, email).await;
+                sequence.push((answer, rig.store.count(), rig.waiting().await));
+                rig.deliver().await;
+                rig.pass(7);
+            }
+            sequences.push(sequence);
+            rig.pass(600);
+        }
+        assert_eq!(sequences[0] == sequences[1], safe, "{sequences:?}");
+        for (email, expected) in [("known@example.com", 5), ("nobody@example.com", 0)] {
+            let found = resets_to(&rig, &test, email).await;
+            assert_eq!(found.len(), expected, "{email}");
+        }
+    }
+}
+
+/// Attack 9: the ids of nobody repeat, are those that a code would be answered with, and belong to nobody.
+#[tokio::test]
+async fn attack_9_a_decoy_has_the_ids_that_it_always_has() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("enumeration_safe", "true")]).await;
+    rig.pass(100_000);
+    let test = rig.test().await;
+    let nobody = "nobody@example.com";
+    let first = begin(&rig, &test, nobody).await.unwrap();
+    rig.pass(60);
+    let second = begin(&rig, &test, " Nobody@EXAMPLE.com").await.unwrap();
+    let command = SendCode {
+        email: nobody.to_owned(),
+        expires_in: None,
+        device_fingerprint: None,
+    };
+    let code = rig.service.send_code_by_email(&test, command).await;
+    let code = code.unwrap().email;
+    for (user_id, email_id) in [(second.user_id, second.email_id), (code.user_id, code.id)] {
+        assert_eq!((user_id, email_id), (first.user_id, first.email_id));
+    }
+    let other = begin(&rig, &test, "other@example.com").await.unwrap();
+    assert_ne!(other.email_id, first.email_id);
+    assert!(rig.service.get_user(&test, first.user_id).await.is_err());
+    assert!(!rig.is_known(&test, nobody).await);
+    // Whoever comes to be afterwards is somebody else, and the decoy's link is none of theirs.
+    let created = rig.login(&test, nobody).await;
+    assert_ne!(created.email.id, first.email_id);
+    let token = fresh_token(&rig, &test, nobody).await;
+    let completed = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert_eq!(completed.unwrap().user_id, created.email.user_id);
+}
+
+/// A user or address that is deleted takes its link along.
+#[tokio::test]
+async fn a_deleted_user_has_no_link() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let user = rig.login(&test, ADA).await.email.user_id;
+    let token = fresh_token(&rig, &test, ADA).await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        other.delete_user(&caller, user).await.unwrap();
+    });
+    let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert!(is_invalid(&outcome), "{outcome:?}");
+    let outcome = complete(&rig, &test, new_password(&token, FIRST)).await;
+    assert!(is_invalid(&outcome), "{outcome:?}");
+}
+
+/// A live reset without a transport is refused before anything is stored; with one, the mail goes to the address as its owner
+/// wrote it (attack 5).
+#[tokio::test]
+async fn live_resets_go_through_the_mailer() {
+    let rig = Rig::with_urls().await;
+    let live = rig.live().await;
+    rig.login(&live, "Ada@Example.com").await;
+    rig.deliver().await;
+    let refused = rig
+        .process_without_mail()
+        .begin_reset(&live, forgotten(ADA))
+        .await;
+    assert!(
+        matches!(refused, Err(BeginResetError::Fault(Fault::NoTransport(_)))),
+        "{refused:?}"
+    );
+    assert_eq!(rig.waiting().await, 0);
+    begin(&rig, &live, "ａda@example.com").await.unwrap();
+    rig.deliver().await;
+    let (_, mail) = rig.mailer.sent().pop().unwrap();
+    assert_eq!(mail.to, "Ada@Example.com");
+    complete(&rig, &live, new_password(&mail.token, FIRST))
+        .await
+        .unwrap();
+}
