@@ -24,6 +24,7 @@ mod logs;
 mod magic_links;
 mod otps;
 mod passkeys;
+mod password_reset;
 mod passwords;
 mod reference;
 mod sessions;

@@ -25,7 +25,7 @@ on_both! {
 }
 
 /// A user with an address.
-async fn user(api: &Api) -> String {
+pub(crate) async fn user(api: &Api) -> String {
     let request = json!({"email": "ada@example.com"});
     let created = api.test().post("/v1/auth/users/create", request).await.ok();
     created.text_at("/user_id")
@@ -37,7 +37,7 @@ async fn created(api: &Api, user: &str) -> Answer {
 }
 
 /// What the authenticator app shows, so many seconds after the start of the test.
-fn shown(created: &Answer, after: i64) -> String {
+pub(crate) fn shown(created: &Answer, after: i64) -> String {
     let secret = created.text_at("/secret");
     let seed = data_encoding::BASE32_NOPAD
         .decode(secret.as_bytes())
@@ -47,7 +47,7 @@ fn shown(created: &Answer, after: i64) -> String {
 }
 
 /// One whose first code was verified. The next step has come.
-async fn verified(api: &Api, user: &str) -> Answer {
+pub(crate) async fn verified(api: &Api, user: &str) -> Answer {
     let created = created(api, user).await;
     let request = json!({"user_id": user, "totp": shown(&created, 0)});
     api.test().post(VERIFY, request).await.ok();
