@@ -94,10 +94,12 @@ impl Service {
             .find_by_hash(&hash)
             .await
             .map_err(Fault::from)?;
-        let (key, app) = found.ok_or(AuthenticateError::Unknown)?;
-        if key.revoked_at.is_some() || key.kind != ApiKeyKind::Secret {
+        let good =
+            found.filter(|(key, _)| key.revoked_at.is_none() && key.kind == ApiKeyKind::Secret);
+        let Some((key, app)) = good else {
+            self.forget(&hash);
             return Err(AuthenticateError::Unknown);
-        }
+        };
         self.test_clocks.follow(app.id, app.test_clock);
         let caller = Arc::new(Caller {
             world: key.world,
@@ -106,6 +108,17 @@ impl Service {
         });
         self.remember(hash, &caller, now);
         Ok(caller)
+    }
+
+    /// Whether this was a good key when it was last looked up by this process. Says nothing about other keys.
+    pub fn has_seen(&self, presented: &str) -> bool {
+        let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        callers.contains_key(&TokenHash::of(presented))
+    }
+
+    fn forget(&self, hash: &TokenHash) {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        callers.remove(hash);
     }
 
     fn remembered(&self, hash: &TokenHash, now: Timestamp) -> Option<Arc<Caller>> {

@@ -132,6 +132,8 @@ pub(crate) struct LimitSettings {
     pub(crate) live_per_minute: u32,
     /// Codes an hour to one address or number, by all Apps together.
     pub(crate) sends_per_identifier: u32,
+    /// API keys from one address whose look-up may fail in a minute.
+    pub(crate) failed_auth_per_minute: u32,
 }
 
 /// Where requests are counted.
@@ -483,6 +485,8 @@ impl LimitSettings {
             test_per_minute: entries.number("limits.test_per_minute", 0..=u32::MAX)?,
             live_per_minute: entries.number("limits.live_per_minute", 0..=u32::MAX)?,
             sends_per_identifier: entries.number("limits.sends_per_identifier", 0..=u32::MAX)?,
+            failed_auth_per_minute: entries
+                .number("limits.failed_auth_per_minute", 0..=u32::MAX)?,
         })
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
     let address = listener.address;
     let edge = Edge {
         service,
-        web: web_settings(&settings.http),
+        web: web_settings(&settings.http, &settings.limits),
         plain: Some(listener),
         tls,
         times: Times {

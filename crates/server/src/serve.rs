@@ -5,7 +5,9 @@ use std::sync::Arc;
 use vestry_store_sql::SqlStore;
 use vestry_web::{Draining, WebSettings};
 
-use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings};
+use crate::config::{
+    BaseUrl, DatabaseSettings, HttpSettings, LimitSettings, MailSettings, Settings, SmsSettings,
+};
 use crate::failure::{Context, Failure};
 use crate::http::{Edge, Listener, Times};
 use crate::tls::Certificate;
@@ -42,7 +44,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     };
     let edge = Edge {
         service: Arc::clone(&service),
-        web: web_settings(http),
+        web: web_settings(http, &settings.limits),
         plain,
         tls,
         times: Times::of(http),
@@ -83,9 +85,10 @@ fn base_url(http: &HttpSettings) -> Result<BaseUrl, Failure> {
 }
 
 /// Settings of the edge.
-pub(crate) fn web_settings(http: &HttpSettings) -> WebSettings {
+pub(crate) fn web_settings(http: &HttpSettings, limits: &LimitSettings) -> WebSettings {
     WebSettings {
         trusted_proxies: http.trusted_proxies.clone(),
+        failed_auth_per_minute: limits.failed_auth_per_minute,
         read_deadline: http.request_timeout,
         draining: Draining::default(),
     }

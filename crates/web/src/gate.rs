@@ -13,8 +13,10 @@ use actix_web::{Error, HttpMessage};
 use futures_util::FutureExt;
 use vestry_app::{AuthenticateError, Caller};
 use vestry_domain::Secret;
+use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::limits::Verdict;
 
+use crate::client;
 use crate::problem::{Code, Problem};
 use crate::query;
 use crate::state::State;
@@ -103,12 +105,28 @@ async fn admission(
     if let Some(admission) = state.service.admit_at_once(key.expose()) {
         return Ok(admission);
     }
+    let (peer, now) = (request.peer_addr(), state.service.machine_time());
+    // Only what has the form of a key is looked up, and only what is looked up costs anything.
+    let from = peer
+        .filter(|_| api_key::has_form(ApiKeyKind::Secret, key.expose()))
+        .map(|peer| {
+            let proxies = &state.settings.trusted_proxies;
+            client::address(peer.ip(), request.headers(), proxies)
+        });
+    if let Some(from) = from.filter(|_| !state.service.has_seen(key.expose())) {
+        let looked_up = state.guesses.may_look_up(from, now);
+        looked_up.map_err(|wait| Problem::new(Code::RateLimited).after(wait))?;
+    }
     let admitted = state.service.run(|service| async move {
         let caller = service.authenticate(key.expose()).await?;
         let verdict = service.admit(&caller).await?;
         Ok::<_, AuthenticateError>((caller, verdict))
     });
-    Ok(admitted.await??)
+    let admitted = admitted.await?;
+    if let (Err(AuthenticateError::Unknown), Some(from)) = (&admitted, from) {
+        state.guesses.failed(from, now);
+    }
+    Ok(admitted?)
 }
 
 fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Secret<String>, Problem> {

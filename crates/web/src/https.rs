@@ -6,6 +6,7 @@ use actix_web::dev::ServiceRequest;
 use actix_web::http::header::{HeaderMap, HeaderName};
 
 use crate::WebSettings;
+use crate::client::is_trusted;
 use crate::problem::{Code, Problem};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -31,7 +32,7 @@ pub(crate) fn check(request: &ServiceRequest, settings: &WebSettings) -> Result<
     let private = listener.secure() || is_loopback(listener.local_addr().ip());
     let trusted = request
         .peer_addr()
-        .is_some_and(|peer| is_trusted(peer.ip(), settings));
+        .is_some_and(|peer| is_trusted(peer.ip(), &settings.trusted_proxies));
     let forwarded = if trusted {
         forwarded(request.headers())
     } else {
@@ -51,14 +52,6 @@ pub(crate) fn check(request: &ServiceRequest, settings: &WebSettings) -> Result<
 
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
-}
-
-fn is_trusted(peer: IpAddr, settings: &WebSettings) -> bool {
-    let peer = peer.to_canonical();
-    settings
-        .trusted_proxies
-        .iter()
-        .any(|net| net.contains(&peer))
 }
 
 /// Every hop that is named must have been HTTPS.

@@ -11,9 +11,11 @@
 
 mod body;
 mod call;
+mod client;
 mod edge;
 mod endpoint;
 mod gate;
+mod guesses;
 mod health;
 mod https;
 mod json;

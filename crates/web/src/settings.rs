@@ -9,8 +9,11 @@ use ipnet::IpNet;
 /// Settings of the edge.
 #[derive(Debug, Clone)]
 pub struct WebSettings {
-    /// Proxies whose `X-Forwarded-Proto` is believed (`http.trusted_proxies`).
+    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed (`http.trusted_proxies`).
     pub trusted_proxies: Vec<IpNet>,
+    /// API keys from one address whose look-up may fail in a minute, before only keys that were seen are looked up
+    /// (`limits.failed_auth_per_minute`); 0: any number.
+    pub failed_auth_per_minute: u32,
     /// How long a request body may take to arrive; after it the request is refused and its connection closed.
     pub read_deadline: Duration,
     /// Set by the process while it shuts down.
@@ -21,6 +24,7 @@ impl Default for WebSettings {
     fn default() -> Self {
         Self {
             trusted_proxies: Vec::new(),
+            failed_auth_per_minute: 0,
             read_deadline: Duration::from_secs(15),
             draining: Draining::default(),
         }

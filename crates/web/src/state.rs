@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vestry_app::Service;
 
 use crate::WebSettings;
+use crate::guesses::Guesses;
 use crate::request_id::RequestIds;
 
 /// One per process.
@@ -12,12 +13,14 @@ pub(crate) struct State {
     pub(crate) service: Arc<Service>,
     pub(crate) settings: WebSettings,
     pub(crate) request_ids: RequestIds,
+    pub(crate) guesses: Guesses,
 }
 
 impl State {
     pub(crate) fn new(service: Arc<Service>, settings: WebSettings) -> Self {
         Self {
             service,
+            guesses: Guesses::new(settings.failed_auth_per_minute),
             settings,
             request_ids: RequestIds::default(),
         }

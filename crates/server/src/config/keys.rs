@@ -85,6 +85,7 @@ pub(super) const KEYS: &[Key] = &[
     key("passwords.breach.kind", Kind::Text, Some("off")),
     key("passwords.breach.file", Kind::Text, None),
     key("limits.sends_per_identifier", Kind::Number, Some("0")),
+    key("limits.failed_auth_per_minute", Kind::Number, Some("60")),
     key("outbox.worker", Kind::Switch, Some("true")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),

@@ -5,6 +5,7 @@
 
 mod codes;
 mod dump;
+mod guesses;
 mod headers;
 mod input;
 mod sessions;

@@ -1,0 +1,73 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use super::*;
+
+const START: Timestamp = Timestamp::from_unix(1_800_000_000);
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// After as many failures as a minute has, one look-up a second, and all of them again when the window closes.
+#[test]
+fn s_16_too_many_failures_leave_one_look_up_a_second() {
+    let guesses = Guesses::new(3);
+    let from = ip("203.0.113.9");
+    for _ in 0..3 {
+        assert_eq!(guesses.may_look_up(from, START), Ok(()));
+        guesses.failed(from, START);
+    }
+    assert_eq!(guesses.may_look_up(from, START), Err(Seconds(60)));
+    assert_eq!(guesses.may_look_up(ip("203.0.113.10"), START), Ok(()));
+    for second in 1..60 {
+        let now = START + Seconds(second);
+        assert_eq!(guesses.may_look_up(from, now), Ok(()));
+        for _ in 0..5 {
+            let left = Seconds(60 - second);
+            assert_eq!(guesses.may_look_up(from, now), Err(left));
+        }
+        guesses.failed(from, now);
+    }
+    let over = START + Seconds(60);
+    for _ in 0..3 {
+        assert_eq!(guesses.may_look_up(from, over), Ok(()));
+        guesses.failed(from, over);
+    }
+    assert_eq!(guesses.may_look_up(from, over), Err(Seconds(60)));
+}
+
+/// Look-ups that find a key are none of its business.
+#[test]
+fn only_failures_are_counted() {
+    let guesses = Guesses::new(1);
+    for _ in 0..100 {
+        assert_eq!(guesses.may_look_up(ip("203.0.113.9"), START), Ok(()));
+    }
+    let off = Guesses::new(0);
+    for _ in 0..100 {
+        off.failed(ip("203.0.113.9"), START);
+        assert_eq!(off.may_look_up(ip("203.0.113.9"), START), Ok(()));
+    }
+}
+
+#[test]
+fn a_network_of_ipv6_is_one_party() {
+    let guesses = Guesses::new(1);
+    guesses.failed(ip("2001:db8:1:2::1"), START);
+    assert!(guesses.may_look_up(ip("2001:db8:1:2:f::9"), START).is_err());
+    assert!(guesses.may_look_up(ip("2001:db8:1:3::1"), START).is_ok());
+    guesses.failed(ip("::ffff:203.0.113.9"), START);
+    assert!(guesses.may_look_up(ip("203.0.113.9"), START).is_err());
+    assert!(guesses.may_look_up(ip("203.0.113.8"), START).is_ok());
+}
+
+/// However many addresses there are, memory ends somewhere.
+#[test]
+fn memory_has_an_end() {
+    let guesses = Guesses::new(1);
+    for number in 0..=MOST_ADDRESSES {
+        let address = u32::try_from(number).unwrap();
+        guesses.failed(IpAddr::V4(address.into()), START);
+    }
+    assert_eq!(guesses.windows.lock().unwrap().len(), 1);
+}
