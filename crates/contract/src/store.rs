@@ -269,6 +269,7 @@ macro_rules! store_suite {
                 a_new_token_may_replace_any
                 an_ended_session_stays_ended
                 a_touch_writes_the_activity
+                a_lock_changes_nothing
                 a_session_ends_once
                 an_unknown_session_does_not_end
                 all_sessions_of_a_user_end

@@ -261,15 +261,17 @@ impl Service {
 }
 
 /// The session as it is by now, locked until the transaction ends; `None` when it is over. Others may have changed it since
-/// it was looked up, and writing what was read then would undo that.
+/// it was looked up, and writing what was read then would undo that. Holding a session is not using it: whether it has been
+/// idle for too long is asked of what is stored (S-3).
 pub(crate) async fn hold(
     tx: &mut dyn Repositories,
     known: &Session,
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
-    // A write is what locks a row on every engine.
-    tx.sessions().touch(&known.world, known.id, now).await?;
+    if !tx.sessions().lock(&known.world, known.id).await? {
+        return Ok(None);
+    }
     let held = tx.sessions().find(&known.world, known.id).await?;
     Ok(held.filter(|session| session.is_alive(limits, now)))
 }

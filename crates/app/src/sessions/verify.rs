@@ -136,6 +136,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         let held = hold(&mut *tx, known, limits, now).await;
         let mut session = held.map_err(Fault::from)?.ok_or(InvalidSession)?;
+        session.last_active_at = now;
         if let Some(length) = change.length {
             session.extend(length, limits, now);
         }

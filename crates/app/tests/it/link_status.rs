@@ -233,6 +233,33 @@ async fn attack_14_a_session_that_has_ended_is_not_handed_on() {
     }
 }
 
+/// S-3: a session that ended by idling is not brought back by handing it on, and handing it on is no use of it.
+#[tokio::test]
+async fn s_3_a_session_that_has_idled_is_not_handed_on() {
+    for (idle, is_answered) in [(119, true), (120, false)] {
+        let rig = Rig::new().await;
+        rig.set(&[("session_idle_minutes", "2")]).await;
+        let test = rig.test().await;
+        rig.walletless(&test, "ada@example.com").await;
+        let made = rig.created_link(&test, "ada@example.com").await;
+        let verified = rig.open_for(&test, made.token.expose(), 60).await;
+        let first = verified.issued.unwrap();
+        rig.pass(idle);
+        for _ in 0..2 {
+            let outcome = ask(&rig, &test, &made).await;
+            match outcome {
+                Ok(status) => assert!(is_answered && status.issued.is_some()),
+                Err(LoginStatusError::InvalidOrigin) => assert!(is_answered, "once"),
+                Err(LoginStatusError::Expired) => assert!(!is_answered),
+                other => panic!("{other:?}"),
+            }
+        }
+        rig.pass(1);
+        let still = rig.by_token(&test, &first.token).await.is_ok();
+        assert!(!still, "after {idle} seconds and one more");
+    }
+}
+
 /// Fifty browsers with the same token at once get one session between them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallel_origins_have_one_winner() {

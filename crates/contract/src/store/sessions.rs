@@ -379,6 +379,29 @@ pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
     }
 }
 
+/// A lock finds a living session of its world, and leaves all of it as it was: also how long it has been idle (S-3).
+pub async fn a_lock_changes_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (world, stranger) = (stage.world().await, stage.world().await);
+    let user = stage.user(world).await;
+    let (session, _) = stage.session(&user).await;
+    let (ended, _) = stage.session(&user).await;
+    let at = stage.samples.tick();
+    in_tx!(stage.store, |tx| tx
+        .sessions()
+        .delete(&world, ended.id, at)
+        .await);
+    for (world, id, expected) in [
+        (world, session.id, true),
+        (world, ended.id, false),
+        (stranger, session.id, false),
+    ] {
+        let locked = in_tx!(stage.store, |tx| tx.sessions().lock(&world, id).await);
+        assert_eq!(locked, expected);
+    }
+    assert_eq!(stage.session_of(world, session.id).await, Some(session));
+}
+
 /// A session ends once, and the moment of its end never moves (S-4); others go on.
 pub async fn a_session_ends_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -120,6 +120,8 @@ pub trait Sessions: Send {
     /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
     /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
+    /// Locks a session that is not deleted until the transaction ends, and changes nothing of it; `false` when there is none.
+    async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool>;
     /// Writes `last_active_at`, and nothing else, of a session that is not deleted.
     async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()>;
     /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).

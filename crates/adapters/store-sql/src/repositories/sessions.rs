@@ -74,6 +74,17 @@ impl Sessions for Unit {
         Ok(self.done(updated)? == 1)
     }
 
+    async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool> {
+        // A write is what locks a row on every engine.
+        let alive = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update =
+            diesel::update(alive).set(sessions::last_active_at.eq(sessions::last_active_at));
+        let locked = update.execute(self.writing()?).await;
+        Ok(self.done(locked)? == 1)
+    }
+
     async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
         let alive = in_world!(sessions, world)
             .filter(sessions::id.eq(id.to_string()))

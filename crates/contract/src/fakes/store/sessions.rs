@@ -91,6 +91,11 @@ impl Sessions for Work {
         })
     }
 
+    async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool> {
+        // The transaction holds the one lock for writers.
+        self.writing(|state| Ok(state.living_session(*world, id).is_some()))
+    }
+
     async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
         self.writing(|state| {
             if let Some((_, session)) = state.living_session(*world, id) {
