@@ -20,11 +20,16 @@ const FINGERPRINT_MAX: usize = 1024;
 
 /// Most `permissions` of a session, and the longest one in characters: they travel in every JWT.
 pub const PERMISSIONS_MAX: (usize, usize) = (50, 100);
+/// Most bytes of all `permissions` of a session together, written as a JSON array. A character has up to four bytes.
+pub const PERMISSIONS_BYTES: usize = 4 * 1024;
+/// Most bytes of a Session object. A JWT holds two of them, and a longer one could not be signed: nothing larger is stored
+/// ([`Session::check_size`]). The longest permissions, device and first factor fit.
+pub const SESSION_BYTES: usize = 16 * 1024;
 
 /// Checks the permissions that an App wants a session to carry. What they mean is the App's business; each is kept once.
 ///
 /// # Errors
-/// More than 50, or one that is empty, over 100 characters, or holds a control character.
+/// More than 50, one that is empty, over 100 characters, or holds a control character, or over 4 KiB together.
 pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
     let (most, longest) = PERMISSIONS_MAX;
     let mut kept: Vec<String> = Vec::new();
@@ -44,6 +49,14 @@ pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
         return Err(Invalid::value(
             "permissions",
             format!("a session carries at most {most} permissions"),
+        ));
+    }
+    if json!(kept).to_string().len() > PERMISSIONS_BYTES {
+        return Err(Invalid::value(
+            "permissions",
+            format!(
+                "the permissions of a session have at most {PERMISSIONS_BYTES} bytes as a JSON array"
+            ),
         ));
     }
     Ok(kept)
@@ -425,6 +438,22 @@ impl Session {
         let tenth_of_idle = limits.idle.map(|idle| Seconds(idle.0 / 10));
         let every = tenth_of_idle.map_or(TOUCH_EVERY, |tenth| tenth.min(TOUCH_EVERY));
         now - self.last_active_at >= every
+    }
+
+    /// Whether the session still fits into its JWT. To be asked before it is stored: what is stored can always be signed.
+    ///
+    /// # Errors
+    /// The Session object has more than [`SESSION_BYTES`]; names the field that made it grow.
+    pub fn check_size(&self, param: &'static str) -> Result<(), Invalid> {
+        if self.to_wire().to_string().len() <= SESSION_BYTES {
+            return Ok(());
+        }
+        Err(Invalid::value(
+            param,
+            format!(
+                "the session would have more than {SESSION_BYTES} bytes; start another one, or give it fewer permissions"
+            ),
+        ))
     }
 
     /// The Session object of the API; also the claim inside a session JWT.

@@ -30,9 +30,11 @@ use header::Header;
 use opened::{OpenKey, OpenKeys};
 use private_half::PrivateHalf;
 
-/// Longest token, in bytes. A session stands in its token twice, with a device of up to 2 × 1024 characters of up to
-/// 4 bytes each; in base64 that is some 22 KiB. Longer ones are neither made nor looked at.
-pub const TOKEN_MAX: usize = 32 * 1024;
+/// Longest token, in bytes. A session stands in its token twice, with up to [`SESSION_BYTES`] each time, beside some
+/// hundred bytes of other claims; in base64 that is some 44 KiB. Longer ones are neither made nor looked at.
+///
+/// [`SESSION_BYTES`]: vestry_domain::session::SESSION_BYTES
+pub const TOKEN_MAX: usize = 48 * 1024;
 
 /// Makes and checks session JWTs.
 pub struct JwtSigner {

@@ -86,6 +86,7 @@ impl From<PresentedError> for VerifyCodeError {
 impl From<GrantError> for VerifyCodeError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

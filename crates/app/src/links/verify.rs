@@ -87,6 +87,7 @@ impl From<PresentedError> for VerifyLinkError {
 impl From<GrantError> for VerifyLinkError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

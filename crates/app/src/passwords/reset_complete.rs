@@ -85,6 +85,7 @@ impl From<PresentedError> for CompleteResetError {
 impl From<GrantError> for CompleteResetError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

@@ -120,9 +120,8 @@ impl Service {
                 command.session_jwt.as_ref(),
             )
             .await?;
-        let session = presented
-            .ok_or_else(|| Invalid::missing("session_token"))?
-            .session;
+        let presented = presented.ok_or_else(|| Invalid::missing("session_token"))?;
+        let (param, session) = (presented.param(), presented.session);
         let mut new = None;
         for _ in 0..MOST_LOOKS {
             let right = match &current {
@@ -140,7 +139,8 @@ impl Service {
                         .await?,
                 ),
             };
-            let stored = retried(|| self.store_update(caller, &session, new, right.as_ref()));
+            let stored =
+                retried(|| self.store_update(caller, &session, param, new, right.as_ref()));
             if let Some(session) = stored.await? {
                 self.outbox_bell.notify_one();
                 return Ok(UpdatedPassword {
@@ -209,6 +209,7 @@ impl Service {
         &self,
         caller: &Caller,
         known: &Session,
+        param: &'static str,
         new: &NewPassword,
         right: Option<&RightPassword>,
     ) -> Result<Option<Session>, UpdatePasswordError> {
@@ -229,6 +230,7 @@ impl Service {
             },
             now,
         );
+        session.check_size(param)?;
         if !tx.sessions().update(&session, None).await? {
             return Err(InvalidSession.into());
         }

@@ -77,6 +77,7 @@ impl From<PresentedError> for VerifyPasswordError {
 impl From<GrantError> for VerifyPasswordError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

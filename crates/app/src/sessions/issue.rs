@@ -53,6 +53,16 @@ pub(crate) struct Presented {
     token: Option<TokenHash>,
 }
 
+impl Presented {
+    /// The field that named it.
+    pub(crate) const fn param(&self) -> &'static str {
+        match self.token {
+            Some(_) => "session_token",
+            None => "session_jwt",
+        }
+    }
+}
+
 /// Why a presented session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PresentedError {
@@ -173,7 +183,8 @@ impl Service {
     }
 
     /// Writes the session that a proved factor leads to: a new one, or the presented one with the factor added, the end moved
-    /// if that was asked for, and a fresh token (S-2). `None` when no session was wanted.
+    /// if that was asked for, and a fresh token (S-2). `None` when no session was wanted. Its JWT is signed after the commit,
+    /// so a session that would not fit into one is refused here, where nothing is decided yet.
     pub(crate) async fn grant(
         &self,
         tx: &mut dyn Repositories,
@@ -198,6 +209,11 @@ impl Service {
             if let Some(length) = wish.length {
                 session.extend(length, limits, now);
             }
+            session.check_size(if wish.permissions.is_some() {
+                "permissions"
+            } else {
+                presented.param()
+            })?;
             let fresh = NewToken {
                 replaces: presented.token,
                 hash,
@@ -218,6 +234,7 @@ impl Service {
         let id = self.new_id(now);
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
         session.permissions = wish.permissions.clone().unwrap_or_default();
+        session.check_size("permissions")?;
         tx.sessions()
             .insert(&session, &hash)
             .await
@@ -285,6 +302,8 @@ enum Lookup {
 /// Why no session was granted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrantError {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     #[error(transparent)]
     Session(#[from] InvalidSession),
     #[error(transparent)]

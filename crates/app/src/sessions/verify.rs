@@ -143,6 +143,7 @@ impl Service {
         if let Some(permissions) = &change.permissions {
             session.permissions.clone_from(permissions);
             session.updated_at = now;
+            session.check_size("permissions")?;
         }
         let kept = tx.sessions().update(&session, None).await;
         if !kept.map_err(Fault::from)? {

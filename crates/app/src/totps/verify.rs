@@ -98,6 +98,7 @@ impl From<PresentedError> for VerifyTotpError {
 impl From<GrantError> for VerifyTotpError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

@@ -93,6 +93,7 @@ impl From<PresentedError> for VerifyWalletError {
 impl From<GrantError> for VerifyWalletError {
     fn from(error: GrantError) -> Self {
         match error {
+            GrantError::Invalid(invalid) => invalid.into(),
             GrantError::Session(session) => session.into(),
             GrantError::Fault(fault) => fault.into(),
         }

@@ -613,3 +613,69 @@ async fn permissions_have_bounds() {
     let session = verify(many[1..].to_vec()).await.unwrap().issued.unwrap();
     assert_eq!(session.session.permissions.len(), 50);
 }
+
+/// What is granted can be signed: the largest session of all is, and one more byte costs no code (R6).
+#[tokio::test]
+async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decided() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (sent, code) = rig.fresh_code(&test, ADA).await;
+    let wide = |count: usize| -> Vec<String> {
+        let one = |number| format!("{number:02}{}", "\u{1F511}".repeat(98));
+        (0..count).map(one).collect()
+    };
+    let device = || {
+        let text = "\u{1F511}".repeat(1024);
+        DeviceFingerprint::new(Some(text.clone()), Some(text)).unwrap()
+    };
+    let verify = async |permissions: Vec<String>| {
+        let command = VerifyCode {
+            trio: Trio {
+                permissions: Some(permissions),
+                ..lasting(60)
+            },
+            device_fingerprint: device(),
+            ..proof(sent.email.id, &code)
+        };
+        rig.service.verify_code(&test, command).await
+    };
+    match verify(wide(50)).await {
+        Err(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "permissions"),
+        other => panic!("{other:?}"),
+    }
+    let session = verify(wide(10)).await.unwrap().issued.unwrap();
+    rig.by_token(&test, &session.token).await.unwrap();
+    rig.by_jwt(&test, &session.jwt).await.unwrap();
+    // Factors fill it up; the one that does not fit is refused, and the session goes on as it was.
+    let (mut token, mut refused) = (session.token, None);
+    for number in 0..30 {
+        let address = format!("ada@{}.{number}.example", "long-label".repeat(6));
+        let mut id = [0; 16];
+        id[15] = number;
+        let mut tx = rig.fake.begin().await.unwrap();
+        let email = UserEmail {
+            id: EmailId::new(rig.now(), id),
+            user_id: session.session.user_id,
+            email: Email::parse(&address).unwrap(),
+            verified: false,
+            created_at: rig.now(),
+            updated_at: rig.now(),
+            held: false,
+        };
+        tx.users().attach_email(&test.world, &email).await.unwrap();
+        tx.commit().await.unwrap();
+        match prove(&rig, &test, &address, with_token(&token)).await {
+            Ok(verified) => token = verified.issued.unwrap().token,
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    match refused {
+        Some(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "session_token"),
+        other => panic!("{other:?}"),
+    }
+    let kept = rig.by_token(&test, &token).await.unwrap();
+    assert!(kept.session.factors.len() > 1);
+}
