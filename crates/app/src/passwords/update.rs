@@ -176,7 +176,8 @@ impl Service {
     }
 
     /// Without the current password, the session must hold a factor that was proved lately (P-12, S-7), and for the first
-    /// password one that proves an identifier.
+    /// password one that proves an identifier. A mailbox or a phone alone must not get past an authenticator app, here as
+    /// little as by a reset (P-13): whoever has one proves it as lately.
     async fn require_factors(
         &self,
         caller: &Caller,
@@ -185,11 +186,15 @@ impl Service {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         let password = read.passwords().find(world, session.user_id).await?;
+        let enrolled = read.totps().count_verified(world, session.user_id).await? > 0;
         drop(read);
         let mut proofs = session.factors.iter().map(|factor| &factor.proof);
         let may_set = password.is_some() || proofs.any(proves_identifier);
-        let freshness = caller.settings().freshness();
-        if may_set && session.proved_lately(freshness, self.now(world), stands_for_password) {
+        let (freshness, now) = (caller.settings().freshness(), self.now(world));
+        let lately = |kinds: fn(&Proof) -> bool| session.proved_lately(freshness, now, kinds);
+        let stands = lately(stands_for_password)
+            || (lately(proves_identifier) && (!enrolled || lately(is_second_factor)));
+        if may_set && stands {
             Ok(())
         } else {
             Err(UpdatePasswordError::InsufficientFactor)
@@ -253,8 +258,13 @@ const fn proves_identifier(proof: &Proof) -> bool {
     }
 }
 
-/// What may stand for the current password when it was proved lately: a passkey, too. A second factor alone may not, nor may
-/// a wallet, which says nothing of who else can reach the account.
+/// What stands for the current password when it was proved lately: itself, or a passkey. A second factor alone does not, nor
+/// does a wallet, which says nothing of who else can reach the account.
 const fn stands_for_password(proof: &Proof) -> bool {
-    matches!(proof, Proof::Passkey { .. }) || proves_identifier(proof)
+    matches!(proof, Proof::Passkey { .. } | Proof::Password)
+}
+
+/// What an authenticator app proves, or what is left of it.
+const fn is_second_factor(proof: &Proof) -> bool {
+    matches!(proof, Proof::Totp { .. } | Proof::RecoveryCode { .. })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::Caller;
+use vestry_app::passwords::{UpdatePassword, UpdatePasswordError, VerifyPassword};
 use vestry_app::sessions::Trio;
 use vestry_app::totps::{
     CreateTotp, CreateTotpError, CreatedTotp, DeleteTotpError, PresentedTotp, RecoveryCodesError,
@@ -549,4 +550,77 @@ async fn unknown_users_and_users_without_one_are_told_apart() {
         .delete_totp(&test, TotpId::new(START, [9; 16]))
         .await;
     assert!(matches!(absent, Err(DeleteTotpError::NotFound)));
+}
+
+/// Attack 20, P-12, P-13: a mailbox alone neither sets nor changes the password of a user with an authenticator app. With a
+/// code of the app proved as lately, over the current password, or after a sign-in with it, it goes.
+#[tokio::test]
+async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
+    const ADA: &str = "ada@example.com";
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    // Proved first: the first proof of an address drops what was set before it.
+    let user = rig.sign_in(&test, ADA, 5).await.session.user_id;
+    let created = rig.verified_totp(&test, user).await;
+    let secret = |text: &str| Secret::new(text.to_owned());
+    let passwords = [
+        "a staple of horses",
+        "a battery of cranes",
+        "a lake of bicycles",
+    ];
+    let change = async |token: &Secret<String>, current: Option<usize>, new: usize| {
+        let command = UpdatePassword {
+            password: secret(passwords[new]),
+            current_password: current.map(|current| secret(passwords[current])),
+            session_token: Some(token.clone()),
+            session_jwt: None,
+        };
+        rig.service.update_password(&test, command).await
+    };
+    let refused = |outcome| matches!(outcome, Err(UpdatePasswordError::InsufficientFactor));
+    let with_app = async |token: &Secret<String>, presented: VerifyTotp| {
+        let trio = Trio {
+            session_token: Some(token.clone()),
+            ..Trio::default()
+        };
+        let verified = rig.try_totp(&test, VerifyTotp { trio, ..presented }).await;
+        verified.unwrap().issued.unwrap().token
+    };
+    // The first password: with a code of the app.
+    let mailbox = rig.sign_in(&test, ADA, 600).await.token;
+    assert!(refused(change(&mailbox, None, 0).await));
+    let both = with_app(&mailbox, code(user, &shown_at(&created, rig.now()))).await;
+    change(&both, None, 0).await.unwrap();
+    // A change: neither the mailbox alone, nor beside a code of the app that is too old.
+    let mailbox = rig.sign_in(&test, ADA, 600).await.token;
+    assert!(refused(change(&mailbox, None, 1).await));
+    rig.pass(30);
+    let both = with_app(&mailbox, code(user, &shown_at(&created, rig.now()))).await;
+    rig.pass(15 * 60);
+    let (sent, digits) = rig.fresh_code(&test, ADA).await;
+    let again = vestry_app::codes::VerifyCode {
+        trio: Trio {
+            session_token: Some(both),
+            ..Trio::default()
+        },
+        ..crate::rig::proof(sent.email.id, &digits)
+    };
+    let again = rig.service.verify_code(&test, again).await.unwrap();
+    let stale = again.issued.unwrap().token;
+    assert!(refused(change(&stale, None, 1).await));
+    // Over the current one, with a recovery code, and after a sign-in with the password itself.
+    change(&stale, Some(0), 1).await.unwrap();
+    let mailbox = rig.sign_in(&test, ADA, 600).await.token;
+    let recovered = recovery(user, created.recovery_codes[0].expose());
+    let both = with_app(&mailbox, recovered).await;
+    change(&both, None, 2).await.unwrap();
+    let command = VerifyPassword {
+        user_id: user,
+        password: secret(passwords[2]),
+        trio: lasting(60),
+        device_fingerprint: DeviceFingerprint::default(),
+    };
+    let signed_in = rig.service.verify_password(&test, command).await.unwrap();
+    let by_password = signed_in.issued.unwrap().token;
+    change(&by_password, None, 0).await.unwrap();
 }
