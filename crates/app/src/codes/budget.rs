@@ -13,6 +13,8 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
+use crate::Service;
+
 const UNVERIFIED_PREFIX: &str = "sms_unverified_prefix";
 const UNVERIFIED_COUNTRY: &str = "sms_unverified_country";
 
@@ -33,6 +35,8 @@ pub(crate) enum Unspent {
 pub(crate) struct Purse<'a> {
     pub(crate) world: &'a World,
     pub(crate) now: Timestamp,
+    /// What all Apps of the deployment together may send to one identifier in an hour; 0 for no limit (attack 8).
+    pub(crate) everywhere: u32,
 }
 
 impl Purse<'_> {
@@ -55,7 +59,8 @@ impl Purse<'_> {
         })
     }
 
-    /// The budgets of the identifier and of the device that asks.
+    /// The budgets of the identifier, of the device that asks, and of the identifier with all Apps together. Whatever is sent
+    /// spends all of them: whoever is written to does not care by which call.
     pub(crate) async fn spend_narrow(
         &self,
         tx: &mut dyn Repositories,
@@ -71,27 +76,15 @@ impl Purse<'_> {
         let ip = device
             .map(|device| device.ip.as_str())
             .filter(|ip| !ip.is_empty());
-        match ip {
-            Some(ip) => {
-                self.spend(tx, "otp_send_ip", ip, limits::codes::SENDS_PER_IP)
-                    .await
-            }
-            None => Ok(()),
+        if let Some(ip) = ip {
+            self.spend(tx, "otp_send_ip", ip, limits::codes::SENDS_PER_IP)
+                .await?;
         }
-    }
-
-    /// The budget of the identifier with all Apps of the deployment together, if the operator set one (attack 8).
-    pub(crate) async fn spend_everywhere(
-        &self,
-        tx: &mut dyn Repositories,
-        identifier: &str,
-        an_hour: u32,
-    ) -> Result<(), Unspent> {
         let everywhere = Purse {
             world: &World::of_all_apps(self.world.environment),
-            now: self.now,
+            ..*self
         };
-        let limit = Limit::per_hour(an_hour);
+        let limit = Limit::per_hour(self.everywhere);
         everywhere
             .spend(tx, "otp_send_everywhere", identifier, limit)
             .await
@@ -179,6 +172,17 @@ impl Purse<'_> {
     ) -> Result<(), Unspent> {
         let limit = Limit::per_hour(settings.new_users_per_hour);
         self.spend(tx, "otp_new_user", "", limit).await
+    }
+}
+
+impl Service {
+    /// What sends of a world spend from at this moment.
+    pub(crate) fn purse<'a>(&self, world: &'a World, now: Timestamp) -> Purse<'a> {
+        Purse {
+            world,
+            now,
+            everywhere: self.settings.sends_per_identifier,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Attached, Repositories};
 
-use super::budget::{Purse, Unspent};
+use super::budget::Unspent;
 use super::contact::Contact;
 use crate::fault::{may_lose_race, retried};
 use crate::letters::Delivery;
@@ -349,7 +349,8 @@ impl Service {
         }
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         self.spend_narrow(&mut *tx, caller, request, now).await?;
-        spend_wide(&mut *tx, caller, request, false, now).await?;
+        self.spend_wide(&mut *tx, caller, request, false, now)
+            .await?;
         Ok(tx.commit().await.map_err(Fault::from)?)
     }
 
@@ -439,7 +440,8 @@ impl Service {
         tx.codes().replace(&draft.code).await.map_err(Fault::from)?;
         tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
         if request.reserved.is_none() {
-            spend_wide(&mut *tx, caller, request, creates, now).await?;
+            self.spend_wide(&mut *tx, caller, request, creates, now)
+                .await?;
         }
         tx.commit().await.map_err(Fault::from)?;
         Ok(Stored::Sent)
@@ -452,43 +454,34 @@ impl Service {
         request: &Request<C>,
         now: Timestamp,
     ) -> Result<(), Unspent> {
-        let purse = Purse {
-            world: &caller.world,
-            now,
-        };
         let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
-        purse
+        self.purse(&caller.world, now)
             .spend_narrow(tx, identifier, request.route.a_day(), device)
-            .await?;
-        purse
-            .spend_everywhere(tx, identifier, self.settings.sends_per_identifier)
             .await
     }
-}
 
-async fn spend_wide<C: Contact>(
-    tx: &mut dyn Repositories,
-    caller: &Caller,
-    request: &Request<C>,
-    creates: bool,
-    now: Timestamp,
-) -> Result<(), Unspent> {
-    let settings = caller.settings();
-    let purse = Purse {
-        world: &caller.world,
-        now,
-    };
-    match &request.route {
-        Route::Mail => {
-            purse.spend_mail(tx, C::subject(&request.typed)).await?;
+    async fn spend_wide<C: Contact>(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        request: &Request<C>,
+        creates: bool,
+        now: Timestamp,
+    ) -> Result<(), Unspent> {
+        let settings = caller.settings();
+        let purse = self.purse(&caller.world, now);
+        match &request.route {
+            Route::Mail => {
+                purse.spend_mail(tx, C::subject(&request.typed)).await?;
+            }
+            Route::Text(range) => purse.spend_text(tx, settings, range).await?,
         }
-        Route::Text(range) => purse.spend_text(tx, settings, range).await?,
+        // Where known and unknown identifiers shall not be told apart, this budget must not tell them apart either.
+        if creates || (settings.enumeration_safe && request.create.is_some()) {
+            purse.spend_new_user(tx, settings).await?;
+        }
+        Ok(())
     }
-    // Where known and unknown identifiers shall not be told apart, this budget must not tell them apart either.
-    if creates || (settings.enumeration_safe && request.create.is_some()) {
-        purse.spend_new_user(tx, settings).await?;
-    }
-    Ok(())
 }
 
 /// What the caller learns. With `enumeration_safe`, that is the same for everybody.

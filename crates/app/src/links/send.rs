@@ -18,7 +18,7 @@ use vestry_domain::{Invalid, Secret, Timestamp, text};
 use vestry_ports::store::Attached;
 
 use super::landing::{RedirectError, Registered};
-use crate::codes::budget::{Purse, Unspent};
+use crate::codes::budget::Unspent;
 use crate::fault::{may_lose_race, retried};
 use crate::letters::Delivery;
 use crate::{Caller, Fault, NotAllowed, Service, mint};
@@ -479,7 +479,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         if request.reserved.is_none() {
             // Out of the budgets of codes: whoever is written to does not care what the mail holds (OTP-10, attack 8).
-            let (purse, identity) = (Purse { world, now }, request.email.identity().as_str());
+            let (purse, identity) = (self.purse(world, now), request.email.identity().as_str());
             let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
             let device = request.fingerprint.as_ref();
             purse

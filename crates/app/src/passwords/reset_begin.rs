@@ -14,7 +14,7 @@ use vestry_domain::user::UserEmail;
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::StoreError;
 
-use crate::codes::budget::{Purse, Unspent};
+use crate::codes::budget::Unspent;
 use crate::fault::{may_lose_race, retried};
 use crate::letters::Delivery;
 use crate::links::RedirectError;
@@ -162,7 +162,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             // Known and unknown addresses meet the same limits (OTP-10).
-            let (purse, identity) = (Purse { world, now }, identity.as_str());
+            let (purse, identity) = (self.purse(world, now), identity.as_str());
             let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
             let device = request.fingerprint.as_ref();
             purse

@@ -2,6 +2,8 @@
 
 use vestry_app::Caller;
 use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, SendCodeError, VerifyCodeError};
+use vestry_app::links::SendLinkError;
+use vestry_app::passwords::{BeginReset, BeginResetError};
 use vestry_app::test_env::FindMessages;
 use vestry_domain::limits::texts::{
     SENDS_PER_NUMBER_AND_DAY, UNVERIFIED_PER_COUNTRY, UNVERIFIED_PER_PREFIX,
@@ -9,6 +11,7 @@ use vestry_domain::limits::texts::{
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::user::UserStatus;
 
+use crate::links::{invitation, link_for};
 use crate::rig::{Rig, login, proof, text, text_proof};
 use crate::texts::send;
 
@@ -221,6 +224,55 @@ async fn attack_8_the_cap_of_an_address_holds_across_apps() {
         .login_or_create_by_email(&apps[1], login("bob@example.com"))
         .await;
     assert_eq!(wait(over), Some(3_600));
+}
+
+/// Attack 8: codes, links, invitations and resets come out of the one cap: to whom they are sent they are all mail.
+#[tokio::test]
+async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
+    let rig = Rig::with_urls().await;
+    let app = rig.test().await;
+    let others = [
+        rig.stranger().await,
+        rig.stranger().await,
+        rig.stranger().await,
+    ];
+    // Spent by codes of other Apps; the App itself has all of its own budget left.
+    let capped = rig.process_with_cap(6);
+    for number in 0..6 {
+        let caller = &others[number / 2];
+        let sent = capped.login_or_create_by_email(caller, login("ada@example.com"));
+        sent.await.unwrap();
+    }
+    let link = capped.login_or_create_by_link(&app, link_for("ada@example.com"));
+    assert!(
+        matches!(link.await, Err(SendLinkError::TooMany { .. })),
+        "magic_links/email/login_or_create"
+    );
+    let invited = capped.invite_by_link(&app, invitation("ada@example.com"));
+    assert!(
+        matches!(invited.await, Err(SendLinkError::TooMany { .. })),
+        "magic_links/email/invite"
+    );
+    let reset = BeginReset {
+        email: "ada@example.com".into(),
+        ..BeginReset::default()
+    };
+    let reset = capped.begin_reset(&app, reset).await;
+    assert!(
+        matches!(reset, Err(BeginResetError::TooMany { .. })),
+        "passwords/reset/begin"
+    );
+    // And the other way round: what links spent is not there for codes.
+    for _ in 0..4 {
+        let link = capped.login_or_create_by_link(&app, link_for("bob@example.com"));
+        link.await.unwrap();
+    }
+    let mut admitted = 0;
+    for caller in &others {
+        let mail = capped.login_or_create_by_email(caller, login("bob@example.com"));
+        admitted += u32::from(wait(mail.await).is_none());
+    }
+    assert_eq!(admitted, 2);
 }
 
 /// What a caller can tell two sends apart by, ids aside.
