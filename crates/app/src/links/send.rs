@@ -485,7 +485,8 @@ impl Service {
             purse
                 .spend_narrow(&mut *tx, identity, a_day, device)
                 .await?;
-            if draft.owner.is_new {
+            // Where known and unknown addresses shall not be told apart, this budget must not tell them apart either.
+            if draft.owner.is_new || caller.settings().enumeration_safe {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
             purse.spend_mail(&mut *tx, identity).await?;

@@ -491,3 +491,37 @@ async fn attack_9_the_cap_of_new_users_tells_nobody_apart() {
     }
     assert_eq!(met, [None, None, None, Some(3_599), Some(3_599)]);
 }
+
+/// The same for links and invitations, which come out of the same cap.
+#[tokio::test]
+async fn attack_9_the_cap_of_new_users_tells_nobody_apart_by_links() {
+    for invites in [false, true] {
+        let rig = Rig::with_urls().await;
+        let test = rig.test().await;
+        rig.login(&test, "known@example.com").await;
+        rig.set(&[("enumeration_safe", "true"), ("new_users_per_hour", "4")])
+            .await;
+        let test = rig.test().await;
+        let mut met = Vec::new();
+        for email in [
+            "known@example.com",
+            "a@example.com",
+            "known@example.com",
+            "b@example.com",
+            "known@example.com",
+        ] {
+            let outcome = if invites {
+                rig.service.invite_by_link(&test, invitation(email)).await
+            } else {
+                let command = link_for(email);
+                rig.service.login_or_create_by_link(&test, command).await
+            };
+            met.push(match outcome {
+                Ok(_) => None,
+                Err(SendLinkError::TooMany { retry_after }) => Some(retry_after.0),
+                Err(other) => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(met, [None, None, None, Some(3_599), Some(3_599)]);
+    }
+}
