@@ -130,8 +130,8 @@ impl Service {
         }
     }
 
-    /// The earliest time that any world has: what expired before it is over everywhere.
-    pub(crate) async fn earliest_now(&self) -> Result<Timestamp, Fault> {
+    /// The earliest time that any test world has: what expired before it is over in all of them.
+    pub(crate) async fn earliest_test_now(&self) -> Result<Timestamp, Fault> {
         let machine = self.ports.clock.machine();
         let apps = self.ports.store.read().await?.apps().list().await?;
         let clocks = apps.iter().map(|app| app.test_clock.now(machine));

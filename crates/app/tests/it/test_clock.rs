@@ -6,7 +6,9 @@ use vestry_app::sessions::VerifySessionError;
 use vestry_app::test_clock::ClockReading;
 use vestry_app::test_env::TestEnvError;
 use vestry_domain::test_clock::ClockChange;
+use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
 
 use crate::rig::{Rig, START};
 
@@ -76,6 +78,28 @@ async fn a_world_can_live_in_the_past() {
     rig.sweep().await;
     let alive = rig.by_jwt(&test, &issued.jwt).await.unwrap();
     assert_eq!(alive.session.started_at.unix(), 1_500_000_000);
+}
+
+/// A test clock holds up the sweeping of test worlds alone: what is over in a live one goes, whatever an integrator set.
+#[tokio::test]
+async fn a_test_clock_keeps_no_live_records() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let mut links = Vec::new();
+    for caller in [&test, &live] {
+        rig.walletless(caller, ADA).await;
+        let made = rig.created_link(caller, ADA).await;
+        links.push((caller.world, TokenHash::of(made.token.expose())));
+    }
+    set(&rig, &test, freeze(START.unix())).await;
+    rig.pass(3 * 86_400);
+    rig.sweep().await;
+    let mut read = rig.fake.read().await.unwrap();
+    let mut found = Vec::new();
+    for (world, token) in &links {
+        found.push(read.links().find(world, token).await.unwrap().is_some());
+    }
+    assert_eq!(found, [true, false], "test, live");
 }
 
 /// Send budgets open again when the clock moves on, and a frozen clock does not keep the limit of requests shut.

@@ -196,14 +196,19 @@ async fn spend_or_drop(
     }
 }
 
-/// A sweep deletes the windows of all worlds that closed before the moment, and says how many; the others go on.
+/// A sweep deletes the windows of all worlds of an environment that closed before the moment, and says how many; the others go on.
 pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let [other, ..] = stage.strangers(world).await;
+    let (world, alike, other) = stage.swept_worlds().await;
+    let environment = world.environment;
     let opened = stage.samples.tick();
     let closes = opened + LIMIT.window;
-    for (world, subject, later) in [(world, "old", 0), (other, "old", 0), (world, "young", 1)] {
+    for (world, subject, later) in [
+        (world, "old", 0),
+        (alike, "old", 0),
+        (other, "old", 0),
+        (world, "young", 1),
+    ] {
         stage
             .spend(world, subject, LIMIT, opened + Seconds(later))
             .await;
@@ -213,9 +218,17 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
         (closes + Seconds(1), 2),
         (closes + Seconds(1), 0),
     ] {
-        let swept = in_tx!(stage.store, |tx| tx.budgets().sweep(moment).await);
+        let swept = in_tx!(stage.store, |tx| tx
+            .budgets()
+            .sweep(environment, moment)
+            .await);
         assert_eq!(swept, expected);
     }
+    let swept = in_tx!(stage.store, |tx| tx
+        .budgets()
+        .sweep(other.environment, closes + Seconds(1))
+        .await);
+    assert_eq!(swept, 1, "the other environment was left alone");
     let verdict = stage.spend(world, "young", LIMIT, closes).await;
     assert_eq!(verdict, Verdict::on(LIMIT, 2, opened + Seconds(1)));
 }

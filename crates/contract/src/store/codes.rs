@@ -325,28 +325,41 @@ pub async fn parallel_replacements_leave_one_code(store: Arc<dyn Store>) {
     assert!(attempt.is_some_and(|attempt| codes.contains(&attempt.code)));
 }
 
-/// A sweep deletes the codes of all worlds that expired before the moment, and says how many.
+/// A sweep deletes the codes of all worlds of an environment that expired before the moment, and says how many.
 pub async fn a_sweep_deletes_expired_codes(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let [other, ..] = stage.strangers(world).await;
-    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let (world, alike, other) = stage.swept_worlds().await;
+    let environment = world.environment;
+    let (user, foreigner) = (stage.user(world).await, stage.user(alike).await);
+    let elsewhere = stage.user(other).await;
     let moment = stage.samples.tick() + Seconds(1_000);
     let mut kept = Vec::new();
-    for (user, before) in [(&user, 1), (&foreigner, 1), (&user, 0), (&foreigner, -1)] {
+    for (user, before) in [
+        (&user, 1),
+        (&foreigner, 1),
+        (&user, 0),
+        (&foreigner, -1),
+        (&elsewhere, 1),
+    ] {
         let mut code = stage.code(user).await;
         code.expires_at = moment - Seconds(before);
         stage.replace_code(&code).await;
-        if before < 1 {
+        if before < 1 || user.world == other {
             kept.push(code);
         }
     }
-    let swept = in_tx!(stage.store, |tx| tx.codes().sweep(moment).await);
+    let swept = in_tx!(stage.store, |tx| tx
+        .codes()
+        .sweep(environment, moment)
+        .await);
     assert_eq!(swept, 2);
     for code in kept {
         let attempt = stage.try_code(&code, code.created_at).await;
         assert_eq!(attempt.map(|attempt| attempt.code), Some(code));
     }
-    let swept = in_tx!(stage.store, |tx| tx.codes().sweep(moment).await);
+    let swept = in_tx!(stage.store, |tx| tx
+        .codes()
+        .sweep(environment, moment)
+        .await);
     assert_eq!(swept, 0);
 }

@@ -359,26 +359,36 @@ pub async fn a_link_needs_no_user(store: Arc<dyn Store>) {
     assert_eq!(used.map(|link| link.user_id), Some(nobody.id));
 }
 
-/// A sweep deletes the links of all worlds that expired before the moment, and says how many.
+/// A sweep deletes the links of all worlds of an environment that expired before the moment, and says how many.
 pub async fn a_sweep_deletes_expired_links(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let [other, ..] = stage.strangers(world).await;
-    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let (world, alike, other) = stage.swept_worlds().await;
+    let environment = world.environment;
+    let (user, foreigner) = (stage.user(world).await, stage.user(alike).await);
+    let elsewhere = stage.user(other).await;
     let moment = stage.samples.tick() + Seconds(1_000);
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
-    for (user, before) in [(&user, 1), (&foreigner, 1), (&user, 0), (&foreigner, -1)] {
+    for (user, before) in [
+        (&user, 1),
+        (&foreigner, 1),
+        (&user, 0),
+        (&foreigner, -1),
+        (&elsewhere, 1),
+    ] {
         let mut link = stage.link(user, LinkPurpose::Login).await;
         link.expires_at = moment - Seconds(before);
         stage.replace_link(&link).await;
-        if before < 1 {
+        if before < 1 || user.world == other {
             kept.push(link);
         } else {
             gone.push(link);
         }
     }
     for expected in [2, 0] {
-        let swept = in_tx!(stage.store, |tx| tx.links().sweep(moment).await);
+        let swept = in_tx!(stage.store, |tx| tx
+            .links()
+            .sweep(environment, moment)
+            .await);
         assert_eq!(swept, expected);
     }
     for link in kept {

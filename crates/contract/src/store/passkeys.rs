@@ -404,12 +404,12 @@ pub async fn parallel_uses_of_a_challenge_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep deletes what died before the given moment, in all worlds, and nothing else.
+/// A sweep deletes what died before the given moment, in all worlds of an environment, and nothing else.
 pub async fn a_sweep_deletes_dead_challenges(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
+    let (world, alike, other) = stage.swept_worlds().await;
     let mut challenges = Vec::new();
-    for world in [world, stage.strangers(world).await[0]] {
+    for world in [world, alike] {
         let user = stage.user(world).await;
         for _ in 0..2 {
             let challenge = stage.passkey_challenge(&user, Ceremony::Registration).await;
@@ -422,7 +422,12 @@ pub async fn a_sweep_deletes_dead_challenges(store: Arc<dyn Store>) {
     let before = second.expires_at + Seconds(1);
     let swept = in_tx!(stage.store, |tx| tx
         .passkeys()
-        .sweep_challenges(before)
+        .sweep_challenges(other.environment, before)
+        .await);
+    assert_eq!(swept, 0);
+    let swept = in_tx!(stage.store, |tx| tx
+        .passkeys()
+        .sweep_challenges(world.environment, before)
         .await);
     assert_eq!(swept, 2);
     assert_eq!(stage.known_challenge(first.world, first).await, None);

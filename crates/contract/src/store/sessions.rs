@@ -549,12 +549,13 @@ pub async fn an_end_wins_over_parallel_updates(store: Arc<dyn Store>) {
     assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
 }
 
-/// A sweep deletes the sessions of all worlds that ended or expired before the moment, and says how many.
+/// A sweep deletes the sessions of all worlds of an environment that ended or expired before the moment, and says how many.
 pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let [other, ..] = stage.strangers(world).await;
-    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let (world, alike, other) = stage.swept_worlds().await;
+    let environment = world.environment;
+    let (user, foreigner) = (stage.user(world).await, stage.user(alike).await);
+    let elsewhere = stage.user(other).await;
     let moment = stage.samples.tick() + Seconds(1_000);
     let mut kept = Vec::new();
     // Owner, seconds from its expiry to the moment, the same from its end.
@@ -565,6 +566,8 @@ pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
         (&user, 0, None),
         (&user, -500, Some(0)),
         (&foreigner, -1, None),
+        (&elsewhere, 1, None),
+        (&elsewhere, -500, Some(1)),
     ] {
         let session = Session {
             expires_at: moment - Seconds(expired),
@@ -579,15 +582,18 @@ pub async fn a_sweep_deletes_sessions_that_are_over(store: Arc<dyn Store>) {
             }
             Ok(())
         });
-        if expired < 1 && ended.is_none_or(|ended| ended < 1) {
+        if world == other || expired < 1 && ended.is_none_or(|ended| ended < 1) {
             kept.push(session);
         }
     }
     for expected in [3, 0] {
-        let swept = in_tx!(stage.store, |tx| tx.sessions().sweep(moment).await);
+        let swept = in_tx!(stage.store, |tx| tx
+            .sessions()
+            .sweep(environment, moment)
+            .await);
         assert_eq!(swept, expected);
     }
-    assert_eq!(kept.len(), 3);
+    assert_eq!(kept.len(), 5);
     for session in kept {
         assert!(stage.session_of(session.world, session.id).await.is_some());
     }

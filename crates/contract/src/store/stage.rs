@@ -70,6 +70,13 @@ impl Stage {
         [other_environment(world), other, other_environment(other)]
     }
 
+    /// Two worlds of one environment, and one of the other, which no sweep of the first may touch.
+    pub(crate) async fn swept_worlds(&mut self) -> (World, World, World) {
+        let world = self.world().await;
+        let [other, alike, _] = self.strangers(world).await;
+        (world, alike, other)
+    }
+
     /// A stored user.
     pub(crate) async fn user(&mut self, world: World) -> User {
         let user = self.samples.user(world);

@@ -335,15 +335,18 @@ pub async fn a_sweep_deletes_expired_totps(store: Arc<dyn Store>) {
     let user = stage.user(world).await;
     let (verified, _) = stage.verified_totp(&user).await;
     let (waiting, _) = stage.waiting_totp(&user).await;
-    let sweep = |before: Timestamp| {
+    let [other, ..] = stage.strangers(world).await;
+    let sweep = |environment, before: Timestamp| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.totps().sweep(before).await) }
+        async move { in_tx!(store, |tx| tx.totps().sweep(environment, before).await) }
     };
-    assert_eq!(sweep(waiting.expires_at).await, 0);
+    assert_eq!(sweep(world.environment, waiting.expires_at).await, 0);
     assert_eq!(
         stage.totps_of(world, &user).await,
         [verified.clone(), waiting.clone()]
     );
-    assert_eq!(sweep(waiting.expires_at + Seconds(1)).await, 1);
+    let late = waiting.expires_at + Seconds(1);
+    assert_eq!(sweep(other.environment, late).await, 0);
+    assert_eq!(sweep(world.environment, late).await, 1);
     assert_eq!(stage.totps_of(world, &user).await, [verified]);
 }

@@ -174,11 +174,18 @@ pub async fn a_sweep_deletes_expired_challenges(store: Arc<dyn Store>) {
     let user = stage.user(world).await;
     let (first, second) = (stage.challenge(&user).await, stage.challenge(&user).await);
     stage.use_challenge(&first, first.created_at).await;
-    let sweep = |before: Timestamp| {
+    let [other, ..] = stage.strangers(world).await;
+    let sweep = |environment, before: Timestamp| {
         let store = Arc::clone(&stage.store);
-        async move { in_tx!(store, |tx| tx.wallet_challenges().sweep(before).await) }
+        async move {
+            in_tx!(store, |tx| tx
+                .wallet_challenges()
+                .sweep(environment, before)
+                .await)
+        }
     };
-    assert_eq!(sweep(first.expires_at).await, 0);
-    assert_eq!(sweep(second.expires_at).await, 1);
+    assert_eq!(sweep(world.environment, first.expires_at).await, 0);
+    assert_eq!(sweep(other.environment, second.expires_at).await, 0);
+    assert_eq!(sweep(world.environment, second.expires_at).await, 1);
     assert_eq!(stage.living(world, first.created_at).await, [second]);
 }

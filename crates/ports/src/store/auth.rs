@@ -6,7 +6,7 @@ use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 
 use super::StoreResult;
 
@@ -45,8 +45,12 @@ pub trait Codes: Send {
     ) -> StoreResult<bool>;
     /// Deletes the codes of an identifier, whatever their purpose.
     async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()>;
-    /// Deletes codes that expired before the given moment, in all worlds; returns how many.
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes codes that expired before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
 }
 
 /// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or what else is
@@ -89,8 +93,12 @@ pub trait Budgets: Send {
         subject: &str,
         uses: u32,
     ) -> StoreResult<()>;
-    /// Deletes windows that closed before the given moment, in all worlds; returns how many.
-    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes windows that closed before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        closed_before: Timestamp,
+    ) -> StoreResult<u64>;
 }
 
 /// A token that takes the place of the session's present one.
@@ -136,6 +144,7 @@ pub trait Sessions: Send {
         kept: SessionId,
         at: Timestamp,
     ) -> StoreResult<u64>;
-    /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds; returns how many.
-    async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(&mut self, environment: Environment, over_before: Timestamp)
+    -> StoreResult<u64>;
 }

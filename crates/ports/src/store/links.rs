@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 
 use super::StoreResult;
 
@@ -54,6 +54,10 @@ pub trait Links: Send {
     ) -> StoreResult<()>;
     /// Deletes the links of a user that nobody has used, whatever their purpose.
     async fn forget_unused(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes links that expired before the given moment, in all worlds; returns how many.
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes links that expired before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
 }

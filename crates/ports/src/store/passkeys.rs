@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 
 use super::{Attached, StoreResult};
 
@@ -79,6 +79,10 @@ pub trait Passkeys: Send {
         ceremony: Ceremony,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// Deletes challenges that died before the given moment, in all worlds; returns how many.
-    async fn sweep_challenges(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes challenges that died before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep_challenges(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 
 use super::StoreResult;
 
@@ -55,6 +55,10 @@ pub trait Totps: Send {
     async fn remove(&mut self, world: &World, id: TotpId) -> StoreResult<bool>;
     /// Removes all of a user with their recovery codes; returns how many.
     async fn remove_all(&mut self, world: &World, user: UserId) -> StoreResult<u64>;
-    /// Deletes those that expired before the given moment without a code, in all worlds; returns how many.
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes those that expired before the given moment without a code, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 
 use super::StoreResult;
 
@@ -31,6 +31,10 @@ pub trait WalletChallenges: Send {
     ) -> StoreResult<bool>;
     /// Deletes the challenges that would sign in this user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
-    /// Deletes challenges that expired before the given moment, in all worlds; returns how many.
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
+    /// Deletes challenges that expired before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
 }

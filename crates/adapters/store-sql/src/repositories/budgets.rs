@@ -7,7 +7,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use vestry_domain::limits::{Limit, Verdict};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Budgets, StoreResult};
 
 use super::{Unit, count, in_world};
@@ -80,8 +80,14 @@ impl Budgets for Unit {
         self.done(given).map(drop)
     }
 
-    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {
-        let old = budgets::table.filter(budgets::closes_at.lt(closed_before.unix()));
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        closed_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = budgets::table
+            .filter(budgets::environment.eq(environment.as_str()))
+            .filter(budgets::closes_at.lt(closed_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)
     }

@@ -6,7 +6,7 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::code::{Code, CodePurpose, MethodId};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::{Unit, count, in_world};
@@ -75,8 +75,14 @@ impl Codes for Unit {
         self.done(deleted).map(drop)
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
-        let old = codes::table.filter(codes::expires_at.lt(expired_before.unix()));
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = codes::table
+            .filter(codes::environment.eq(environment.as_str()))
+            .filter(codes::expires_at.lt(expired_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)
     }

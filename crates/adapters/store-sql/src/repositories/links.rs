@@ -8,7 +8,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Links, StoreResult};
 
 use super::{Unit, count, in_world};
@@ -124,8 +124,14 @@ impl Links for Unit {
         self.done(deleted).map(drop)
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
-        let old = magic_links::table.filter(magic_links::expires_at.lt(expired_before.unix()));
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = magic_links::table
+            .filter(magic_links::environment.eq(environment.as_str()))
+            .filter(magic_links::expires_at.lt(expired_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)
     }

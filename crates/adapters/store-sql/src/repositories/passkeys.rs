@@ -8,7 +8,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
@@ -185,8 +185,13 @@ impl Passkeys for Unit {
         Ok(self.done(deleted)? == 1)
     }
 
-    async fn sweep_challenges(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep_challenges(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         let old = passkey_challenges::table
+            .filter(passkey_challenges::environment.eq(environment.as_str()))
             .filter(passkey_challenges::expires_at.lt(expired_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)

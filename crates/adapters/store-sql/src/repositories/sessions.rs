@@ -8,7 +8,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{NewToken, Sessions, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
@@ -137,11 +137,15 @@ impl Sessions for Unit {
         self.done(updated).map(count)
     }
 
-    async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        over_before: Timestamp,
+    ) -> StoreResult<u64> {
         let moment = over_before.unix();
         let over = sessions::table
-            .filter(sessions::expires_at.lt(moment))
-            .or_filter(sessions::deleted_at.lt(moment));
+            .filter(sessions::environment.eq(environment.as_str()))
+            .filter((sessions::expires_at.lt(moment)).or(sessions::deleted_at.lt(moment)));
         let deleted = diesel::delete(over).execute(self.writing()?).await;
         self.done(deleted).map(count)
     }

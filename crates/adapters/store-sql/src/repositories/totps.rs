@@ -9,7 +9,7 @@ use diesel::prelude::{
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult, Totps};
 
 use super::{Unit, count, in_world, read_all};
@@ -163,8 +163,13 @@ impl Totps for Unit {
         self.done(removed).map(count)
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         let old = totps::table
+            .filter(totps::environment.eq(environment.as_str()))
             .filter(not(totps::verified))
             .filter(totps::expires_at.lt(expired_before.unix()));
         let removed = diesel::delete(old).execute(self.writing()?).await;

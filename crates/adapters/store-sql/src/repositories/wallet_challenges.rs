@@ -6,7 +6,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::{Unit, count, in_world, read_all};
@@ -64,8 +64,13 @@ impl WalletChallenges for Unit {
         self.done(deleted).map(drop)
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         let old = wallet_challenges::table
+            .filter(wallet_challenges::environment.eq(environment.as_str()))
             .filter(wallet_challenges::expires_at.lt(expired_before.unix()));
         let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use vestry_domain::code::{Code, CodePurpose, MethodId};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::Work;
@@ -86,9 +86,15 @@ impl Codes for Work {
         })
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
-            let expired = |row: &CodeRow| row.code.expires_at < expired_before;
+            let expired = |row: &CodeRow| {
+                row.code.world.environment == environment && row.code.expires_at < expired_before
+            };
             Ok(remove(&mut state.codes, expired))
         })
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Budgets, Guards, StoreResult};
 
 use super::Work;
@@ -88,12 +88,16 @@ impl Budgets for Work {
         })
     }
 
-    async fn sweep(&mut self, closed_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        closed_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
             let before = state.budgets.len();
-            state
-                .budgets
-                .retain(|_, budget| budget.closes >= closed_before);
+            state.budgets.retain(|(world, _, _), budget| {
+                world.environment != environment || budget.closes >= closed_before
+            });
             Ok(u64::try_from(before - state.budgets.len()).unwrap_or(u64::MAX))
         })
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Links, StoreResult};
 
 use super::Work;
@@ -121,9 +121,15 @@ impl Links for Work {
         })
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
-            let expired = |link: &Link| link.expires_at < expired_before;
+            let expired = |link: &Link| {
+                link.world.environment == environment && link.expires_at < expired_before
+            };
             Ok(remove(&mut state.links, expired))
         })
     }

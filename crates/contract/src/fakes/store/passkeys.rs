@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::Work;
@@ -164,9 +164,15 @@ impl Passkeys for Work {
         })
     }
 
-    async fn sweep_challenges(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep_challenges(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
-            let dead = |row: &PasskeyChallenge| row.expires_at < expired_before;
+            let dead = |row: &PasskeyChallenge| {
+                row.world.environment == environment && row.expires_at < expired_before
+            };
             Ok(remove(&mut state.passkey_challenges, dead))
         })
     }

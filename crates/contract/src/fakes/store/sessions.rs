@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{NewToken, Sessions, StoreResult};
 
 use super::Work;
@@ -148,11 +148,16 @@ impl Sessions for Work {
         })
     }
 
-    async fn sweep(&mut self, over_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        over_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
             let is_over = |(_, session): &(TokenHash, Session)| {
                 let ended = session.deleted_at.is_some_and(|at| at < over_before);
-                ended || session.expires_at < over_before
+                session.world.environment == environment
+                    && (ended || session.expires_at < over_before)
             };
             Ok(remove(&mut state.sessions, is_over))
         })

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{NO_STEP, StoredRecoveryCode, Totp};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{StoreResult, Totps};
 
 use super::Work;
@@ -160,11 +160,17 @@ impl Totps for Work {
         self.writing(|state| Ok(remove(&mut state.totps, |row| is_of(row, *world, user))))
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
             let expired = |row: &TotpRow| {
                 let totp = &row.totp;
-                !totp.verified && totp.expires_at < expired_before
+                totp.world.environment == environment
+                    && !totp.verified
+                    && totp.expires_at < expired_before
             };
             Ok(remove(&mut state.totps, expired))
         })

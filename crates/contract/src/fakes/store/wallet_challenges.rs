@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::Work;
@@ -72,10 +72,16 @@ impl WalletChallenges for Work {
         })
     }
 
-    async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
             let rows = &mut state.wallet_challenges;
-            Ok(remove(rows, |(row, _)| row.expires_at < expired_before))
+            Ok(remove(rows, |(row, _)| {
+                row.world.environment == environment && row.expires_at < expired_before
+            }))
         })
     }
 }
