@@ -33,9 +33,9 @@ const BATCH: i64 = 16;
 const MOST_AT_ONCE: usize = 128;
 /// How often the outbox is looked at without a bell: for jobs of other processes and for those whose wait is over.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the remains of codes, windows, sessions and jobs are swept away.
+/// How often the remains of codes, windows, sessions, jobs and captured messages are swept away.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
-/// How long ended jobs and dead sessions stay readable for an operator.
+/// How long ended jobs, dead sessions and captured messages stay readable for an operator.
 const KEPT: Seconds = Seconds(7 * 86_400);
 
 /// What became of one job.
@@ -273,6 +273,8 @@ impl Service {
             tx.sessions().sweep(environment, now - KEPT).await?;
         }
         tx.outbox().sweep(now - KEPT).await?;
+        // Read by tests within the minute, and as plain text: not to be kept for ever. Captured by the machine's time.
+        tx.captured().sweep(now - KEPT).await?;
         tx.commit().await?;
         Ok(())
     }

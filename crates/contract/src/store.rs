@@ -335,6 +335,7 @@ macro_rules! store_suite {
                 messages_after_one_are_listed
                 all_parts_of_a_filter_count
                 messages_stay_in_their_world
+                a_sweep_deletes_old_messages
             }
         }
     };

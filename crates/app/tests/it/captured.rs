@@ -211,3 +211,22 @@ async fn a_wait_for_nothing_ends_empty() {
         assert!(find(&rig, query).await.is_empty());
     }
 }
+
+/// What was captured goes after a week by the machine's time, whatever the test clock shows: it is plain text.
+#[tokio::test]
+async fn old_messages_are_swept_away() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let back = vestry_domain::test_clock::ClockChange {
+        now: Some(1_500_000_000),
+        ..Default::default()
+    };
+    rig.service.set_test_clock(&test, back).await.unwrap();
+    rig.login(&test, "ada@example.com").await;
+    rig.deliver().await;
+    for (later, left) in [(7 * 86_400, 1), (1, 0)] {
+        rig.pass(later);
+        rig.sweep().await;
+        assert_eq!(find(&rig, FindMessages::default()).await.len(), left);
+    }
+}

@@ -206,3 +206,21 @@ pub async fn messages_stay_in_their_world(store: Arc<dyn Store>) {
     assert_eq!(stage.all_captured(world).await, []);
     assert_eq!(stage.all_captured(stranger).await, [twin]);
 }
+
+/// A sweep deletes the messages of all worlds that were captured before the moment, and says how many.
+pub async fn a_sweep_deletes_old_messages(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    stage.capture(world, "old@example.com").await;
+    stage.capture(other, "old@example.com").await;
+    let first = stage.capture(world, "first@example.com").await;
+    let second = stage.capture(other, "second@example.com").await;
+    let before = first.created_at;
+    for expected in [2, 0] {
+        let swept = in_tx!(stage.store, |tx| tx.captured().sweep(before).await);
+        assert_eq!(swept, expected);
+    }
+    assert_eq!(stage.all_captured(world).await, [first]);
+    assert_eq!(stage.all_captured(other).await, [second]);
+}

@@ -72,4 +72,6 @@ pub trait Captured: Send {
     ) -> StoreResult<Vec<CapturedMessage>>;
     /// Deletes all of a world; returns how many.
     async fn clear(&mut self, world: &World) -> StoreResult<u64>;
+    /// Deletes what was captured before the given moment, in all worlds; returns how many.
+    async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64>;
 }

@@ -6,9 +6,9 @@ use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
-use vestry_domain::World;
 use vestry_domain::ids::MessageId;
 use vestry_domain::message::CapturedMessage;
+use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Captured, CapturedFilter, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
@@ -74,6 +74,13 @@ impl Captured for Unit {
         let deleted = diesel::delete(in_world!(captured_messages, world))
             .execute(self.writing()?)
             .await;
+        self.done(deleted).map(count)
+    }
+
+    async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64> {
+        let old = captured_messages::table
+            .filter(captured_messages::created_at.lt(captured_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
         self.done(deleted).map(count)
     }
 }

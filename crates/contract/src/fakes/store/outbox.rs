@@ -154,6 +154,13 @@ impl Captured for Work {
     async fn clear(&mut self, world: &World) -> StoreResult<u64> {
         self.writing(|state| Ok(remove(&mut state.captured, |row| row.world == *world)))
     }
+
+    async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let old = |row: &CapturedMessage| row.created_at < captured_before;
+            Ok(remove(&mut state.captured, old))
+        })
+    }
 }
 
 fn fits(row: &CapturedMessage, filter: &CapturedFilter) -> bool {
