@@ -77,6 +77,17 @@ pub struct StoredRecoveryCode {
     pub used: bool,
 }
 
+/// What guards the codes of a user's authenticator apps against guessing: the subject of their failures in a row.
+pub fn guarded_codes(user: UserId) -> String {
+    format!("totp:{user}")
+}
+
+/// What guards the recovery codes. Counted apart: whoever guesses at the one must not bar the way back that the other is
+/// (attack 24).
+pub fn guarded_recovery(user: UserId) -> String {
+    format!("totp-recovery:{user}")
+}
+
 /// A new seed.
 pub fn draw_seed(source: &mut dyn ByteSource) -> Secret<[u8; SEED_LENGTH]> {
     let mut seed = [0; SEED_LENGTH];

@@ -322,12 +322,10 @@ impl Service {
     }
 }
 
-/// Failures of codes and of recovery codes are counted apart: whoever guesses at the one must not bar the way back that
-/// the other is (attack 24).
 fn subject(command: &VerifyTotp) -> String {
     match command.presented {
-        PresentedTotp::Code(_) => format!("totp:{}", command.user_id),
-        PresentedTotp::RecoveryCode(_) => format!("totp-recovery:{}", command.user_id),
+        PresentedTotp::Code(_) => totp::guarded_codes(command.user_id),
+        PresentedTotp::RecoveryCode(_) => totp::guarded_recovery(command.user_id),
     }
 }
 

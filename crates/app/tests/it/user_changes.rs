@@ -11,6 +11,9 @@ use vestry_app::users::{
 };
 use vestry_contract::race::race;
 use vestry_domain::ids::UserId;
+use vestry_domain::user::UserProfile;
+use vestry_domain::{link, password, totp};
+use vestry_ports::store::Store;
 
 use crate::rig::{Rig, START};
 
@@ -296,4 +299,39 @@ async fn updated_at_moves_with_a_change() {
         let updated = rig.service.update_user(&test, id, command).await.unwrap();
         assert_eq!(updated.profile.user.updated_at, expected);
     }
+}
+
+/// Nothing that was counted for a deleted user stays: a failure that comes late is the first one.
+#[tokio::test]
+async fn failures_of_a_deleted_user_are_forgotten() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let profile = rig.user(&test, "ada@example.com").await.profile;
+    let other = rig.user(&test, "eve@example.com").await.profile;
+    let subjects = |profile: &UserProfile| {
+        let (user, email) = (profile.user.id, profile.emails[0].id);
+        [
+            email.to_string(),
+            link::guard_subject(email),
+            password::guarded_user(user),
+            totp::guarded_codes(user),
+            totp::guarded_recovery(user),
+        ]
+    };
+    let fail_each = async |profile: &UserProfile| {
+        let mut tx = rig.fake.begin().await.unwrap();
+        let mut counts = Vec::new();
+        for subject in subjects(profile) {
+            let counted = tx.guards().fail(&test.world, &subject, rig.now()).await;
+            counts.push(counted.unwrap());
+        }
+        tx.commit().await.unwrap();
+        counts
+    };
+    assert_eq!(fail_each(&profile).await, [1; 5]);
+    assert_eq!(fail_each(&other).await, [1; 5]);
+    let id = profile.user.id;
+    rig.service.delete_user(&test, id).await.unwrap();
+    assert_eq!(fail_each(&profile).await, [1; 5]);
+    assert_eq!(fail_each(&other).await, [2; 5]);
 }
