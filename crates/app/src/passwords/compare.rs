@@ -146,7 +146,9 @@ impl RightPassword {
 /// Whether a user of this status can sign in with a password.
 const fn may_sign_in(status: UserStatus) -> bool {
     match status {
-        // A pending user who has a password was imported with it, or proved something else when it was set.
-        UserStatus::Pending | UserStatus::Active => true,
+        // A pending user who has a password was imported with it, and has to prove an identifier first: no other way than
+        // such a proof lets a pending user in. The answer does not tell (P-10).
+        UserStatus::Pending => false,
+        UserStatus::Active => true,
     }
 }

@@ -19,6 +19,7 @@ use crate::guard::{self, Try};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
+use crate::users::pending::is_pending;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the end user typed.
@@ -66,6 +67,9 @@ pub enum VerifyTotpError {
     /// No such user in this world.
     #[error("the user does not exist")]
     UserNotFound,
+    /// The user is pending: an identifier has to be verified first.
+    #[error("the user has to verify an identifier first")]
+    Pending,
     /// Wrong, used, of an authenticator app that has expired, or there is none: one and the same answer.
     #[error("the code is not valid")]
     InvalidCode,
@@ -290,6 +294,10 @@ impl Service {
                 return Err(VerifyTotpError::TooManyAttempts { retry_after });
             }
         };
+        // Whether the code was right is not told, so nothing was guessed, and nothing is counted.
+        if is_pending(&mut *tx, world, tried.command.user_id).await? {
+            return Err(VerifyTotpError::Pending);
+        }
         if tried.matches.is_empty() {
             guard::failed(&mut *tx, world, &subject, failures, now).await?;
             tx.commit().await?;

@@ -13,6 +13,7 @@ pub mod update;
 
 pub(crate) mod credentials;
 pub(crate) mod last_way;
+pub(crate) mod pending;
 pub(crate) mod proof;
 
 pub use create::{CreateUser, CreateUserError, CreatedUser};

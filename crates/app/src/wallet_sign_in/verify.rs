@@ -18,6 +18,7 @@ use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
+use crate::users::pending::is_pending;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What was signed.
@@ -67,6 +68,9 @@ pub enum VerifyWalletError {
     /// No living challenge of this address was signed: wrong, expired, used and unknown get one and the same answer.
     #[error("the signature is not valid")]
     InvalidSignature,
+    /// The user is pending: an identifier has to be verified first.
+    #[error("the user has to verify an identifier first")]
+    Pending,
     /// The address is another user's by now, or its key is here.
     #[error("the address belongs to a wallet that cannot sign this user in")]
     Taken,
@@ -231,6 +235,10 @@ impl Service {
             Some(stored) => self.own_wallet(stored, challenge).await?,
             None => adopt(&mut *tx, signed, now).await?,
         };
+        // A user that the signature made is active: the wallet is all there is to prove.
+        if is_pending(&mut *tx, world, wallet.user_id).await? {
+            return Err(VerifyWalletError::Pending);
+        }
         let sign_in = SignIn {
             user_id: wallet.user_id,
             factor: factor(&wallet, now),

@@ -526,6 +526,31 @@ async fn stored(
         .unwrap()
 }
 
+/// P-10: a pending user out of an import proves an identifier first, and gets the answer that a wrong password gets.
+#[tokio::test]
+async fn p_10_a_pending_user_proves_an_identifier_first() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let line = PortableUser {
+        emails: vec![PortableEmail {
+            email: ADA.to_owned(),
+            verified: true,
+            held: false,
+        }],
+        status: Some("pending".to_owned()),
+        password_hash: Some(BCRYPT.to_owned()),
+        ..PortableUser::default()
+    };
+    let mut import = rig.service.import_users(test.world, false).await.unwrap();
+    let imported = import.take(&[line]).await.unwrap().swap_remove(0);
+    let Imported::New(user) = imported else {
+        panic!("{imported:?}");
+    };
+    assert!(is_wrong(&verify(&rig, &test, user, OF_BCRYPT).await));
+    rig.sign_in(&test, ADA, 5).await;
+    assert!(verify(&rig, &test, user, OF_BCRYPT).await.is_ok());
+}
+
 /// P-4: the hash of another service is renewed by the first right password, and by no wrong one.
 #[tokio::test]
 async fn p_4_an_imported_hash_is_renewed_by_the_first_sign_in() {

@@ -562,6 +562,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     // Proved first: the first proof of an address drops what was set before it.
     let user = rig.sign_in(&test, ADA, 5).await.session.user_id;
     let created = rig.verified_totp(&test, user).await;
+    rig.deliver().await;
     let secret = |text: &str| Secret::new(text.to_owned());
     let passwords = [
         "a staple of horses",
@@ -575,7 +576,10 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
             session_token: Some(token.clone()),
             session_jwt: None,
         };
-        rig.service.update_password(&test, command).await
+        let outcome = rig.service.update_password(&test, command).await;
+        // The notice is out before anybody looks for a code.
+        rig.deliver().await;
+        outcome
     };
     let refused = |outcome| matches!(outcome, Err(UpdatePasswordError::InsufficientFactor));
     let with_app = async |token: &Secret<String>, presented: VerifyTotp| {
@@ -623,4 +627,32 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     let signed_in = rig.service.verify_password(&test, command).await.unwrap();
     let by_password = signed_in.issued.unwrap().token;
     change(&by_password, None, 0).await.unwrap();
+}
+
+/// A pending user has proved no address yet: neither codes nor recovery codes let anybody in, and what was enrolled before the
+/// first proof is gone after it (attack 1).
+#[tokio::test]
+async fn a_pending_user_proves_an_identifier_first() {
+    const ADA: &str = "ada@example.com";
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.login(&test, ADA).await.email.user_id;
+    rig.pass(10);
+    let planted = rig.new_totp(&test, user).await;
+    for _ in 0..25 {
+        let right = code(user, &shown_at(&planted, rig.now()));
+        let outcome = rig.try_totp(&test, right).await;
+        assert!(
+            matches!(outcome, Err(VerifyTotpError::Pending)),
+            "{outcome:?}"
+        );
+    }
+    let recovery = recovery(user, planted.recovery_codes[0].expose());
+    let outcome = rig.try_totp(&test, recovery).await;
+    assert!(
+        matches!(outcome, Err(VerifyTotpError::Pending)),
+        "{outcome:?}"
+    );
+    rig.sign_in(&test, ADA, 5).await;
+    rig.verified_totp(&test, user).await;
 }

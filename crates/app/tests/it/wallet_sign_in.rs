@@ -479,3 +479,35 @@ async fn r6_a_signature_succeeds_once() {
         rig.pass(1);
     }
 }
+
+/// A pending user has proved no address yet: a wallet neither joins nor signs in, and the challenge stays good for later. A
+/// user that the signature makes is active.
+#[tokio::test]
+async fn a_pending_user_proves_an_identifier_first() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for (number, pocket) in [Pocket::ethereum(1), Pocket::solana(1)]
+        .into_iter()
+        .enumerate()
+    {
+        let address = format!("ada{number}@example.com");
+        let user = rig.login(&test, &address).await.email.user_id;
+        rig.pass(10);
+        let challenge = rig.challenge(&test, &pocket, Some(user)).await;
+        let refused = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
+        assert!(
+            matches!(refused, Err(VerifyWalletError::Pending)),
+            "{refused:?}"
+        );
+        rig.sign_in(&test, &address, 5).await;
+        let challenge = rig.challenge(&test, &pocket, Some(user)).await;
+        let verified = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
+        assert_eq!(verified.unwrap().wallet.user_id, user);
+    }
+    let pocket = Pocket::ethereum(2);
+    let challenge = rig.challenge(&test, &pocket, None).await;
+    let verified = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
+    let made = verified.unwrap().wallet.user_id;
+    let made = rig.service.get_user(&test, made).await.unwrap();
+    assert_eq!(made.profile.user.status, UserStatus::Active);
+}

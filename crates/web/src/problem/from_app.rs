@@ -193,6 +193,7 @@ impl From<VerifyTotpError> for Problem {
         match error {
             VerifyTotpError::NotAllowed(scope) => scope.into(),
             VerifyTotpError::Invalid(invalid) => invalid.into(),
+            VerifyTotpError::Pending => Self::new(Code::InsufficientFactor),
             VerifyTotpError::UserNotFound => Self::not_found("user"),
             VerifyTotpError::InvalidCode => Self::new(Code::InvalidOtp),
             VerifyTotpError::TooManyAttempts { retry_after } => {
@@ -539,6 +540,7 @@ impl From<VerifyWalletError> for Problem {
             VerifyWalletError::NotAllowed(scope) => scope.into(),
             VerifyWalletError::Invalid(invalid) => invalid.into(),
             VerifyWalletError::InvalidSignature => Self::new(Code::InvalidCredentials),
+            VerifyWalletError::Pending => Self::new(Code::InsufficientFactor),
             VerifyWalletError::Taken => Self::duplicate("public_address"),
             VerifyWalletError::InvalidSession(session) => session.into(),
             VerifyWalletError::Fault(fault) => fault.into(),
