@@ -21,7 +21,6 @@ mod link_status;
 mod link_verify;
 mod links;
 mod password_reset;
-mod password_timing;
 mod passwords;
 mod pumping;
 mod redirect_urls;

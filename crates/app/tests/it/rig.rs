@@ -69,30 +69,20 @@ impl Rig {
     /// With live mail.
     pub(crate) async fn new() -> Self {
         let mailer = Arc::new(FakeMailer::default());
-        Self::build(Arc::clone(&mailer), Some(mailer), Hashing::weakest()).await
-    }
-
-    /// With passwords that cost more than nothing.
-    pub(crate) async fn with_hashing(hashing: Hashing) -> Self {
-        let mailer = Arc::new(FakeMailer::default());
-        Self::build(Arc::clone(&mailer), Some(mailer), hashing).await
+        Self::build(Arc::clone(&mailer), Some(mailer)).await
     }
 
     /// Without live mail.
     pub(crate) async fn without_mail() -> Self {
-        Self::build(Arc::default(), None, Hashing::weakest()).await
+        Self::build(Arc::default(), None).await
     }
 
     /// With a transport of the test's own.
     pub(crate) async fn with_mail(mailer: Arc<dyn Mailer>) -> Self {
-        Self::build(Arc::default(), Some(mailer), Hashing::weakest()).await
+        Self::build(Arc::default(), Some(mailer)).await
     }
 
-    async fn build(
-        fake_mailer: Arc<FakeMailer>,
-        mailer: Option<Arc<dyn Mailer>>,
-        hashing: Hashing,
-    ) -> Self {
+    async fn build(fake_mailer: Arc<FakeMailer>, mailer: Option<Arc<dyn Mailer>>) -> Self {
         let root = TempDir::new().unwrap();
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
         let fake = FakeStore::default();
@@ -104,7 +94,7 @@ impl Rig {
         let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
         let custody = custody(&vault, &fake, &entropy);
         let breached = Arc::new(FakeBreached::default());
-        let hasher = Argon2Hasher::new(hashing, Arc::clone(&entropy)).unwrap();
+        let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
         let ports = Ports {
             store: store.clone(),
             vault: vault.clone(),

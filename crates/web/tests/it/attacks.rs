@@ -3,11 +3,14 @@
 //! Where the proof lies deeper than HTTP (rows of a signature check, of a crash), the test here is the part of it that a
 //! client can see; the rest is named `attack_N` in the crate that it belongs to.
 
+mod aids;
 mod codes;
 mod dump;
 mod guesses;
 mod headers;
 mod input;
 mod sessions;
+mod statistics;
 mod takeover;
+mod timing;
 mod unicode;

@@ -4,6 +4,7 @@ mod answer;
 mod client;
 mod contract;
 mod database;
+mod held;
 mod http;
 mod mask;
 mod vault;
@@ -39,6 +40,7 @@ pub(crate) use answer::{Answer, assert_answer_snapshot};
 pub(crate) use client::Client;
 pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
+pub(crate) use held::Held;
 pub(crate) use http::Connection;
 use vault::Removable;
 
@@ -52,6 +54,8 @@ pub(crate) struct Wishes {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) has_mailer: bool,
     pub(crate) has_sms: bool,
+    /// Takes the place of the transports that keep what they are given.
+    pub(crate) transport: Option<Arc<Held>>,
     /// Weak, and with room for any test; those of the flood set their own.
     pub(crate) hashing: Hashing,
     /// Address of the listener; the port is always a free one.
@@ -72,6 +76,7 @@ impl Default for Wishes {
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
             has_sms: true,
+            transport: None,
             hashing: Hashing::weakest(),
             listen: "127.0.0.1:0",
         }
@@ -119,6 +124,10 @@ impl Api {
         ports.sms = wishes
             .has_sms
             .then(|| -> Arc<dyn SmsSender> { sms.clone() });
+        if let Some(held) = &wishes.transport {
+            ports.mailer = Some(held.clone());
+            ports.sms = Some(held.clone());
+        }
         let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
         let app = service.create_app("Demo").await.unwrap();
         let configure = vestry_web::configure(Arc::clone(&service), wishes.web);

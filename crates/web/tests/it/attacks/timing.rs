@@ -1,0 +1,305 @@
+//! Row 10: who a user is cannot be read off the time that an answer takes.
+//!
+//! Samples are taken over one kept connection, one after the other, in an order that is drawn anew for every turn, so that
+//! whatever else the machine does meets all kinds alike.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use vestry_contract::rng::{Rng, seed};
+use vestry_password_argon2::Settings as Hashing;
+
+use super::aids::{self, PASSWORD};
+use super::statistics::{areas, widest};
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, Held, Lane, Wishes, on_with};
+
+/// Samples of each kind of password, where the machine gives that many in [`LONGEST`].
+const SAMPLES: usize = 2_000;
+/// How long one round over a database may take; what was sampled by then is judged.
+const LONGEST: Duration = Duration::from_secs(240);
+/// Fewer prove nothing.
+const FEWEST: usize = 400;
+/// The most that one kind may be told from another by its time; one half is chance.
+const MOST: f64 = 0.55;
+/// A machine that does other things can make two equal kinds differ once; a difference that is there is there every time.
+const ROUNDS: usize = 3;
+/// After so many samples, kinds that are as far apart as [`OBVIOUS`] are no accident, and nothing more is measured.
+const FIRST_LOOK: usize = 200;
+const OBVIOUS: f64 = 0.9;
+/// Samples of what takes no hash, and so little time.
+const CHEAP: usize = 500;
+
+/// One measurement at a time, or they would measure each other.
+static QUIET: Mutex<()> = Mutex::const_new(());
+
+/// A name, and the call that it stands for; some calls need a fresh body each time.
+struct Kind<'a> {
+    name: &'static str,
+    path: &'static str,
+    body: Box<dyn Fn(usize) -> Value + 'a>,
+    expected: u16,
+}
+
+impl<'a> Kind<'a> {
+    fn new(
+        name: &'static str,
+        path: &'static str,
+        expected: u16,
+        body: impl Fn(usize) -> Value + 'a,
+    ) -> Self {
+        Self {
+            name,
+            path,
+            body: Box::new(body),
+            expected,
+        }
+    }
+
+    const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Times every kind so many times, or as often as fits.
+async fn sampled(api: &Api, kinds: &[Kind<'_>], samples: usize) -> Vec<Vec<Duration>> {
+    let mut rng = Rng::from_seed(seed());
+    let mut times = vec![Vec::with_capacity(samples); kinds.len()];
+    let mut connection = api.connect().await;
+    let client = api.test().header("Content-Type", "application/json");
+    let begun = Instant::now();
+    for turn in 0..samples {
+        let is_obvious = turn == FIRST_LOOK && areas(&times).any(|area| area > OBVIOUS);
+        if is_obvious || begun.elapsed() > LONGEST {
+            break;
+        }
+        let mut order: Vec<usize> = (0..kinds.len()).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last + 1));
+        }
+        for kind in order {
+            let Kind { path, body, .. } = &kinds[kind];
+            let body = body(turn).to_string();
+            let request = client.head("POST", path, body.len()) + &body;
+            // No wait after failures holds anybody up, and no limit: what is measured is the work.
+            api.pass(2 * 86_400);
+            let sent = Instant::now();
+            connection.send(request.as_bytes()).await;
+            let answer = connection.receive().await.expect("an answer");
+            times[kind].push(sent.elapsed());
+            let answer = Answer::of(answer);
+            assert_eq!(answer.status, kinds[kind].expected, "{}", answer.text);
+        }
+    }
+    times
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_passwords_take_their_time_on_sqlite() {
+    passwords_take_their_time(Lane::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_passwords_take_their_time_on_postgres() {
+    passwords_take_their_time(Lane::Postgres).await;
+}
+
+/// Wrong and empty password, user without a password, deleted and unknown user, under the parameters of the service (P-4, P-10).
+async fn passwords_take_their_time(lane: Lane) {
+    let _quiet = QUIET.lock().await;
+    let mut rounds = Vec::new();
+    while rounds.len() < ROUNDS
+        && rounds
+            .last()
+            .is_none_or(|widest| (MOST..OBVIOUS).contains(widest))
+    {
+        let wishes = Wishes {
+            hashing: Hashing::default(),
+            ..Wishes::default()
+        };
+        let mut widest = None;
+        on_with(lane, wishes, async |api| {
+            widest = Some(of_passwords(api, lane).await);
+        })
+        .await;
+        // Where the lane is missing, which was said.
+        let Some(widest) = widest else { return };
+        rounds.push(widest);
+    }
+    assert!(
+        rounds.last().is_some_and(|widest| *widest < MOST),
+        "attack 10: kinds of users could be told apart in every round: {rounds:?}"
+    );
+}
+
+async fn of_passwords(api: &Api, lane: Lane) -> f64 {
+    let path = "/v1/auth/passwords/verify";
+    let known = aids::with_password(api, "ada@example.com").await.user;
+    let without = signed_in(api, "bob@example.com").await.text_at("/user_id");
+    let deleted = aids::with_password(api, "eve@example.com").await.user;
+    let gone = format!("/v1/auth/users/{deleted}/delete");
+    api.test().delete(&gone, None).await.ok();
+    let unknown = format!("user_{}", "0".repeat(27));
+    let kinds = [
+        ("wrong password", known.as_str(), "correct horse batterz"),
+        ("empty password", &known, ""),
+        ("without a password", &without, PASSWORD),
+        ("deleted user", &deleted, PASSWORD),
+        ("unknown user", &unknown, PASSWORD),
+    ]
+    .map(|(name, user, password)| {
+        let body = json!({"user_id": user, "password": password});
+        Kind::new(name, path, 401, move |_| body.clone())
+    });
+    let times = sampled(api, &kinds, SAMPLES).await;
+    let count = times[0].len();
+    if count < SAMPLES {
+        println!("attack 10: {count} of {SAMPLES} samples were taken in {LONGEST:?}");
+    }
+    let title = format!("attack 10, passwords/verify on {lane:?}");
+    let widest = widest(&title, &kinds.each_ref().map(Kind::name), &times);
+    assert!(
+        count >= FEWEST || widest > OBVIOUS,
+        "only {count} samples in {LONGEST:?}"
+    );
+    widest
+}
+
+/// With `enumeration_safe`: what takes no hash. It is a matter of fractions of a millisecond in a build without optimization,
+/// so that the bar is wider; a lookup, a seal or a message more than the other kind has shows above it.
+const MOST_OF_CHEAP: f64 = 0.75;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_codes_and_links_take_their_time_on_sqlite() {
+    codes_and_links_take_their_time(Lane::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_codes_and_links_take_their_time_on_postgres() {
+    codes_and_links_take_their_time(Lane::Postgres).await;
+}
+
+async fn codes_and_links_take_their_time(lane: Lane) {
+    let _quiet = QUIET.lock().await;
+    on_with(lane, Wishes::default(), async |api| {
+        aids::with_urls(api).await;
+        aids::enumeration_safe(api).await;
+        signed_in(api, "known@example.com").await;
+        for (path, is_judged) in [
+            ("/v1/auth/otps/email/send", true),
+            ("/v1/auth/passwords/reset/begin", true),
+            // An unknown address becomes a user, which is more to write: it is printed, and known from then on.
+            ("/v1/auth/otps/email/login_or_create", false),
+            ("/v1/auth/magic_links/email/login_or_create", false),
+        ] {
+            let kinds = [
+                Kind::new(
+                    "known",
+                    path,
+                    200,
+                    |_| json!({"email": "known@example.com"}),
+                ),
+                Kind::new("unknown", path, 200, |turn| {
+                    // The judged calls leave an address as unknown as it was; the others need a new one each time.
+                    let turn = if is_judged {
+                        0
+                    } else {
+                        turn + path.len() * CHEAP
+                    };
+                    json!({"email": format!("unknown-{turn}@example.com")})
+                }),
+            ];
+            let times = sampled(api, &kinds, CHEAP).await;
+            let title = format!("attack 10, {path} on {lane:?}");
+            let names = kinds.each_ref().map(Kind::name);
+            let widest = widest(&title, &names, &times);
+            assert!(!is_judged || widest < MOST_OF_CHEAP, "{path}: {widest:.3}");
+        }
+        wrong_codes(api, lane).await;
+    })
+    .await;
+}
+
+/// A wrong code of somebody, and one of nobody: the method id comes from `send`, which answers alike for both.
+async fn wrong_codes(api: &Api, lane: Lane) {
+    let path = "/v1/auth/otps/verify";
+    let mut kinds = Vec::new();
+    for name in ["known", "unknown"] {
+        api.pass(86_400);
+        let request = json!({"email": format!("{name}@example.com"), "expires_in": 10});
+        let sent = api.test().post("/v1/auth/otps/email/send", request).await;
+        let method = sent.ok().text_at("/email_id");
+        let body = json!({"method_id": method, "otp": "271828"});
+        kinds.push(Kind::new(name, path, 400, move |_| body.clone()));
+    }
+    let times = sampled(api, &kinds, CHEAP).await;
+    let names: Vec<_> = kinds.iter().map(Kind::name).collect();
+    let widest = widest(&format!("attack 10, {path} on {lane:?}"), &names, &times);
+    assert!(widest < MOST_OF_CHEAP, "{path}: {widest:.3}");
+}
+
+/// How long an answer may take on a busy machine; the transport takes for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_no_answer_waits_for_a_transport_on_sqlite() {
+    no_answer_waits_for_a_transport(Lane::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_10_no_answer_waits_for_a_transport_on_postgres() {
+    no_answer_waits_for_a_transport(Lane::Postgres).await;
+}
+
+/// While mail and text messages hang in their transports, everything that sends is answered, to known and unknown alike.
+async fn no_answer_waits_for_a_transport(lane: Lane) {
+    let held = Arc::new(Held::default());
+    let wishes = Wishes {
+        transport: Some(Arc::clone(&held)),
+        ..Wishes::default()
+    };
+    on_with(lane, wishes, async |api| {
+        aids::with_urls(api).await;
+        aids::enumeration_safe(api).await;
+        let (email, number) = (json!({"email": "known@example.com"}), "+14155552671");
+        let live = api.live();
+        let mail = "/v1/auth/otps/email/login_or_create";
+        live.post(mail, email).await.ok();
+        let text = "/v1/auth/otps/sms/login_or_create";
+        live.post(text, json!({"phone_number": number})).await.ok();
+        let service = Arc::clone(&api.service);
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let worker = tokio::spawn(async move {
+            service.run_outbox(async { drop(stopped.await) }).await;
+        });
+        timeout(PATIENCE, held.hanging(2)).await.unwrap();
+        for who in ["known", "unknown"] {
+            let email = format!("{who}@example.com");
+            for path in [
+                mail,
+                "/v1/auth/otps/email/send",
+                "/v1/auth/magic_links/email/login_or_create",
+                "/v1/auth/magic_links/email/invite",
+                "/v1/auth/passwords/reset/begin",
+            ] {
+                api.pass(601);
+                let answer = live.post(path, json!({ "email": email }));
+                timeout(PATIENCE, answer).await.expect(path).ok();
+            }
+        }
+        for number in [number, "+14155552672"] {
+            for path in ["/v1/auth/otps/sms/send", text] {
+                api.pass(601);
+                let answer = live.post(path, json!({"phone_number": number}));
+                timeout(PATIENCE, answer).await.expect(path).ok();
+            }
+        }
+        held.let_go();
+        drop(stop);
+        timeout(PATIENCE, worker).await.unwrap().unwrap();
+    })
+    .await;
+}

@@ -1,0 +1,66 @@
+//! A transport that takes a message and does not come back, until it is let.
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use vestry_domain::ids::EventId;
+use vestry_domain::message::Message;
+use vestry_ports::mailer::{Mailer, SendError};
+use vestry_ports::sms::{SmsError, SmsSender};
+
+/// Mail and text messages hang in it.
+pub(crate) struct Held {
+    arrived: Semaphore,
+    let_go: Semaphore,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self {
+            arrived: Semaphore::new(0),
+            let_go: Semaphore::new(0),
+        }
+    }
+}
+
+impl Held {
+    /// Waits until so many messages hang.
+    pub(crate) async fn hanging(&self, messages: u32) {
+        self.arrived.acquire_many(messages).await.unwrap().forget();
+    }
+
+    /// From here on everything is taken at once.
+    pub(crate) fn let_go(&self) {
+        self.let_go.close();
+    }
+
+    async fn hang(&self) {
+        self.arrived.add_permits(1);
+        // It never gets a permit, and an error when the semaphore is closed.
+        let closed = self.let_go.acquire().await;
+        assert!(closed.is_err());
+    }
+}
+
+#[async_trait]
+impl Mailer for Held {
+    async fn send(&self, _: EventId, _: &Message) -> Result<(), SendError> {
+        self.hang().await;
+        Ok(())
+    }
+
+    async fn probe(&self) -> Result<(), SendError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SmsSender for Held {
+    async fn send(&self, _: EventId, _: &Message) -> Result<(), SmsError> {
+        self.hang().await;
+        Ok(())
+    }
+
+    async fn probe(&self) -> Result<(), SmsError> {
+        Ok(())
+    }
+}
