@@ -22,6 +22,7 @@ mod process;
 mod project;
 mod python;
 mod redis;
+mod sabotage;
 mod server;
 mod temporary;
 mod test;
@@ -79,6 +80,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--no-install] [--seed N]",
         about: api_fuzz::ABOUT,
         run: api_fuzz::run,
+    },
+    Command {
+        name: "sabotage",
+        arguments: "[--no-install]",
+        about: sabotage::ABOUT,
+        run: sabotage::run,
     },
     Command {
         name: "openapi",

@@ -9,6 +9,7 @@ mod dump;
 mod guesses;
 mod headers;
 mod input;
+mod logs;
 mod sessions;
 mod statistics;
 mod takeover;

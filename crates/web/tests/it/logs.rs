@@ -14,7 +14,7 @@ use crate::journeys::{sent, verified};
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on, on_with};
 
 /// Everything that this process logs, from the first look on.
-fn log() -> &'static Log {
+pub(crate) fn log() -> &'static Log {
     static LOG: LazyLock<Log> = LazyLock::new(|| {
         let log = Log::default();
         tracing_subscriber::fmt()
@@ -28,10 +28,10 @@ fn log() -> &'static Log {
 }
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 

@@ -19,10 +19,10 @@ use crate::rig::{Answer, Api, Held, Lane, Wishes, on_with};
 
 /// Samples of each kind of password, where the machine gives that many in [`LONGEST`].
 const SAMPLES: usize = 2_000;
-/// How long one round over a database may take; what was sampled by then is judged.
+/// How long one round over a database may take; what was sampled by then is judged, if it is not less than [`FEWEST`].
 const LONGEST: Duration = Duration::from_secs(240);
-/// Fewer prove nothing.
-const FEWEST: usize = 400;
+/// Fewer prove nothing, and are waited for however busy the machine is.
+const FEWEST: usize = 600;
 /// The most that one kind may be told from another by its time; one half is chance.
 const MOST: f64 = 0.55;
 /// A machine that does other things can make two equal kinds differ once; a difference that is there is there every time.
@@ -73,7 +73,7 @@ async fn sampled(api: &Api, kinds: &[Kind<'_>], samples: usize) -> Vec<Vec<Durat
     let begun = Instant::now();
     for turn in 0..samples {
         let is_obvious = turn == FIRST_LOOK && areas(&times).any(|area| area > OBVIOUS);
-        if is_obvious || begun.elapsed() > LONGEST {
+        if is_obvious || turn >= FEWEST && begun.elapsed() > LONGEST {
             break;
         }
         let mut order: Vec<usize> = (0..kinds.len()).collect();
@@ -157,15 +157,12 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
     let times = sampled(api, &kinds, SAMPLES).await;
     let count = times[0].len();
     if count < SAMPLES {
-        println!("attack 10: {count} of {SAMPLES} samples were taken in {LONGEST:?}");
+        println!(
+            "attack 10: {count} of {SAMPLES} samples were taken: it took too long, or the difference is obvious"
+        );
     }
     let title = format!("attack 10, passwords/verify on {lane:?}");
-    let widest = widest(&title, &kinds.each_ref().map(Kind::name), &times);
-    assert!(
-        count >= FEWEST || widest > OBVIOUS,
-        "only {count} samples in {LONGEST:?}"
-    );
-    widest
+    widest(&title, &kinds.each_ref().map(Kind::name), &times)
 }
 
 /// With `enumeration_safe`: what takes no hash. It is a matter of fractions of a millisecond in a build without optimization,

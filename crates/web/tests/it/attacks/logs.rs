@@ -1,0 +1,96 @@
+//! OTP-9: somebody reads the log.
+
+use serde_json::json;
+
+use super::aids::{self, PASSWORD};
+use crate::journeys::{sent, signed_in, verified};
+use crate::logs::log;
+use crate::rig::{Api, on_both};
+
+on_both! {
+    otp_9_no_code_reaches_the_log
+}
+
+/// Whether a text has this word, and not only as a part of a longer one or of a fraction of a second.
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        let is_inside = |letter: char| letter.is_alphanumeric() || letter == '.';
+        !before.is_some_and(is_inside) && !after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+#[test]
+fn a_word_is_found_where_it_stands_alone() {
+    for text in [
+        "\"code\":\"123456\"",
+        "123456",
+        "code=123456.",
+        "is 123456,",
+    ] {
+        assert!(has_word(text, "123456"), "{text}");
+    }
+    for text in ["2026-11-21T10:00:00.123456Z", "1123456", "123456a", "12345"] {
+        assert!(!has_word(text, "123456"), "{text}");
+    }
+}
+
+/// Whatever proves something, sent by mail and text, right and wrong, at the most talkative level, by request and by worker.
+async fn otp_9_no_code_reaches_the_log(api: &Api) {
+    let log = log();
+    aids::with_urls(api).await;
+    let mut secrets = Vec::new();
+    for number in 0..5 {
+        let email = format!("otp-9-{number}@example.com");
+        let code = sent(api, &api.test(), &email).await;
+        let wrong = json!({"method_id": code.method_id, "otp": "x"});
+        api.test()
+            .post("/v1/auth/otps/verify", wrong)
+            .await
+            .refuses(400, "invalid_otp", None);
+        let session = verified(&api.test(), &code, json!({"session_expires_in": 60}))
+            .await
+            .ok();
+        secrets.push(code.code);
+        secrets.push(session.text_at("/session_token"));
+        secrets.push(session.text_at("/session_jwt"));
+    }
+    let number = json!({"phone_number": "+14155552671"});
+    let path = "/v1/auth/otps/sms/login_or_create";
+    api.test().post(path, number).await.ok();
+    let link = json!({"email": "otp-9-link@example.com"});
+    let path = "/v1/auth/magic_links/email/login_or_create";
+    api.test().post(path, link).await.ok();
+    let live = json!({"email": "otp-9-live@example.com"});
+    let path = "/v1/auth/otps/email/login_or_create";
+    api.live().post(path, live).await.ok();
+    api.deliver().await;
+    let captured = api.test().get("/v1/test/messages").await.ok();
+    for message in captured.body["messages"].as_array().unwrap() {
+        for field in ["code", "token"] {
+            secrets.extend(message[field].as_str().map(str::to_owned));
+        }
+    }
+    let (_, mail) = api.mailer.sent().pop().expect("a mail to the live address");
+    secrets.push(mail.code.clone());
+    let user = signed_in(api, "otp-9-totp@example.com")
+        .await
+        .text_at("/user_id");
+    let totp = json!({ "user_id": user });
+    let totp = api.test().post("/v1/auth/totps/create", totp).await.ok();
+    secrets.push(totp.text_at("/secret"));
+    secrets.push(totp.text_at("/recovery_codes/0"));
+    aids::with_password(api, "otp-9-password@example.com").await;
+    secrets.push(PASSWORD.to_owned());
+    let text = log.text();
+    assert!(
+        text.contains("/v1/auth/otps/verify"),
+        "nothing is written down"
+    );
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        let line = text.lines().find(|line| has_word(line, secret));
+        assert_eq!(line, None, "OTP-9: a code is in the log");
+    }
+    assert!(secrets.len() >= 20, "{}", secrets.len());
+}
