@@ -8,6 +8,7 @@ use zeroize::Zeroize;
 
 use crate::envelope::{Mac, Sealed};
 use crate::ids::{TotpId, UserId};
+use crate::limits::Limit;
 use crate::random::{self, ByteSource};
 use crate::timestamp::Seconds;
 use crate::{Secret, Timestamp, World};
@@ -33,6 +34,9 @@ pub const EXPIRES_IN_MINUTES: (i64, i64) = (5, 2_160);
 pub const DEFAULT_EXPIRES_IN: Seconds = Seconds(30 * 60);
 /// Authenticator apps with an accepted code that one user may have: each one more makes guessing easier.
 pub const MOST_PER_USER: i64 = 5;
+/// What may come of a day's guesses at one user, in millionths: one code of a million is right in each step of the window, for
+/// each app (attack 3: under 1e-4 a day).
+const MILLIONTHS_A_DAY: u32 = 100;
 /// Longest part of a label inside the QR code, in characters; authenticator apps show less.
 const LABEL_MAX: usize = 64;
 
@@ -75,6 +79,19 @@ pub struct StoredRecoveryCode {
     pub mac: Mac,
     /// Whether it was used. Presented again it is refused, but it is no guess.
     pub used: bool,
+}
+
+/// Wrong codes that a user with so many authenticator apps has in a day, whatever succeeds in between: a right code forgets
+/// failures in a row, and an attacker could wait for one and go on. A guess meets every app in every step of the window, so
+/// more apps leave fewer guesses.
+pub fn failures_a_day(apps: usize) -> Limit {
+    let steps = u32::try_from(2 * WINDOW + 1).unwrap_or(u32::MAX);
+    let chances = steps.saturating_mul(u32::try_from(apps.max(1)).unwrap_or(u32::MAX));
+    Limit {
+        // One less than what would reach the bound.
+        most: ((MILLIONTHS_A_DAY - 1) / chances).max(1),
+        window: Seconds(86_400),
+    }
 }
 
 /// What guards the codes of a user's authenticator apps against guessing: the subject of their failures in a row.

@@ -138,6 +138,8 @@ struct Tried<'a> {
     wish: &'a SessionWish,
     /// What was presented fits these; none when it is wrong.
     matches: Vec<Match>,
+    /// How many authenticator apps a code was compared with.
+    apps: usize,
     /// The notices of a first code.
     change: Option<AnnouncedChange>,
     now: Timestamp,
@@ -181,6 +183,7 @@ impl Service {
             command: &command,
             wish: &wish,
             matches,
+            apps: totps.len(),
             change,
             now,
         };
@@ -300,6 +303,7 @@ impl Service {
         }
         if tried.matches.is_empty() {
             guard::failed(&mut *tx, world, &subject, failures, now).await?;
+            count_for_the_day(&mut *tx, world, tried, &subject).await?;
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
@@ -335,6 +339,28 @@ fn subject(command: &VerifyTotp) -> String {
         PresentedTotp::Code(_) => totp::guarded_codes(command.user_id),
         PresentedTotp::RecoveryCode(_) => totp::guarded_recovery(command.user_id),
     }
+}
+
+/// Counts a wrong code for the day, which no right one forgets, and bars codes until its end when that was the last
+/// (attack 3). Recovery codes are too long to be guessed.
+async fn count_for_the_day(
+    tx: &mut dyn Repositories,
+    world: &World,
+    tried: &Tried<'_>,
+    subject: &str,
+) -> Result<(), StoreError> {
+    if matches!(tried.command.presented, PresentedTotp::RecoveryCode(_)) {
+        return Ok(());
+    }
+    let limit = totp::failures_a_day(tried.apps);
+    let budgets = tx.budgets();
+    let verdict = budgets
+        .spend(world, "totp_failures", subject, limit, tried.now)
+        .await?;
+    if verdict.remaining == 0 {
+        tx.guards().block(world, subject, verdict.reset).await?;
+    }
+    Ok(())
 }
 
 /// The first match that can be used up (OTP-3, OTP-12, OTP-13).

@@ -656,3 +656,52 @@ async fn a_pending_user_proves_an_identifier_first() {
     rig.sign_in(&test, ADA, 5).await;
     rig.verified_totp(&test, user).await;
 }
+
+/// Attack 3: five guesses an hour at one user for ten days, for every number of apps; the user signs in every hour, which
+/// forgets the failures in a row and lets the attacker go on. A guess is right with three in a million for each app; what a day's guesses come to is
+/// under 1e-4, and recovery codes work all the time.
+#[tokio::test]
+async fn attack_3_a_day_of_guesses_comes_to_less_than_one_in_ten_thousand() {
+    const DAYS: i64 = 10;
+    for apps in 1..=5_i64 {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+        let mut created = Vec::new();
+        for _ in 0..apps {
+            created.push(rig.verified_totp(&test, user).await);
+        }
+        let (mut compared, mut signed_in) = (0_i64, 0);
+        for _hour in 0..DAYS * 24 {
+            rig.pass(3_600);
+            let shown: Vec<String> = (-1..=1)
+                .flat_map(|step| created.iter().map(move |app| (app, step)))
+                .map(|(app, step)| {
+                    shown_at(app, Timestamp::from_unix(rig.now().unix() + 30 * step))
+                })
+                .collect();
+            let wrong = (0..).map(|number| format!("{number:06}"));
+            let wrong = wrong.filter(|guess| !shown.contains(guess)).take(5);
+            for guess in wrong {
+                match rig.try_totp(&test, code(user, &guess)).await {
+                    Err(VerifyTotpError::InvalidCode) => compared += 1,
+                    Err(VerifyTotpError::TooManyAttempts { retry_after }) => {
+                        assert!(retry_after.0 <= 86_400);
+                        break;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            let right = code(user, &shown_at(&created[0], rig.now()));
+            signed_in += i64::from(rig.try_totp(&test, right).await.is_ok());
+        }
+        let millionths_a_day = 3 * apps * compared / DAYS;
+        println!(
+            "attack 3: {apps} apps, {compared} guesses in {DAYS} days, {signed_in} sign-ins between them: \
+             {millionths_a_day} in a million a day"
+        );
+        assert!(compared > 0 && signed_in > 0 && millionths_a_day < 100);
+        let way_back = recovery(user, created[0].recovery_codes[0].expose());
+        rig.try_totp(&test, way_back).await.unwrap();
+    }
+}

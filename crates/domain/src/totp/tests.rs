@@ -173,3 +173,19 @@ fn a_new_one_dies_and_a_verified_one_does_not() {
     totp.verified = true;
     assert!(totp.is_alive(now(100)));
 }
+
+/// Attack 3: what a day of guesses comes to, for every number of apps: as near to 1e-4 as whole guesses come, and under it.
+#[test]
+fn attack_3_a_day_of_guesses_stays_under_the_bound() {
+    for (apps, most) in [(0, 33), (1, 33), (2, 16), (3, 11), (4, 8), (5, 6), (6, 5)] {
+        let limit = failures_a_day(apps);
+        assert_eq!(
+            (limit.most, limit.window),
+            (most, Seconds(86_400)),
+            "{apps}"
+        );
+        let millionths = 3 * apps.max(1) * usize::try_from(limit.most).unwrap();
+        println!("attack 3: {apps} apps, {most} wrong codes a day: {millionths} in a million");
+        assert!(millionths < 100);
+    }
+}
