@@ -31,6 +31,8 @@ on_both_databases! {
     one_success_of_a_hundred_recovery_codes => super::one_success_of_a_hundred_recovery_codes;
     /// R6, ML-3
     one_success_of_a_hundred_uses_of_a_link => super::one_success_of_a_hundred_uses_of_a_link;
+    /// R6, P-13: the link that sets a password
+    one_success_of_a_hundred_resets => super::one_success_of_a_hundred_resets;
     /// R6: the link and the code of one mail
     one_success_of_a_hundred_uses_of_a_mail => super::one_success_of_a_hundred_uses_of_a_mail;
     /// R6: the session of the browser that asked
@@ -457,6 +459,51 @@ async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
         assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
     }
     field.stop("R6 (links)", ROUNDS, PARALLEL).await;
+}
+
+/// Fewer rounds than of the others: every call finds the link good at first, and pays a hash.
+async fn one_success_of_a_hundred_resets(mut site: Site) {
+    const ROUNDS: usize = 10;
+    site.set("passwords.memory_kib", "7168");
+    site.set("passwords.iterations", "5");
+    site.set("passwords.queue", "200");
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let email = format!("user{round}@example.com");
+        let body = json!({ "email": email });
+        let created = clients[0].post("/v1/auth/users/create", &body).await.ok();
+        clients[0]
+            .post("/v1/auth/passwords/reset/begin", &body)
+            .await
+            .ok();
+        let path = format!("/v1/test/messages?to={email}&kind=password_reset&wait=20");
+        let mail = clients[0].get(&path).await.ok()["messages"][0].take();
+        let password = |number: usize| format!("password {number} of a hundred");
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let body = json!({
+                "token": mail["token"], "password": password(number), "session_expires_in": 60,
+            });
+            async move { api.post("/v1/auth/passwords/reset/complete", &body).await }
+        })
+        .await;
+        let winners: Vec<_> = (0..PARALLEL)
+            .filter(|number| answers[*number].status == 200)
+            .collect();
+        assert_eq!(winners.len(), 1, "round {round}");
+        for answer in answers.iter().filter(|answer| answer.status != 200) {
+            assert_eq!(answer.error(400), "invalid_magic_token");
+        }
+        let user_id = text(&created, "user_id");
+        assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
+        // The password is that of the call which was told so.
+        for (number, status) in [(winners[0], 200), ((winners[0] + 1) % PARALLEL, 401)] {
+            let body = json!({ "user_id": user_id, "password": password(number) });
+            let verified = clients[0].post("/v1/auth/passwords/verify", &body).await;
+            assert_eq!(verified.status, status, "round {round}");
+        }
+    }
+    field.stop("R6 (resets)", ROUNDS, PARALLEL).await;
 }
 
 async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
