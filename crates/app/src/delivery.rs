@@ -37,6 +37,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
 /// How long ended jobs, dead sessions and captured messages stay readable for an operator.
 const KEPT: Seconds = Seconds(7 * 86_400);
+/// How long failures in a row are remembered after the last one: longer than any wait, and so long that being forgotten gives a
+/// guesser fewer tries than the longest wait does, a day for each (OTP-5).
+const FAILURES_KEPT: Seconds = Seconds(30 * 86_400);
 
 /// What became of one job.
 enum Outcome {
@@ -266,6 +269,7 @@ impl Service {
             tx.links().sweep(environment, yesterday).await?;
             tx.totps().sweep(environment, yesterday).await?;
             tx.wallet_challenges().sweep(environment, yesterday).await?;
+            tx.guards().sweep(environment, now - FAILURES_KEPT).await?;
             tx.budgets().sweep(environment, now).await?;
             tx.passkeys()
                 .sweep_challenges(environment, yesterday)

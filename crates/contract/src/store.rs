@@ -242,6 +242,7 @@ macro_rules! store_suite {
                 a_reset_forgets_one_identifier
                 guards_stay_in_their_world
                 parallel_failures_are_exact
+                a_sweep_deletes_what_is_long_over
             }
             store::budgets {
                 a_window_admits_exactly_its_limit

@@ -582,3 +582,37 @@ async fn a_refused_send_leaves_the_old_code_alive() {
     let (sent, digits) = last.unwrap();
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
+
+/// OTP-5: failures in a row outlive thirty days without a try, and no longer; nobody has to wait for a count that is older.
+#[tokio::test]
+async fn otp_5_failures_are_remembered_for_thirty_days() {
+    const DAY: i64 = 86_400;
+    for (days, waits) in [(29, true), (31, false)] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let mut email = None;
+        for _ in 0..4 {
+            let (sent, code) = rig.fresh_code(&test, "ada@example.com").await;
+            for _ in 0..5 {
+                rig.verify(&test, sent.email.id, wrong(&code))
+                    .await
+                    .unwrap_err();
+            }
+            email = Some(sent.email.id);
+        }
+        let blocked = rig.verify(&test, email.unwrap(), "000000").await;
+        assert!(
+            matches!(blocked, Err(VerifyCodeError::TooManyAttempts { .. })),
+            "{blocked:?}"
+        );
+        rig.pass(days * DAY);
+        rig.sweep().await;
+        let test = rig.test().await;
+        let (sent, code) = rig.fresh_code(&test, "ada@example.com").await;
+        rig.verify(&test, sent.email.id, wrong(&code))
+            .await
+            .unwrap_err();
+        let next = rig.verify(&test, sent.email.id, &code).await;
+        assert_eq!(next.is_err(), waits, "after {days} days: {next:?}");
+    }
+}

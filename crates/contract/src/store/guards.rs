@@ -140,3 +140,50 @@ pub async fn parallel_failures_are_exact(store: Arc<dyn Store>) {
     counted.sort_unstable();
     assert_eq!(counted, (1..=30).collect::<Vec<_>>());
 }
+
+/// A sweep deletes what neither failed nor waited since the moment, in all worlds of an environment, and says how many; the rest goes on counting.
+pub async fn a_sweep_deletes_what_is_long_over(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (world, other, elsewhere) = stage.swept_worlds().await;
+    let moment = stage.samples.tick() + Seconds(1_000);
+    // Name, world, and how long before the moment it failed last and has to wait.
+    let rows = [
+        ("old", world, Some(1), None),
+        ("old", other, Some(1), None),
+        ("waited", world, Some(100), Some(1)),
+        ("made to wait", world, None, Some(1)),
+        ("young", world, Some(0), None),
+        ("young", other, Some(-1), Some(100)),
+        ("waits", world, Some(100), Some(0)),
+        ("is made to wait", world, None, Some(-1)),
+        ("old", elsewhere, Some(1), None),
+    ];
+    for (subject, world, failed, waits) in rows {
+        let mut tx = stage.store.begin().await.unwrap();
+        if let Some(ago) = failed {
+            let at = moment - Seconds(ago);
+            tx.guards().fail(&world, subject, at).await.unwrap();
+        }
+        if let Some(ago) = waits {
+            let until = moment - Seconds(ago);
+            tx.guards().block(&world, subject, until).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+    for expected in [4, 0] {
+        let swept = in_tx!(stage.store, |tx| tx
+            .guards()
+            .sweep(world.environment, moment)
+            .await);
+        assert_eq!(swept, expected);
+    }
+    for (number, (subject, world, failed, _)) in rows.into_iter().enumerate() {
+        let kept = number >= 4 && failed.is_some();
+        let counted = stage.fail(world, subject).await;
+        assert_eq!(counted, if kept { 2 } else { 1 }, "{subject}");
+    }
+    assert_eq!(
+        stage.blocked_until(world, "is made to wait").await,
+        Some(moment + Seconds(1))
+    );
+}

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Guards, StoreResult};
 
-use super::{Unit, in_world};
+use super::{Unit, count, in_world};
 use crate::schema::guards;
 use crate::subject;
 
@@ -64,5 +64,24 @@ impl Guards for Unit {
         let guard = in_world!(guards, world).filter(guards::subject.eq(subject::key(subject)));
         let deleted = diesel::delete(guard).execute(self.writing()?).await;
         self.done(deleted).map(drop)
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        idle_since: Timestamp,
+    ) -> StoreResult<u64> {
+        let since = idle_since.unix();
+        // Unknown is not true: what never failed and what never waited need their own halves.
+        let idle = guards::table
+            .filter(guards::environment.eq(environment.as_str()))
+            .filter(guards::failed_at.lt(since).or(guards::failed_at.is_null()))
+            .filter(
+                guards::blocked_until
+                    .lt(since)
+                    .or(guards::blocked_until.is_null()),
+            );
+        let deleted = diesel::delete(idle).execute(self.writing()?).await;
+        self.done(deleted).map(count)
     }
 }

@@ -21,11 +21,12 @@ impl Guards for Work {
         })
     }
 
-    async fn fail(&mut self, world: &World, subject: &str, _at: Timestamp) -> StoreResult<i64> {
+    async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64> {
         self.writing(|state| {
             let key = (*world, subject.to_owned());
             let guard = state.guards.entry(key).or_default();
             guard.failures += 1;
+            guard.failed_at = Some(at);
             Ok(guard.failures)
         })
     }
@@ -42,6 +43,21 @@ impl Guards for Work {
         self.writing(|state| {
             state.guards.remove(&(*world, subject.to_owned()));
             Ok(())
+        })
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        idle_since: Timestamp,
+    ) -> StoreResult<u64> {
+        self.writing(|state| {
+            let before = state.guards.len();
+            state.guards.retain(|(world, _), guard| {
+                world.environment != environment
+                    || guard.failed_at.max(guard.blocked_until) >= Some(idle_since)
+            });
+            Ok(u64::try_from(before - state.guards.len()).unwrap_or(u64::MAX))
         })
     }
 }

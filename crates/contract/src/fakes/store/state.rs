@@ -67,6 +67,7 @@ pub(super) struct TotpRow {
 #[derive(Clone, Default)]
 pub(super) struct Guard {
     pub(super) failures: i64,
+    pub(super) failed_at: Option<Timestamp>,
     pub(super) blocked_until: Option<Timestamp>,
 }
 
