@@ -1,5 +1,7 @@
 //! Sessions, the factors they rest on, and how long they live.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -99,6 +101,28 @@ impl DeviceFingerprint {
         Ok(Self {
             ip: check("device_fingerprint.ip", ip)?,
             user_agent: check("device_fingerprint.user_agent", user_agent)?,
+        })
+    }
+
+    /// What limits by address count this device under; `None` when the caller said nothing of its address.
+    ///
+    /// One machine must not be many: addresses are compared as addresses and not as text, an IPv4 address inside an IPv6 one is
+    /// itself, and of IPv6 the network of 64 bits counts, which is what one customer has at least. Whatever is no address
+    /// shares one subject, or every new misspelling would be a new machine.
+    pub fn ip_subject(&self) -> Option<String> {
+        let text = self.ip.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let parsed = text.parse::<IpAddr>().ok();
+        let address = parsed.or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()));
+        Some(match address.map(|address| address.to_canonical()) {
+            Some(IpAddr::V4(address)) => address.to_string(),
+            Some(IpAddr::V6(address)) => {
+                let network = u128::from(address) & (u128::MAX << 64);
+                format!("{}/64", Ipv6Addr::from(network))
+            }
+            None => "no address".to_owned(),
         })
     }
 

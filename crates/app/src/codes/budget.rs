@@ -73,11 +73,8 @@ impl Purse<'_> {
             .await?;
         self.spend(tx, "otp_send_identifier_day", identifier, a_day)
             .await?;
-        let ip = device
-            .map(|device| device.ip.as_str())
-            .filter(|ip| !ip.is_empty());
-        if let Some(ip) = ip {
-            self.spend(tx, "otp_send_ip", ip, limits::codes::SENDS_PER_IP)
+        if let Some(ip) = device.and_then(DeviceFingerprint::ip_subject) {
+            self.spend(tx, "otp_send_ip", &ip, limits::codes::SENDS_PER_IP)
                 .await?;
         }
         let everywhere = Purse {

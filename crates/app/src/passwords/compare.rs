@@ -26,9 +26,9 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     pub(crate) fn new(user: UserId, device: &DeviceFingerprint) -> Self {
-        let ip = Some(device.ip.as_str()).filter(|ip| !ip.is_empty());
+        let ip = device.ip_subject();
         Self {
-            ip: ip.map(password::guarded_ip),
+            ip: ip.as_deref().map(password::guarded_ip),
             ..Self::of_user(user)
         }
     }

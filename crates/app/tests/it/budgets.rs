@@ -187,3 +187,33 @@ async fn reserved_addresses_are_not_counted() {
         assert_eq!(ask(&rig, &test, "wrong@vestry.test").await, None);
     }
 }
+
+/// OTP-10: one machine has one budget, however its address is written and whichever address of its network it takes.
+#[tokio::test]
+async fn otp_10_an_address_has_one_budget_however_it_is_written() {
+    let mut number = 0;
+    for spell in [
+        (|n| format!("2001:db8:1:2::{n:x}")) as fn(u32) -> String,
+        |n| match n % 3 {
+            0 => "203.0.113.7".to_owned(),
+            1 => "::ffff:203.0.113.7".to_owned(),
+            _ => format!("203.0.113.7:{n}"),
+        },
+        |n| format!("machine {n}"),
+    ] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let mut admitted = 0;
+        for n in 1..=SENDS_PER_IP.most + 5 {
+            number += 1;
+            let device = DeviceFingerprint::new(Some(spell(n)), None).unwrap();
+            let command = LoginOrCreate {
+                device_fingerprint: Some(device),
+                ..login(&format!("u{number}@example.com"))
+            };
+            let sent = rig.service.login_or_create_by_email(&test, command).await;
+            admitted += u32::from(seen(sent).is_none());
+        }
+        assert_eq!(admitted, SENDS_PER_IP.most);
+    }
+}

@@ -313,6 +313,31 @@ async fn p_11_failures_are_counted_per_address_too() {
     );
 }
 
+/// P-11: an address is counted as one, however it is written.
+#[tokio::test]
+async fn p_11_an_address_is_counted_however_it_is_written() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let from = async |ip: String, number: u8| {
+        let command = VerifyPassword {
+            device_fingerprint: DeviceFingerprint {
+                ip,
+                user_agent: String::new(),
+            },
+            ..attempt(UserId::new(rig.now(), [number; 16]), FIRST)
+        };
+        rig.service.verify_password(&test, command).await
+    };
+    for number in 0..100_u8 {
+        let wrong = from(format!("2001:db8:1:2::{number:x}"), number).await;
+        assert!(is_wrong(&wrong), "{number}");
+    }
+    let barred = from("2001:db8:1:2:ffff::1".to_owned(), 100).await;
+    assert!(wait(&barred).is_some(), "{barred:?}");
+    let other = from("2001:db8:1:3::1".to_owned(), 100).await;
+    assert!(is_wrong(&other), "{other:?}");
+}
+
 /// P-12, S-7: a factor proved lately, or the current password.
 #[tokio::test]
 async fn p_12_a_change_needs_the_current_password_or_a_fresh_factor() {

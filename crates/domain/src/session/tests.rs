@@ -182,3 +182,50 @@ fn otp_7_fingerprints_match_as_the_app_asks() {
         );
     }
 }
+
+/// One machine is one subject, however its address is written; what is no address is one subject, too.
+#[test]
+fn addresses_are_counted_as_addresses() {
+    let subject = |ip: &str| {
+        let device = DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap();
+        device.ip_subject()
+    };
+    for (expected, spellings) in [
+        (None, &["", "  "][..]),
+        (
+            Some("203.0.113.7"),
+            &[
+                "203.0.113.7",
+                " 203.0.113.7 ",
+                "203.0.113.7:443",
+                "::ffff:203.0.113.7",
+                "::FFFF:cb00:7107",
+                "[::ffff:203.0.113.7]:443",
+            ][..],
+        ),
+        (
+            Some("2001:db8:1:2::/64"),
+            &[
+                "2001:db8:1:2::1",
+                "2001:0DB8:0001:0002:ffff:ffff:ffff:ffff",
+                "[2001:db8:1:2::9]:443",
+            ][..],
+        ),
+        (Some("2001:db8:1:3::/64"), &["2001:db8:1:3::1"][..]),
+        (
+            Some("no address"),
+            &[
+                "unknown",
+                "203.0.113.07",
+                "203.0.113.7, 198.51.100.1",
+                "203.0.113.256",
+                "3405803783",
+                "fe80::1%eth0",
+            ][..],
+        ),
+    ] {
+        for ip in spellings {
+            assert_eq!(subject(ip).as_deref(), expected, "{ip}");
+        }
+    }
+}
