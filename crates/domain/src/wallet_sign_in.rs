@@ -1,6 +1,7 @@
 //! Challenges that the holder of a wallet signs to sign in.
 
 use crate::ids::{UserId, WalletRegistrationId};
+use crate::limits::Limit;
 use crate::random::{self, ByteSource};
 use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
@@ -11,6 +12,15 @@ pub const LIFETIME: Seconds = Seconds(600);
 /// A challenge that lives at least this long from now is handed out again instead of a new one: whoever asks for many in
 /// another person's name only gets the same one again and takes none away (attack 24). It is no secret; what counts is who signs it.
 pub const SHARED_WHILE_LEFT: Seconds = Seconds(300);
+/// Most new challenges of one address for each sort of holder: who has the address, users it would be new to, and nobody yet.
+/// Further ones are refused; none that was handed out is dropped for them. So many users that ask in the name of an address
+/// leave it the challenges of its owner (attack 24), and what is alive at once can be looked through whole.
+pub const NEW_PER_HOLDER: Limit = Limit {
+    most: 32,
+    window: SHARED_WHILE_LEFT,
+};
+/// More challenges of one address than are ever alive at once: a life touches three windows, of three sorts of holders.
+pub const MOST_LIVING: u32 = 3 * 3 * NEW_PER_HOLDER.most;
 /// Characters of a nonce: 142 bits.
 const NONCE_LENGTH: usize = 24;
 

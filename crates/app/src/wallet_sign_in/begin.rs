@@ -2,17 +2,17 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::wallet_sign_in::{self, LIFETIME, SHARED_WHILE_LEFT, WalletChallenge};
+use vestry_domain::wallet_sign_in::{
+    self, LIFETIME, MOST_LIVING, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
+};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::entropy::Bytes;
 use vestry_ports::store::StoreError;
 
 use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service};
-
-/// More challenges of one address than are ever alive at once: one for each of few users, and one that is running out.
-pub(super) const MOST_LIVING: i64 = 64;
 
 /// What the caller sent.
 #[derive(Debug, Clone)]
@@ -40,6 +40,12 @@ pub enum BeginWalletSignInError {
     /// The address is another user's, or its key is here.
     #[error("the address belongs to a wallet that cannot sign this user in")]
     Taken,
+    /// Too many challenges of this address are alive.
+    #[error("too many challenges of this address were asked for")]
+    TooMany {
+        /// When the next one can be had.
+        retry_after: Seconds,
+    },
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -56,7 +62,10 @@ impl From<StoreError> for BeginWalletSignInError {
 /// Who will sign in.
 #[derive(Clone, Copy)]
 enum Holder {
-    Known(UserId),
+    /// The user who has the address.
+    Owner(UserId),
+    /// A user to whom the address is new.
+    Joining(UserId),
     /// A user that the signature makes.
     New,
 }
@@ -65,8 +74,19 @@ impl Holder {
     /// Whether a challenge is for this holder.
     fn has(self, challenge: &WalletChallenge) -> bool {
         match self {
-            Self::Known(user) => !challenge.is_new_user && challenge.user_id == user,
+            Self::Owner(user) | Self::Joining(user) => {
+                !challenge.is_new_user && challenge.user_id == user
+            }
             Self::New => challenge.is_new_user,
+        }
+    }
+
+    /// What new challenges of this sort are counted under.
+    const fn budget(self) -> &'static str {
+        match self {
+            Self::Owner(_) => "wallet_challenge_owner",
+            Self::Joining(_) => "wallet_challenge_joining",
+            Self::New => "wallet_challenge_new",
         }
     }
 }
@@ -88,19 +108,37 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let holder = self.holder(caller, &command, &address).await?;
-        let mut read = self.ports.store.read().await?;
-        let ends_after = now + SHARED_WHILE_LEFT;
-        let living = read
-            .wallet_challenges()
-            .living(world, wallet_type, &address, ends_after, MOST_LIVING)
-            .await?;
-        drop(read);
-        if let Some(shared) = living.into_iter().find(|living| holder.has(living)) {
+        if let Some(shared) = self.shared(caller, wallet_type, &address, holder).await? {
             return Ok(shared);
         }
         let challenge = self.new_challenge(caller, wallet_type, address, holder, now);
-        retried(|| self.store_challenge(&challenge)).await?;
-        Ok(challenge)
+        match retried(|| self.store_challenge(&challenge, holder)).await {
+            Err(BeginWalletSignInError::TooMany { retry_after }) => {
+                // Others asked at this moment, and what they got is as good.
+                let address = &challenge.public_address;
+                let shared = self.shared(caller, wallet_type, address, holder).await?;
+                shared.ok_or(BeginWalletSignInError::TooMany { retry_after })
+            }
+            stored => stored.map(|()| challenge),
+        }
+    }
+
+    /// The newest living challenge of the holder, if it lives long enough to be handed out again.
+    async fn shared(
+        &self,
+        caller: &Caller,
+        wallet_type: WalletType,
+        address: &str,
+        holder: Holder,
+    ) -> Result<Option<WalletChallenge>, BeginWalletSignInError> {
+        let world = &caller.world;
+        let ends_after = self.now(world) + SHARED_WHILE_LEFT;
+        let mut read = self.ports.store.read().await?;
+        let living = read
+            .wallet_challenges()
+            .living(world, wallet_type, address, ends_after, MOST_LIVING.into())
+            .await?;
+        Ok(living.into_iter().find(|living| holder.has(living)))
     }
 
     async fn holder(
@@ -121,13 +159,13 @@ impl Service {
             .await?;
         drop(read);
         let Some(stored) = stored else {
-            return Ok(command.user_id.map_or(Holder::New, Holder::Known));
+            return Ok(command.user_id.map_or(Holder::New, Holder::Joining));
         };
         let wallet = self.ports.custodian.authenticate(stored).await;
         let wallet = wallet.map_err(Fault::from)?;
         let is_own = wallet.is_read_only && wallet.verified;
         if is_own && command.user_id.is_none_or(|user| user == wallet.user_id) {
-            return Ok(Holder::Known(wallet.user_id));
+            return Ok(Holder::Owner(wallet.user_id));
         }
         Err(BeginWalletSignInError::Taken)
     }
@@ -149,7 +187,7 @@ impl Service {
             world: caller.world,
             wallet_type,
             user_id: match holder {
-                Holder::Known(user) => user,
+                Holder::Owner(user) | Holder::Joining(user) => user,
                 Holder::New => self.new_id(now),
             },
             is_new_user: matches!(holder, Holder::New),
@@ -170,8 +208,20 @@ impl Service {
     async fn store_challenge(
         &self,
         challenge: &WalletChallenge,
+        holder: Holder,
     ) -> Result<(), BeginWalletSignInError> {
+        let (world, now) = (&challenge.world, challenge.created_at);
+        let subject = format!("{}:{}", challenge.wallet_type, challenge.public_address);
         let mut tx = self.ports.store.begin().await?;
+        let verdict = tx
+            .budgets()
+            .spend(world, holder.budget(), &subject, NEW_PER_HOLDER, now)
+            .await?;
+        if !verdict.admitted {
+            return Err(BeginWalletSignInError::TooMany {
+                retry_after: verdict.reset - now,
+            });
+        }
         tx.wallet_challenges().insert(challenge).await?;
         tx.commit().await?;
         Ok(())

@@ -8,12 +8,11 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::siwe::SignInMessage;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
-use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::wallet_sign_in::{MOST_LIVING, WalletChallenge};
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
-use super::begin::MOST_LIVING;
 use crate::fault::{may_lose_race, retried};
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
@@ -186,7 +185,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let mut living = read
             .wallet_challenges()
-            .living(&caller.world, wallet_type, address, now, MOST_LIVING)
+            .living(&caller.world, wallet_type, address, now, MOST_LIVING.into())
             .await?;
         drop(read);
         let is_signed = |text: &str| {

@@ -261,6 +261,66 @@ async fn attack_24_asking_again_takes_no_challenge_away() {
     assert_eq!(signed_in.unwrap().wallet.user_id, first.user_id);
 }
 
+/// Many users who ask for challenges of somebody's address crowd nobody out: they are refused, not the holder, and what was
+/// handed out before stays good, with the text of ours and with a sign-in message (attack 24).
+#[tokio::test]
+async fn attack_24_many_users_crowd_nobody_out_of_an_address() {
+    let rig = Rig::new().await;
+    rig.set(&[("siwe_domains", r#"["example.com"]"#)]).await;
+    let test = rig.test().await;
+    let mut crowd = Vec::new();
+    for number in 0..100 {
+        let email = format!("eve{number}@example.com");
+        crowd.push(rig.walletless(&test, &email).await);
+    }
+    let honest = rig.sign_in(&test, "ada@example.com", 5).await;
+    let honest = honest.session.user_id;
+    for (seed, known) in [(1, true), (2, false)] {
+        let pocket = Pocket::ethereum(seed);
+        let user = known.then_some(honest);
+        let before = rig.challenge(&test, &pocket, user).await;
+        let mut refused = 0;
+        for eve in &crowd {
+            let begun = pocket.begin(Some(*eve));
+            match rig.service.begin_wallet_sign_in(&test, begun).await {
+                Ok(_) => {}
+                Err(BeginWalletSignInError::TooMany { retry_after }) => {
+                    assert!((1..=300).contains(&retry_after.0));
+                    refused += 1;
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        assert!(refused >= 100 - 32, "{refused}");
+        // Who has got one gets it again; who is nobody yet, too.
+        assert_eq!(rig.challenge(&test, &pocket, user).await, before);
+        rig.challenge(&test, &pocket, None).await;
+        let answer = if known {
+            pocket.answer(&before)
+        } else {
+            pocket.siwe(&pocket.message(&before.nonce, &rig))
+        };
+        let verified = rig.verify_wallet(&test, answer).await.unwrap();
+        assert!(!known || verified.wallet.user_id == honest);
+    }
+}
+
+/// Fifty at once who want the same address to make a user are all answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_begins_of_one_address_are_all_answered() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let pocket = Pocket::ethereum(7);
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let begun = pocket.begin(None);
+        async move { service.begin_wallet_sign_in(&test, begun).await }
+    });
+    for begun in race(tasks).await {
+        assert!(begun.unwrap().is_new_user);
+    }
+}
+
 /// EIP-4361 and its Solana form: checked whole, with our nonce, for a domain of the App.
 #[tokio::test]
 async fn sign_in_messages_are_checked_whole() {

@@ -529,6 +529,9 @@ impl From<BeginWalletSignInError> for Problem {
             BeginWalletSignInError::Invalid(invalid) => invalid.into(),
             BeginWalletSignInError::UserNotFound => Self::not_found("user"),
             BeginWalletSignInError::Taken => Self::duplicate("public_address"),
+            BeginWalletSignInError::TooMany { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
             BeginWalletSignInError::Fault(fault) => fault.into(),
         }
     }
