@@ -10,7 +10,8 @@
 //!
 //! Memory is bounded: each thread hashes with one buffer of `memory_kib`, which it keeps while there is work and gives back
 //! when there is none. An imported hash takes the place of that buffer; of those that need more than it, one runs at a time.
-//! So all of it together is at most `threads × memory_kib`, plus [`LARGEST_MIB`] MiB while such a hash is verified.
+//! So all of it together is at most `threads × memory_kib`, plus [`LARGEST_MIB`] MiB (and 64 KiB of scrypt) while such a hash
+//! is verified.
 
 mod compute;
 mod scheme;

@@ -8,8 +8,11 @@ use vestry_ports::passwords::ForeignHashError;
 
 use crate::text::{base64, bytes, number, parameters};
 
-/// Most memory that verifying an imported hash may take, in MiB.
+/// Most memory that verifying an imported hash may take, in MiB; scrypt takes up to [`MOST_SCRYPT_LANES`] besides.
 pub const LARGEST_MIB: u64 = 128;
+/// Most bytes that scrypt makes out of the password at first and mixes then, 128·r·p. Ordinary parameters come to some KiB.
+/// They are memory beside the large one, and a PBKDF2 of their own, which a tiny N would leave uncounted.
+const MOST_SCRYPT_LANES: u64 = 64 << 10;
 
 /// Most memory times passes of an imported Argon2 hash, in KiB: about half a second.
 const MOST_ARGON2_WORK: u64 = 512 * 1024;
@@ -19,7 +22,7 @@ const MOST_ARGON2_PASSES: u32 = 32;
 const MOST_BCRYPT_COST: u32 = 14;
 /// Most work of an imported scrypt hash, 128·N·r·p in bytes.
 const MOST_SCRYPT_WORK: u64 = 512 << 20;
-/// Most rounds of an imported PBKDF2 hash: about a second.
+/// Most rounds of an imported PBKDF2 hash, over all blocks of its output: about a second.
 const MOST_PBKDF2_ROUNDS: u32 = 2_000_000;
 /// Shortest and longest hash, in bytes. A shorter one could be met by chance.
 const OUTPUT: std::ops::RangeInclusive<usize> = 16..=128;
@@ -46,6 +49,17 @@ pub(crate) enum Digest {
     Sha1,
     Sha256,
     Sha512,
+}
+
+impl Digest {
+    /// Bytes of one block of output.
+    const fn length(self) -> usize {
+        match self {
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+            Self::Sha512 => 64,
+        }
+    }
 }
 
 /// A hash with everything that is needed to compute it again.
@@ -327,7 +341,7 @@ impl Scheme {
 
     /// Refuses what would cost too much to verify, or cannot be computed at all (P-6).
     pub(crate) fn check_cost(&self) -> Result<(), ForeignHashError> {
-        if self.memory() > LARGEST_MIB << 20 {
+        if self.table() > LARGEST_MIB << 20 || self.lanes() > MOST_SCRYPT_LANES {
             return Err(ForeignHashError::TooExpensive);
         }
         let is_cheap = match self {
@@ -355,13 +369,23 @@ impl Scheme {
                 if scrypt::Params::new(*log_n, *r, *p).is_err() || *log_n == 0 {
                     return Err(ForeignHashError::Malformed);
                 }
-                self.memory().saturating_mul(u64::from(*p)) <= MOST_SCRYPT_WORK
+                self.table().saturating_mul(u64::from(*p)) <= MOST_SCRYPT_WORK
             }
-            Self::Pbkdf2 { rounds, .. } => {
+            Self::Pbkdf2 {
+                digest,
+                rounds,
+                output,
+                ..
+            } => {
                 if *rounds == 0 {
                     return Err(ForeignHashError::Malformed);
                 }
-                *rounds <= MOST_PBKDF2_ROUNDS
+                // Every block of the output takes all the rounds.
+                let blocks = output.len().div_ceil(digest.length());
+                u64::try_from(blocks)
+                    .unwrap_or(u64::MAX)
+                    .saturating_mul((*rounds).into())
+                    <= u64::from(MOST_PBKDF2_ROUNDS)
             }
             Self::FirebaseScrypt {
                 log_n,
@@ -386,6 +410,21 @@ impl Scheme {
 
     /// Memory that computing it takes, in bytes; 0 where it is next to nothing.
     pub(crate) fn memory(&self) -> u64 {
+        self.table().saturating_add(self.lanes())
+    }
+
+    /// What scrypt keeps beside its table, in bytes.
+    fn lanes(&self) -> u64 {
+        let (r, p) = match self {
+            Self::Scrypt { r, p, .. } => (*r, *p),
+            Self::FirebaseScrypt { r, .. } => (*r, 1),
+            Self::Argon2 { .. } | Self::Bcrypt { .. } | Self::Pbkdf2 { .. } => return 0,
+        };
+        u64::from(r).saturating_mul(128).saturating_mul(p.into())
+    }
+
+    /// What is filled and read in an order that depends on the password, in bytes.
+    fn table(&self) -> u64 {
         match self {
             Self::Argon2 { memory_kib, .. } => u64::from(*memory_kib) << 10,
             Self::Scrypt { log_n, r, .. } | Self::FirebaseScrypt { log_n, r, .. } => {

@@ -139,6 +139,15 @@ fn p_6_hashes_that_cost_too_much_are_refused() {
         format!("$scrypt$ln=63,r=8,p=1${salt}${output}"),
         format!("$scrypt$ln=14,r=8,p=1000000${salt}${output}"),
         format!("$scrypt$ln=1,r=4194304,p=1${salt}${output}"),
+        // A tiny table, and 256 MiB beside it; and the first beyond what may be beside it.
+        format!("$scrypt$ln=1,r=1,p=2097152${salt}${output}"),
+        format!("$scrypt$ln=1,r=1,p=513${salt}${output}"),
+        format!("$scrypt$ln=1,r=513,p=1${salt}${output}"),
+        format!("$firebase-scrypt$ln=1,r=513,sep=Bw,key={output}${salt}${output}"),
+        // Each block of a long output costs all the rounds.
+        format!("$pbkdf2-sha256$i=1000001${salt}${}", "A".repeat(44)),
+        format!("$pbkdf2-sha1$i=1000001${salt}${output}"),
+        format!("$pbkdf2-sha512$i=1000001${salt}${}", "A".repeat(88)),
         format!("$pbkdf2-sha256$i=2147483648${salt}${output}"),
         format!("$pbkdf2-sha512$i=2000001${salt}${output}"),
         format!("$firebase-scrypt$ln=20,r=8,sep=Bw,key={output}${salt}${output}"),
@@ -151,6 +160,9 @@ fn p_6_hashes_that_cost_too_much_are_refused() {
         format!("$argon2id$v=19$m=131072,t=4,p=4${salt}${output}"),
         format!("$scrypt$ln=17,r=8,p=1${salt}${output}"),
         format!("$pbkdf2-sha256$i=2000000${salt}${output}"),
+        format!("$pbkdf2-sha1$i=1000000${salt}${output}"),
+        format!("$pbkdf2-sha512$i=2000000${salt}${}", "A".repeat(86)),
+        format!("$scrypt$ln=12,r=8,p=64${salt}${output}"),
         "$2b$14$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi".to_owned(),
     ] {
         assert!(hasher.admit(&raw(&allowed)).is_ok(), "{allowed}");
