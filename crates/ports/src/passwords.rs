@@ -50,7 +50,8 @@ pub trait PasswordHasher: Send + Sync {
     /// [`HasherError`].
     async fn pretend(&self, password: &Password) -> Result<(), HasherError>;
 
-    /// Whether the hash is not one that [`PasswordHasher::hash`] would make today: another scheme or other parameters.
+    /// Whether the hash is weaker than the one that [`PasswordHasher::hash`] would make today: of another scheme, or of a lower
+    /// parameter. What is stronger stays (P-4).
     fn is_outdated(&self, hash: &PasswordHash) -> bool;
 
     /// Checks a hash that another service made, so that it can be kept and verified later, and brings it into the form that

@@ -128,10 +128,12 @@ impl PasswordHasher for Argon2Hasher {
     }
 
     fn is_outdated(&self, hash: &PasswordHash) -> bool {
-        let current = Scheme::read(hash.text.expose()).is_ok_and(|scheme| {
-            hash.normalization == FORM && scheme.has_parameters_of(&self.decoy)
+        let good = Scheme::read(hash.text.expose()).is_ok_and(|scheme| {
+            // One of another form of the text is made anew unless that would weaken it.
+            let may_stay = hash.normalization == FORM || !scheme.has_parameters_of(&self.decoy);
+            scheme.is_as_strong_as(&self.decoy) && may_stay
         });
-        !current
+        !good
     }
 
     fn admit(&self, hash: &PasswordHash) -> Result<PasswordHash, ForeignHashError> {

@@ -458,7 +458,7 @@ impl Scheme {
         self
     }
 
-    /// Whether both are of the same scheme with the same parameters and lengths.
+    /// Whether both are Argon2 with the same parameters and lengths.
     pub(crate) fn has_parameters_of(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -483,6 +483,37 @@ impl Scheme {
             ) => {
                 (k1, u32::from(*v1), m1, t1, p1, s1.len(), o1.len())
                     == (k2, u32::from(*v2), m2, t2, p2, s2.len(), o2.len())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether both are Argon2 of one kind and version, and this one is nowhere weaker: neither in memory nor in passes, salt
+    /// or output. Lanes share the memory; how many there are makes a guess no cheaper.
+    pub(crate) fn is_as_strong_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Argon2 {
+                    kind: k1,
+                    version: v1,
+                    memory_kib: m1,
+                    iterations: t1,
+                    salt: s1,
+                    output: o1,
+                    ..
+                },
+                Self::Argon2 {
+                    kind: k2,
+                    version: v2,
+                    memory_kib: m2,
+                    iterations: t2,
+                    salt: s2,
+                    output: o2,
+                    ..
+                },
+            ) => {
+                let same = (k1, u32::from(*v1)) == (k2, u32::from(*v2));
+                same && m1 >= m2 && t1 >= t2 && s1.len() >= s2.len() && o1.len() >= o2.len()
             }
             _ => false,
         }

@@ -56,9 +56,9 @@ async fn p_4_a_hash_is_an_argon2id_phc_string_with_a_fresh_salt() {
     assert!(!hasher.verify(&password(""), &one).await.unwrap());
 }
 
-/// P-4: what is not of the current parameters is found out, so that it is hashed anew.
+/// P-4: what is weaker than the current parameters is found out, so that it is hashed anew.
 #[tokio::test]
-async fn p_4_a_change_of_any_parameter_makes_hashes_outdated() {
+async fn p_4_hashes_are_outdated_when_the_policy_rose() {
     let now = Settings::weakest();
     let hash = hasher(now).hash(&password("x")).await.unwrap();
     assert!(!hasher(now).is_outdated(&hash));
@@ -87,6 +87,38 @@ async fn p_4_a_change_of_any_parameter_makes_hashes_outdated() {
         ..hash
     };
     assert!(hasher(now).is_outdated(&of_raw_text));
+}
+
+/// P-4: what is stronger than the current parameters stays: hashing it anew would weaken it. What is weaker in one of them, or
+/// of another kind, does not.
+#[tokio::test]
+async fn p_4_a_stronger_hash_is_not_weakened() {
+    let of = |memory_kib, iterations, parallelism| Settings {
+        memory_kib,
+        iterations,
+        parallelism,
+        ..Settings::weakest()
+    };
+    let now = hasher(of(64, 2, 1));
+    for (memory_kib, iterations, parallelism, outdated) in [
+        (64, 2, 1, false),
+        (72, 2, 1, false),
+        (64, 3, 1, false),
+        (128, 5, 4, false),
+        (128, 1, 1, true),
+        (56, 9, 1, true),
+    ] {
+        let made = hasher(of(memory_kib, iterations, parallelism));
+        let hash = made.hash(&password("x")).await.unwrap();
+        let case = format!("m={memory_kib},t={iterations},p={parallelism}");
+        assert_eq!(now.is_outdated(&hash), outdated, "{case}");
+        assert!(now.verify(&password("x"), &hash).await.unwrap());
+        let imported = raw(hash.text.expose());
+        let is_ours = (memory_kib, iterations, parallelism) == (64, 2, 1);
+        assert_eq!(now.is_outdated(&imported), outdated || is_ours, "{case}");
+    }
+    let weaker_kind = "$argon2i$v=19$m=65536,t=9,p=1$c29tZXNhbHRzb21lc2FsdA$wWKIMhR9lyDFvRz9YTZweHKfbftvj+qf+YFY4NeBbtA";
+    assert!(now.is_outdated(&raw(weaker_kind)));
 }
 
 /// P-3: both spellings of a letter are one password for our hashes; imported ones are of the bytes that were sent.

@@ -91,8 +91,8 @@ impl Guarded {
 impl Service {
     /// Compares. `None` for a wrong password as for an unknown user, one without a password, and one who may not sign in.
     ///
-    /// All of them cost one hash of the current parameters. A hash of other parameters, or of another service, costs what it
-    /// costs and one of the current ones besides, right or wrong.
+    /// All of them cost one hash of the current parameters. A weaker hash, or one of another service, costs what it costs and
+    /// one of the current ones besides, right or wrong; a stronger one of the same scheme costs what it costs.
     pub(crate) async fn compare_password(
         &self,
         world: &World,
