@@ -6,11 +6,12 @@ use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
 use super::AdminError;
-use crate::Service;
 use crate::fault::retried;
+use crate::{Fault, Service};
 
 impl Service {
-    /// Registers a URL for one kind of redirect.
+    /// Registers a URL for one kind of redirect. One that is registered stays as it is, but for becoming the default when
+    /// that is asked for; so a command that was cut off between two kinds is run again.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -38,19 +39,34 @@ impl Service {
             is_default,
             created_at: now,
         };
-        retried(|| self.store_redirect_url(&url)).await?;
-        Ok(url)
+        retried(|| self.store_redirect_url(&url)).await
     }
 
-    async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<(), AdminError> {
+    async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<RedirectUrl, AdminError> {
         let mut tx = self.ports.store.begin().await?;
         if tx.apps().find(url.world.app_id).await?.is_none() {
             return Err(AdminError::NotFound("app"));
         }
-        if !tx.redirect_urls().insert(url).await? {
-            return Err(AdminError::Exists("redirect URL"));
+        if tx.redirect_urls().insert(url).await? {
+            tx.commit().await?;
+            return Ok(url.clone());
         }
-        Ok(tx.commit().await?)
+        let known = tx.redirect_urls().list(url.world.app_id).await?;
+        let is_same = |known: &RedirectUrl| {
+            (known.world, known.kind, &known.target) == (url.world, url.kind, &url.target)
+        };
+        let known = known.into_iter().find(is_same);
+        // Whoever removed it just now made place for ours.
+        let mut known = known.ok_or(Fault::LostRace)?;
+        if url.is_default && !known.is_default {
+            known.is_default = true;
+            tx.redirect_urls()
+                .remove(known.world.app_id, known.id)
+                .await?;
+            tx.redirect_urls().insert(&known).await?;
+            tx.commit().await?;
+        }
+        Ok(known)
     }
 
     /// All registered URLs of an App, oldest first.

@@ -48,16 +48,44 @@ async fn a_url_is_registered_once_for_each_kind_and_world() {
                 .add_redirect_url(world, kind, URL, false)
                 .await
                 .unwrap();
-            let again = rig.service.add_redirect_url(world, kind, URL, true).await;
-            assert!(matches!(again, Err(AdminError::Exists(_))), "{again:?}");
         }
     }
     let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
     assert_eq!(all.len(), 6);
-    assert!(
-        all.iter().all(|url| !url.is_default),
-        "a refused call changes nothing"
+    rig.pass(1);
+    for known in &all {
+        let again = rig
+            .service
+            .add_redirect_url(known.world, known.kind, URL, false);
+        assert_eq!(again.await.unwrap(), *known);
+    }
+    assert_eq!(
+        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        all
     );
+}
+
+/// What is registered becomes the default when that is asked for, under its own id; and stays it.
+#[tokio::test]
+async fn a_known_url_becomes_the_default() {
+    let rig = Rig::new().await;
+    let (world, kind) = (rig.world(Environment::Test), RedirectKind::Login);
+    let other = "https://b.example.com/";
+    let add = async |url, is_default| {
+        rig.pass(1);
+        let added = rig.service.add_redirect_url(world, kind, url, is_default);
+        added.await.unwrap()
+    };
+    let (first, second) = (add(URL, false).await, add(other, true).await);
+    assert!(second.is_default);
+    for is_default in [true, true, false] {
+        let again = add(URL, is_default).await;
+        assert_eq!((again.id, again.created_at), (first.id, first.created_at));
+        assert!(again.is_default);
+        let all = rig.service.list_redirect_urls(rig.app.id).await.unwrap();
+        let defaults: Vec<_> = all.iter().filter(|url| url.is_default).collect();
+        assert_eq!((all.len(), defaults), (2, vec![&again]));
+    }
 }
 
 /// One default for each kind and world; the newest one counts.

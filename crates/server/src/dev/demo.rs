@@ -7,6 +7,7 @@ use vestry_domain::ids::AppId;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, World};
+use vestry_ports::store::RedirectUrl;
 
 use super::record::{Keys, Record};
 use crate::failure::{Context, Failure};
@@ -89,11 +90,15 @@ async fn complete(service: &Service, world: World) -> Result<(), AdminError> {
     if service.list_signing_keys(world).await?.is_empty() {
         service.rotate_signing_key(world).await?;
     }
+    let known = service.list_redirect_urls(world.app_id).await?;
     for kind in RedirectKind::ALL {
-        let added = service.add_redirect_url(world, kind, REDIRECT_URL, true);
-        match added.await {
-            Ok(_) | Err(AdminError::Exists(_)) => {}
-            Err(other) => return Err(other),
+        let is_it = |url: &RedirectUrl| {
+            (url.world, url.kind, url.target.as_str()) == (world, kind, REDIRECT_URL)
+        };
+        // One that is there stays as it is: the developer may have made another one the default.
+        if !known.iter().any(is_it) {
+            let added = service.add_redirect_url(world, kind, REDIRECT_URL, true);
+            added.await?;
         }
     }
     Ok(())

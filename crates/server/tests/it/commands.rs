@@ -136,11 +136,20 @@ async fn every_admin_command_answers_with_one_document() {
     ]);
     assert_eq!(added["redirect_urls"].as_array().unwrap().len(), 2);
     let id = text(&added["redirect_urls"][0], "id");
-    assert_eq!(
-        site.run(&["redirect-url", "add", &app, "live", url]).code,
-        1,
-        "it exists"
-    );
+    let all = [
+        "redirect-url",
+        "add",
+        &app,
+        "live",
+        url,
+        "--kind",
+        "login,registration,invite",
+    ];
+    let again = site.admin(&all);
+    assert_eq!(again["redirect_urls"][0], added["redirect_urls"][0]);
+    assert_eq!(again["redirect_urls"][2], added["redirect_urls"][1]);
+    let third = text(&again["redirect_urls"][1], "id");
+    site.admin(&["redirect-url", "remove", &app, &third]);
     assert_eq!(
         site.run(&[
             "redirect-url",
