@@ -12,7 +12,7 @@ use vestry_domain::test_clock::{ClockChange, Mode, TestClock};
 use vestry_domain::{Environment, Timestamp, World};
 
 use crate::fault::retried;
-use crate::test_env::TestEnvError;
+use crate::test_env::{TestEnvError, powers};
 use crate::{Caller, Fault, Service};
 
 /// The clocks that are set, as far as this process knows.
@@ -113,9 +113,7 @@ impl Service {
     }
 
     async fn app_of_test(&self, caller: &Caller) -> Result<App, TestEnvError> {
-        if !caller.is_test() {
-            return Err(TestEnvError::NotFound);
-        }
+        powers(caller)?;
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
         let app = read.apps().find(caller.app.id).await.map_err(Fault::from)?;
         app.ok_or(TestEnvError::NotFound)

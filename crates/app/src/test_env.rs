@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use vestry_domain::api_key::Scope;
 use vestry_domain::ids::MessageId;
 use vestry_domain::message::{CapturedMessage, MessageKind};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::CapturedFilter;
 
 use crate::fault::retried;
-use crate::{Caller, Fault, Service};
+use crate::{Caller, Fault, NotAllowed, Service};
 
 /// Most seconds that a look-up waits for a message.
 pub const WAIT_MAX: u64 = 30;
@@ -36,12 +37,24 @@ pub enum TestEnvError {
     /// The key is a live one.
     #[error("there is no such route")]
     NotFound,
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
     /// A field was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+/// Whether the caller may use what only test environments have. Whoever reads the codes of users, or moves the clock past the
+/// end of what protects them, can sign in as them: that takes the scope of signing in. A live caller learns nothing first.
+pub(crate) fn powers(caller: &Caller) -> Result<(), TestEnvError> {
+    if !caller.is_test() {
+        return Err(TestEnvError::NotFound);
+    }
+    Ok(caller.require(Scope::AuthWrite)?)
 }
 
 impl Service {
@@ -54,9 +67,7 @@ impl Service {
         caller: &Caller,
         query: FindMessages,
     ) -> Result<Vec<CapturedMessage>, TestEnvError> {
-        if !caller.is_test() {
-            return Err(TestEnvError::NotFound);
-        }
+        powers(caller)?;
         let wait = query.wait.unwrap_or(0);
         if wait > WAIT_MAX {
             return Err(Invalid::value(
@@ -100,9 +111,7 @@ impl Service {
     /// # Errors
     /// [`TestEnvError`].
     pub async fn clear_captured(&self, caller: &Caller) -> Result<u64, TestEnvError> {
-        if !caller.is_test() {
-            return Err(TestEnvError::NotFound);
-        }
+        powers(caller)?;
         Ok(retried(|| self.clear_world(&caller.world)).await?)
     }
 

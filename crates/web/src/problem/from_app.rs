@@ -323,6 +323,7 @@ impl From<TestEnvError> for Problem {
     fn from(error: TestEnvError) -> Self {
         match error {
             TestEnvError::NotFound => Self::no_route(),
+            TestEnvError::NotAllowed(refused) => refused.into(),
             TestEnvError::Invalid(invalid) => invalid.into(),
             TestEnvError::Fault(fault) => fault.into(),
         }

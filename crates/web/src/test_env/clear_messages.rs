@@ -24,6 +24,8 @@ pub(crate) struct Answer {
 /// Delete captured messages
 ///
 /// Empties the test environment's mailbox. With a live key this path does not exist.
+///
+/// Needs the scope `auth:write`.
 #[utoipa::path(
     delete,
     path = "/v1/test/messages",

@@ -78,6 +78,8 @@ pub(crate) struct Message {
 ///
 /// Mail and text messages of the test environment are kept here instead of being sent. With `wait` the call answers as
 /// soon as there is a message that fits. With a live key this path does not exist.
+///
+/// Needs the scope `auth:write`.
 #[utoipa::path(
     get,
     path = "/v1/test/messages",

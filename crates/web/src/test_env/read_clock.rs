@@ -11,6 +11,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 /// Read the test clock
 ///
 /// With a live key this path does not exist.
+///
+/// Needs the scope `auth:write`.
 #[utoipa::path(
     get,
     path = "/v1/test/clock",

@@ -11,6 +11,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 /// Give up the test clock
 ///
 /// The test environment has the machine's time again. With a live key this path does not exist.
+///
+/// Needs the scope `auth:write`.
 #[utoipa::path(
     delete,
     path = "/v1/test/clock",

@@ -32,6 +32,8 @@ pub(crate) struct Request {
 /// seven days can be tested in a moment. The process that answers follows at once, other replicas within a second.
 /// Delivery of messages keeps the machine's time. A clock that nobody sets for seven days is given up. With a live key this
 /// path does not exist.
+///
+/// Needs the scope `auth:write`.
 #[utoipa::path(
     post,
     path = "/v1/test/clock",

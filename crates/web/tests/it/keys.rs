@@ -307,6 +307,36 @@ async fn a_scope_that_is_missing_is_refused(api: &Api) {
             json!(null),
         ),
         (
+            Scope::AuthWrite,
+            "GET",
+            "/v1/test/messages".to_owned(),
+            json!(null),
+        ),
+        (
+            Scope::AuthWrite,
+            "DELETE",
+            "/v1/test/messages".to_owned(),
+            json!(null),
+        ),
+        (
+            Scope::AuthWrite,
+            "GET",
+            "/v1/test/clock".to_owned(),
+            json!(null),
+        ),
+        (
+            Scope::AuthWrite,
+            "POST",
+            "/v1/test/clock".to_owned(),
+            json!({"advance_seconds": 1}),
+        ),
+        (
+            Scope::AuthWrite,
+            "DELETE",
+            "/v1/test/clock".to_owned(),
+            json!(null),
+        ),
+        (
             Scope::WalletsSign,
             "POST",
             format!("/v1/wallets/{wallet}/sign_message"),
