@@ -15,6 +15,7 @@ const SIWE: &str = "/v1/auth/wallets/siwe/verify";
 on_both! {
     a_challenge_is_signed_and_signs_in
     a_sign_in_message_is_signed_and_signs_in
+    the_test_environment_takes_localhost
     a_wallet_joins_a_session
     requests_are_checked_field_by_field
     wrong_used_and_unknown_signatures_get_one_answer
@@ -190,6 +191,50 @@ async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {
     let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();
     assert_eq!(nonce.body["user_created"], false);
     assert_eq!(nonce.body["user_id"], verified.body["user_id"]);
+}
+
+/// As for passkeys: nobody lists the machine they develop on; and only there it counts.
+async fn the_test_environment_takes_localhost(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    for (domain, uri, fits) in [
+        ("localhost", "http://localhost/login", true),
+        ("localhost:3000", "http://localhost:3000/login", true),
+        ("localhost:3000", "http://localhost:4000/login", false),
+        ("localhost:3000", "https://example.com/login", false),
+        (
+            "localhost.evil.com",
+            "https://localhost.evil.com/login",
+            false,
+        ),
+        ("127.0.0.1:3000", "http://127.0.0.1:3000/login", false),
+        ("example.com", "https://example.com/login", false),
+    ] {
+        let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();
+        let message = pocket.message(&nonce.text_at("/nonce"));
+        let message = message.replace("https://example.com/login", uri);
+        let message = message.replace("example.com wants", &format!("{domain} wants"));
+        let signature = pocket.sign(api, &message).await;
+        let request = pocket.request(json!({"signature": signature, "siwe_challenge": message}));
+        let answer = api.test().post(SIWE, request).await;
+        if fits {
+            answer.ok();
+        } else {
+            answer.refuses(400, "invalid_field", Some("siwe_challenge"));
+        }
+    }
+    let elsewhere = Pocket {
+        id: String::new(),
+        address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".to_owned(),
+    };
+    let live = api.live();
+    let nonce = live.post(NONCE, elsewhere.request(json!({}))).await.ok();
+    let message = elsewhere.message(&nonce.text_at("/nonce"));
+    let message = message.replace("https://example.com", "http://localhost");
+    let message = message.replace("example.com wants", "localhost wants");
+    let signature = format!("0x{}1b", "1".repeat(128));
+    let request = elsewhere.request(json!({"signature": signature, "siwe_challenge": message}));
+    let refused = live.post(SIWE, request).await;
+    refused.refuses(400, "invalid_field", Some("siwe_challenge"));
 }
 
 async fn a_wallet_joins_a_session(api: &Api) {
