@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{HttpServiceFactory, ServiceRequest};
+use actix_web::guard::{self, Guard};
 use actix_web::http::Method;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::web::{self, Data};
@@ -73,7 +74,16 @@ pub(crate) fn resource(
     for endpoint in endpoints {
         let method = actix_method(&endpoint.method);
         methods.push(method.to_string());
-        resource = resource.route((endpoint.route)().method(method));
+        // What can be fetched can be asked for without its body (RFC 9110, section 9.3.2); the framework leaves that out.
+        let is_get = method == Method::GET;
+        if is_get {
+            methods.push(Method::HEAD.to_string());
+        }
+        let its_own = guard::Method(method);
+        let asked = guard::fn_guard(move |request| {
+            its_own.check(request) || (is_get && request.head().method == Method::HEAD)
+        });
+        resource = resource.route((endpoint.route)().guard(asked));
     }
     let allow = methods.join(", ");
     let other_methods = web::to(move || {

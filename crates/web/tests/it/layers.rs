@@ -59,6 +59,39 @@ async fn an_unknown_route_is_not_found() {
     .await;
 }
 
+/// What can be fetched can be asked for without its body (RFC 9110, section 9.3.2): the answer is the same but for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn head_answers_as_get_does() {
+    run(async |api| {
+        let (key_set, test) = (format!("/v1/auth/jwks/{}", api.app.id), api.test());
+        for path in [
+            "/livez",
+            "/readyz",
+            "/openapi.json",
+            &key_set,
+            "/v1/auth/jwks/default",
+            "/v1/wallets/list",
+            "/v1/test/messages",
+            "/v1/auth/users/user_",
+            "/v1/auth/sessions/list",
+        ] {
+            let get = test.get(path).await;
+            let head = test.send("HEAD", path, None).await;
+            assert_eq!(
+                (head.status, head.text.as_str()),
+                (get.status, ""),
+                "{path}"
+            );
+            for name in ["content-type", "content-length", "cache-control"] {
+                assert_eq!(head.header(name), get.header(name), "{path}: {name}");
+            }
+        }
+        let refused = api.anonymous().send("HEAD", "/v1/wallets/list", None).await;
+        assert_eq!(refused.status, 401);
+    })
+    .await;
+}
+
 /// Also for methods that nobody has heard of; `Allow` says which there are (RFC 9110, section 15.5.6).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_method_is_not_allowed() {
@@ -74,6 +107,9 @@ async fn another_method_is_not_allowed() {
                     .filter(|other| other.path == operation.path)
                     .map(|other| other.method.as_str())
                     .collect();
+                if allowed.contains(&"GET") {
+                    allowed.push("HEAD");
+                }
                 allowed.sort_unstable();
                 if allowed.contains(&method) {
                     continue;
@@ -85,7 +121,7 @@ async fn another_method_is_not_allowed() {
                 assert_eq!(allow, allowed, "{method} {path}");
             }
         }
-        let answer = api.test().send("HEAD", "/livez", None).await;
+        let answer = api.test().send("HEAD", "/v1/auth/otps/verify", None).await;
         assert_eq!((answer.status, answer.text.as_str()), (405, ""));
         let answer = api.test().send("PATCH", "/v1/test/messages", None).await;
         assert_answer_snapshot!(answer, @r#"
