@@ -1,8 +1,9 @@
 //! `sessions/delete` and `sessions/delete_all`: ending sessions, at once and for good (S-4).
 
+use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{SessionId, UserId};
-use vestry_domain::session::SessionSelector;
+use vestry_domain::session::{Session, SessionSelector};
 use vestry_domain::token::TokenHash;
 
 use super::issue::InvalidSession;
@@ -54,8 +55,10 @@ impl Service {
     ) -> Result<(), DeleteSessionError> {
         caller.require(Scope::SessionsWrite)?;
         let by_id = matches!(selector, SessionSelector::Id(_));
-        let id = self.selected(caller, selector).await?;
-        let ended = retried(|| self.end_session(caller, id)).await?;
+        let ended = match self.selected(caller, selector).await? {
+            Some(id) => retried(|| self.end_session(caller, id)).await?,
+            None => false,
+        };
         match (ended, by_id) {
             (true, _) => Ok(()),
             (false, true) => Err(DeleteSessionError::NotFound),
@@ -63,28 +66,33 @@ impl Service {
         }
     }
 
+    /// The living session that is named: one that is over cannot be ended.
     async fn selected(
         &self,
         caller: &Caller,
         selector: SessionSelector,
-    ) -> Result<SessionId, DeleteSessionError> {
-        match selector {
-            SessionSelector::Id(id) => Ok(id),
+    ) -> Result<Option<SessionId>, Fault> {
+        let world = &caller.world;
+        let found = match selector {
             SessionSelector::Token(token) => {
                 let hash = TokenHash::of(token.expose());
-                let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-                let session = read
-                    .sessions()
-                    .find_by_token(&caller.world, &hash)
-                    .await
-                    .map_err(Fault::from)?;
-                Ok(session.ok_or(InvalidSession)?.id)
+                let mut read = self.ports.store.read().await?;
+                read.sessions().find_by_token(world, &hash).await?
             }
-            SessionSelector::Jwt(jwt) => {
-                let named = self.session_named_by(&caller.world, jwt.expose()).await?;
-                Ok(named.ok_or(InvalidSession)?.0)
-            }
-        }
+            SessionSelector::Id(id) => self.session_of_id(world, id).await?,
+            SessionSelector::Jwt(jwt) => match self.session_named_by(world, jwt.expose()).await? {
+                Some((id, _user)) => self.session_of_id(world, id).await?,
+                None => None,
+            },
+        };
+        let (limits, now) = (caller.settings().session_limits(), self.now(world));
+        let living = found.filter(|session| session.is_alive(limits, now));
+        Ok(living.map(|session| session.id))
+    }
+
+    async fn session_of_id(&self, world: &World, id: SessionId) -> Result<Option<Session>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(read.sessions().find(world, id).await?)
     }
 
     async fn end_session(&self, caller: &Caller, id: SessionId) -> Result<bool, Fault> {
