@@ -5,7 +5,7 @@ mod strict;
 
 use std::borrow::Cow;
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::{Map, Value};
 use vestry_domain::Invalid;
 use vestry_domain::invalid::Reason;
@@ -38,6 +38,15 @@ pub(crate) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> 
 /// Reads the names and values of a query, where every value is text.
 pub(crate) fn from_query<T: DeserializeOwned>(pairs: Map<String, Value>) -> Result<T, Invalid> {
     T::deserialize(Fields::new(Value::Object(pairs), Form::Query)).map_err(Invalid::from)
+}
+
+/// Reads an optional text in which `""` says the same as nothing: that is what answers have where there is no token, id or
+/// URL, and callers send back what they got.
+pub(crate) fn text_or_absent<'de, D: Deserializer<'de>>(
+    field: D,
+) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(field)?;
+    Ok(text.filter(|text| !text.is_empty()))
 }
 
 impl From<Invalid> for Refused {

@@ -17,7 +17,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 #[schema(as = MagicLinkCreateRequest)]
 pub(crate) struct Request {
     /// The user. Without `email`, the link proves its first verified address, or its first one.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
     /// The address that the link proves; one that a user has.
     #[schema(
@@ -26,6 +27,7 @@ pub(crate) struct Request {
         format = "email",
         examples("ok@vestry.test")
     )]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     email: Option<String>,
     /// Minutes for which the link is good; 60 when absent.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]

@@ -40,6 +40,7 @@ pub(crate) struct Request {
     last_name: Option<String>,
     /// Where the link leads; `?token=<token>` is appended. A registered URL of the kind `invite`; the App's default when
     /// absent.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     invite_redirect_url: Option<String>,
     /// Minutes for which the link is good; 60 when absent.
     #[schema(minimum = 5, maximum = 10_080, examples(1440))]

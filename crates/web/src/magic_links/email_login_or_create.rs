@@ -31,8 +31,10 @@ pub(crate) struct Request {
     email: String,
     /// Where the link of an existing user leads; `?token=<token>` is appended. A registered URL of the kind `login`; the
     /// App's default when absent.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     login_redirect_url: Option<String>,
     /// Where the link of a new user leads. A registered URL of the kind `registration`; the App's default when absent.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     registration_redirect_url: Option<String>,
     /// Minutes for which the link of an existing user is good; 60 when absent.
     #[schema(minimum = 5, maximum = 10_080, examples(15))]

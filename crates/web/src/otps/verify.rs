@@ -34,8 +34,10 @@ pub(crate) struct Request {
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
     /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
     #[schema(max_items = 50)]

@@ -32,6 +32,7 @@ pub(crate) struct Request {
     email: String,
     /// Where the link leads: one of the App's login URLs, to which `token` is appended. The App's default when absent.
     #[schema(max_length = 2048)]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     reset_redirect_url: Option<String>,
     /// Minutes for which the link is good; 60 when absent.
     #[schema(minimum = 5, maximum = 1_440, examples(60))]

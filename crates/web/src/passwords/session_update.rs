@@ -30,8 +30,10 @@ pub(crate) struct Request {
     /// The present password. Without it the session must hold a factor that was proved lately.
     current_password: Option<String>,
     /// The session's token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// One of its JWTs, expired or not.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }
 

@@ -13,16 +13,19 @@ use crate::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::NotFound];
 
-/// Which session: exactly one of the three.
+/// Which session: exactly one of the three; `""` is the same as nothing.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SessionDeleteRequest)]
 pub(crate) struct Request {
     /// By its token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// By one of its JWTs, expired or not.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// By its id.
-    #[schema(pattern = "^sess_[0-9A-Za-z]{27}$")]
+    #[schema(pattern = "^(sess_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_id: Option<String>,
 }
 

@@ -18,14 +18,15 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SessionDeleteAllRequest)]
 pub(crate) struct Request {
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
-    user_id: String,
+    #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    user_id: Option<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Whose sessions, when the request has no body.
+    /// Whose sessions, when the body does not say it.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$", nullable = false)]
     user_id: Option<String>,
 }
@@ -46,7 +47,7 @@ pub(crate) struct Answer {
 
 /// End all sessions of a user
 ///
-/// The user is named in the body or, without a body, in the query.
+/// The user is named in the body or, where that does not do it, in the query.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -63,7 +64,9 @@ pub(crate) async fn handle(
     Query(filter): Query<Filter>,
     OptionalBody(request): OptionalBody<Request>,
 ) -> Result<Json<Answer>, Problem> {
-    let named = request.map_or(filter.user_id, |request| Some(request.user_id));
+    let named = request
+        .and_then(|request| request.user_id)
+        .or(filter.user_id);
     let named = named.ok_or_else(|| Invalid::missing("user_id"))?;
     let user_id: UserId = parse_id("user_id", &named)?;
     let deleted_count =

@@ -19,8 +19,10 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidSession, Code::Sealed];
 #[schema(as = SessionVerifyRequest)]
 pub(crate) struct Request {
     /// The session's token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// One of its JWTs, expired or not.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Minutes from now at which the session shall end.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]

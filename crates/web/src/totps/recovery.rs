@@ -22,15 +22,19 @@ pub(crate) struct Request {
     user_id: String,
     /// One of the recovery codes; hyphen, blanks and case do not matter.
     #[schema(examples("0a1b2-c3d4e"))]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     recovery_code: Option<String>,
-    /// A code of the authenticator app, in place of a recovery code.
+    /// The recovery code under its other name. Six digits in it are taken as a code of the authenticator app.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     totp: Option<String>,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
     /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
     #[schema(max_items = 50)]

@@ -22,8 +22,9 @@ pub(crate) struct Request {
     /// The address that will sign. Ethereum: in the mixed case of EIP-55, or all of one case.
     #[schema(min_length = 1, examples("0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"))]
     public_address: String,
-    /// The user who gets the wallet. When absent: the user who has it, or a new one.
-    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    /// The user who gets the wallet. When absent or `""`: the user who has it, or a new one.
+    #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
 }
 

@@ -22,6 +22,7 @@ pub(crate) struct Request {
     domain: String,
     /// The user, when it is known already. Absent or `""`: the passkey tells who it is.
     #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     user_id: Option<String>,
 }
 
@@ -53,7 +54,7 @@ pub(crate) async fn handle(
     call: Call,
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
-    let named = request.user_id.filter(|user| !user.is_empty());
+    let named = request.user_id;
     let user_id = named.map(|user| parse_id("user_id", &user));
     let command = BeginAuthentication {
         domain: request.domain,

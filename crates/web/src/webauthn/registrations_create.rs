@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passkeys::CreatePasskey;
+use vestry_domain::Invalid;
 
 use crate::body::Body;
 use crate::call::Call;
@@ -21,8 +22,8 @@ pub(crate) struct Request {
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
     /// `PublicKeyCredential.toJSON()` of the browser, as an object or as the text of one.
-    #[schema(value_type = Object)]
-    public_key_credential: Value,
+    #[schema(value_type = Object, required = true)]
+    public_key_credential: Option<Value>,
     /// The end user's device; its `user_agent` is kept with the passkey.
     device_fingerprint: Option<Device>,
 }
@@ -58,7 +59,9 @@ pub(crate) async fn handle(
 ) -> Result<Json<Answer>, Problem> {
     let command = CreatePasskey {
         user_id: parse_id("user_id", &request.user_id)?,
-        credential: request.public_key_credential,
+        credential: request
+            .public_key_credential
+            .ok_or_else(|| Invalid::missing("public_key_credential"))?,
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
     let created = call

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passkeys::VerifyPasskey;
+use vestry_domain::Invalid;
 
 use crate::body::Body;
 use crate::call::Call;
@@ -23,14 +24,16 @@ pub(crate) const ERRORS: &[Code] = &[
 #[schema(as = WebauthnVerifyRequest)]
 pub(crate) struct Request {
     /// `PublicKeyCredential.toJSON()` of the browser, as an object or as the text of one.
-    #[schema(value_type = Object)]
-    public_key_credential: Value,
+    #[schema(value_type = Object, required = true)]
+    public_key_credential: Option<Value>,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
     /// A session of the same user; the new factor is added to it and it gets a fresh token.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
     /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// Strings that the session and its JWTs carry for the App; none when absent, as before in a continued session.
     #[schema(max_items = 50)]
@@ -78,7 +81,9 @@ pub(crate) async fn handle(
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
     let command = VerifyPasskey {
-        credential: request.public_key_credential,
+        credential: request
+            .public_key_credential
+            .ok_or_else(|| Invalid::missing("public_key_credential"))?,
         trio: Trio {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,

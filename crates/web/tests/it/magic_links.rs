@@ -552,7 +552,6 @@ async fn ml_4_redirects_are_registered_or_refused(api: &Api) {
         "https://app.example.com.evil.example/in?next=%2F",
         "https://evil.example/?.example.com/in?next=%2F",
         "//app.example.com/in?next=%2F",
-        "",
     ] {
         let refused = api.test().post(LOGIN, login(url)).await;
         refused.refuses(400, "redirect_url_not_allowed", Some("login_redirect_url"));

@@ -456,9 +456,7 @@ async fn a_session_of_somebody_else_is_refused(api: &Api) {
         json!({"session_token": ended.body["session_token"]}),
         json!({"session_jwt": ended.body["session_jwt"]}),
         json!({"session_token": "a".repeat(64)}),
-        json!({"session_token": ""}),
         json!({"session_jwt": "a.b.c"}),
-        json!({"session_jwt": ""}),
     ];
     for session in sessions {
         let refused = verified(&api.test(), &code, session).await;

@@ -297,6 +297,13 @@ async fn w_1_a_challenge_is_answered_once_rightly_or_wrongly(api: &Api) {
     let user = user(&test, "ada@example.com").await;
     let options = begin(&test, &user).await;
     let credential = browser.create(&options).await;
+    let request = json!({"user_id": user, "public_key_credential": null});
+    let refused = test.post(CREATE, request).await;
+    refused.refuses(400, "missing_field", Some("public_key_credential"));
+    let refused = test
+        .post(VERIFY, json!({"public_key_credential": null}))
+        .await;
+    refused.refuses(400, "missing_field", Some("public_key_credential"));
     // A registration with a flaw uses its challenge up.
     let mut flawed = credential.clone();
     flawed["response"]["attestationObject"] = "oA".into();

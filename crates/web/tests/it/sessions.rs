@@ -3,9 +3,10 @@
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value, json};
+use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::journeys::signed_in;
+use crate::journeys::{sent, signed_in, verified};
 use crate::rig::{Answer, Api, assert_answer_snapshot, on_both};
 
 const VERIFY: &str = "/v1/auth/sessions/verify";
@@ -17,7 +18,9 @@ on_both! {
     a_session_is_verified_by_token_or_jwt
     a_verify_can_move_the_end
     a_verify_names_what_it_refuses
+    empty_texts_are_absent
     a_session_that_ended_is_refused
+    a_session_that_is_over_cannot_be_ended
     s_4_a_deleted_session_is_gone_at_once
     delete_takes_exactly_one_name
     sessions_are_listed_newest_first
@@ -163,6 +166,110 @@ async fn a_verify_names_what_it_refuses(api: &Api) {
     ];
     for (request, code, param) in cases {
         verify(api, request).await.refuses(400, code, Some(param));
+    }
+}
+
+/// What answers leave empty can be sent back: `""` says the same as nothing, in every optional text.
+async fn empty_texts_are_absent(api: &Api) {
+    for kind in RedirectKind::ALL {
+        let world = World::new(api.app.id, Environment::Test);
+        let url = "https://app.example.com/in";
+        let added = api.service.add_redirect_url(world, kind, url, true);
+        added.await.unwrap();
+    }
+    let test = api.test();
+    let code = sent(api, &test, "ada@example.com").await;
+    let further = json!({"session_token": "", "session_jwt": "", "session_expires_in": 60});
+    let first = verified(&test, &code, further).await.ok();
+    let (token, id) = (&first.body["session_token"], &first.body["session"]["id"]);
+    let request = json!({"session_token": token, "session_jwt": ""});
+    verify(api, request).await.ok();
+    let nothing = json!({"session_token": "", "session_jwt": ""});
+    let refused = verify(api, nothing.clone()).await;
+    refused.refuses(400, "missing_field", Some("session_token"));
+    let refused = test.delete(DELETE, Some(nothing)).await;
+    refused.refuses(400, "missing_field", Some("session_token"));
+    let request = json!({"session_token": "", "session_jwt": "", "session_id": id});
+    test.delete(DELETE, Some(request)).await.ok();
+    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    for (path, request) in [
+        (
+            "/v1/auth/magic_links/create",
+            json!({"user_id": "", "email": "ada@example.com"}),
+        ),
+        (
+            "/v1/auth/magic_links/create",
+            json!({"user_id": first.body["user_id"], "email": ""}),
+        ),
+        (
+            "/v1/auth/magic_links/email/login_or_create",
+            json!({"email": "ada@example.com", "login_redirect_url": "", "registration_redirect_url": ""}),
+        ),
+        (
+            "/v1/auth/magic_links/email/invite",
+            json!({"email": "eve@example.com", "invite_redirect_url": ""}),
+        ),
+        (
+            "/v1/auth/wallets/registrations/begin",
+            json!({"wallet_type": "ethereum", "public_address": address, "user_id": ""}),
+        ),
+        (
+            "/v1/auth/wallets/registrations/nonce",
+            json!({"wallet_type": "ethereum", "public_address": address, "user_id": ""}),
+        ),
+    ] {
+        test.post(path, request).await.ok();
+    }
+    // Nothing is left of the fields: the session that these would continue does not exist.
+    for (path, request) in [
+        (
+            "totps/recovery",
+            json!({"user_id": first.body["user_id"], "recovery_code": "", "totp": "000000"}),
+        ),
+        (
+            "totps/verify",
+            json!({"user_id": first.body["user_id"], "totp": "000000"}),
+        ),
+        (
+            "otps/verify",
+            json!({"method_id": code.method_id, "otp": "000000"}),
+        ),
+        ("magic_links/verify", json!({"token": "0".repeat(48)})),
+        (
+            "passwords/reset/complete",
+            json!({"token": "0".repeat(48), "password": "six red boats at noon"}),
+        ),
+    ] {
+        let mut request = request;
+        request["session_token"] = "".into();
+        request["session_jwt"] = "".into();
+        let refused = test.post(&format!("/v1/auth/{path}"), request).await;
+        assert_eq!(refused.status, 400, "{path}: {}", refused.text);
+        assert!(
+            refused.code().starts_with("invalid_otp") || refused.code() == "invalid_magic_token",
+            "{path}: {}",
+            refused.text
+        );
+    }
+    let request =
+        json!({"session_token": "", "session_jwt": "", "password": "six red boats at noon"});
+    let refused = test
+        .post("/v1/auth/passwords/session/update", request)
+        .await;
+    refused.refuses(400, "missing_field", Some("session_token"));
+}
+
+/// `sessions/delete` as documented: an id that names no living session is 404, a token or JWT 401.
+async fn a_session_that_is_over_cannot_be_ended(api: &Api) {
+    let first = signed_in(api, "ada@example.com").await;
+    api.pass(3600);
+    let request = json!({"session_id": first.body["session"]["id"]});
+    let refused = api.test().delete(DELETE, Some(request)).await;
+    refused.refuses(404, "not_found", Some("session"));
+    for name in ["session_token", "session_jwt"] {
+        let request = json!({ name: first.body[name] });
+        let refused = api.test().delete(DELETE, Some(request)).await;
+        refused.refuses(401, "invalid_session", None);
     }
 }
 
@@ -356,6 +463,11 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
         api.test().delete(&by_query, None).await.ok().body["deleted_count"],
         0
     );
+    // Nor with one that does not say it, as clients send that always send one.
+    for body in [json!({}), json!({"user_id": ""}), json!({"user_id": null})] {
+        let deleted = api.test().delete(&by_query, Some(body)).await.ok();
+        assert_eq!(deleted.body["deleted_count"], 0);
+    }
     api.test()
         .delete(DELETE_ALL, None)
         .await
