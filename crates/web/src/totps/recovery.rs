@@ -4,6 +4,7 @@ use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use vestry_app::totps::{PresentedTotp, VerifyTotp};
+use vestry_domain::totp::canonical_recovery_code;
 use vestry_domain::{Invalid, Secret};
 
 use super::verify;
@@ -85,6 +86,10 @@ fn presented(
 ) -> Result<PresentedTotp, Invalid> {
     match (recovery_code, totp) {
         (Some(code), None) => Ok(PresentedTotp::RecoveryCode(Secret::new(code))),
+        // Both names mean the recovery code; what cannot be one may still be a code of the authenticator app.
+        (None, Some(code)) if canonical_recovery_code(&code).is_some() => {
+            Ok(PresentedTotp::RecoveryCode(Secret::new(code)))
+        }
         (None, Some(code)) => Ok(PresentedTotp::Code(Secret::new(code))),
         (None, None) => Err(Invalid::missing("recovery_code")),
         (Some(_), Some(_)) => Err(Invalid::value(

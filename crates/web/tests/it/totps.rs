@@ -207,6 +207,12 @@ async fn a_recovery_code_stands_in_for_it(api: &Api) {
             {"id": created.body["totp_id"], "verified": true, "recovery_codes": expected},
         ]})
     );
+    // Under the other name that the field has.
+    let request = json!({"user_id": user, "totp": created.text_at("/recovery_codes/5")});
+    let by_name = api.test().post(RECOVERY, request.clone()).await.ok();
+    assert_eq!(by_name.body["totp_id"], created.body["totp_id"]);
+    let again = api.test().post(RECOVERY, request).await;
+    again.refuses(400, "invalid_otp", None);
     // A code of the authenticator app in the place of a recovery code.
     let request = json!({"user_id": user, "totp": shown(&created, 30)});
     let verified = api.test().post(RECOVERY, request).await.ok();
