@@ -20,6 +20,7 @@ mod link_send;
 mod link_status;
 mod link_verify;
 mod links;
+mod passkeys;
 mod password_reset;
 mod passwords;
 mod pumping;

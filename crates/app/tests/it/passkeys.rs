@@ -1,0 +1,453 @@
+//! Passkeys at the level of the use cases: W-1 to W-3, R6, and attacks 1, 13, 24 and 25, with others in between where HTTP
+//! cannot put them.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use vestry_app::passkeys::{
+    BeginAuthentication, BeginAuthenticationError, BeginRegistration, BeginRegistrationError,
+    CreatePasskey, CreatePasskeyError, CreatedPasskey, VerifiedPasskey, VerifyPasskey,
+    VerifyPasskeyError,
+};
+use vestry_app::sessions::Trio;
+use vestry_app::{Caller, NotAllowed};
+use vestry_contract::browser::Browser;
+use vestry_contract::race::race;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::session::{DeviceFingerprint, Proof};
+
+use crate::rig::{Rig, lasting};
+
+const PAGE: &str = "http://localhost:3000";
+const ADA: &str = "ada@example.com";
+
+/// What the page hands to `navigator.credentials.create()`; the challenge of one call and the rest of another where a test
+/// mixes them.
+async fn creation(rig: &Rig, caller: &Caller, user_id: UserId) -> Value {
+    let command = BeginRegistration {
+        user_id,
+        domain: "localhost".to_owned(),
+        authenticator_type: None,
+    };
+    let begun = rig.service.begin_passkey_registration(caller, command);
+    let begun = begun.await.unwrap();
+    let algorithms: Vec<_> = begun
+        .algorithms
+        .iter()
+        .map(|alg| json!({"type": "public-key", "alg": alg}))
+        .collect();
+    json!({"publicKey": {
+        "rp": {"id": begun.domain.as_str(), "name": begun.app_name},
+        "user": {
+            "id": URL_SAFE_NO_PAD.encode(begun.handle.0), "name": begun.user_name,
+            "displayName": begun.display_name,
+        },
+        "challenge": begun.challenge, "pubKeyCredParams": algorithms,
+    }})
+}
+
+/// What the page hands to `navigator.credentials.get()`.
+async fn request(rig: &Rig, caller: &Caller, user_id: Option<UserId>) -> Value {
+    let command = BeginAuthentication {
+        domain: "localhost".to_owned(),
+        user_id,
+    };
+    let begun = rig.service.begin_passkey_authentication(caller, command);
+    let begun = begun.await.unwrap();
+    let allowed: Vec<_> = begun
+        .allowed
+        .iter()
+        .map(|passkey| {
+            let id = URL_SAFE_NO_PAD.encode(&passkey.credential_id);
+            json!({"type": "public-key", "id": id})
+        })
+        .collect();
+    json!({"publicKey": {
+        "challenge": begun.challenge, "rpId": begun.domain.as_str(), "allowCredentials": allowed,
+    }})
+}
+
+fn new_passkey(user_id: UserId, credential: Value) -> CreatePasskey {
+    CreatePasskey {
+        user_id,
+        credential,
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+fn presented(credential: Value) -> VerifyPasskey {
+    VerifyPasskey {
+        credential,
+        trio: lasting(60),
+        device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+async fn create(
+    rig: &Rig,
+    caller: &Caller,
+    user: UserId,
+    credential: Value,
+) -> Result<CreatedPasskey, CreatePasskeyError> {
+    rig.service
+        .create_passkey(caller, new_passkey(user, credential))
+        .await
+}
+
+async fn verify(
+    rig: &Rig,
+    caller: &Caller,
+    credential: Value,
+) -> Result<VerifiedPasskey, VerifyPasskeyError> {
+    rig.service
+        .verify_passkey(caller, presented(credential))
+        .await
+}
+
+async fn register(rig: &Rig, caller: &Caller, browser: &mut Browser, user: UserId) {
+    let credential = browser.create(&creation(rig, caller, user).await).await;
+    create(rig, caller, user, credential).await.unwrap();
+}
+
+/// What the browser answers to a fresh challenge for this user.
+async fn answer(rig: &Rig, caller: &Caller, browser: &mut Browser, user: UserId) -> Value {
+    browser.get(&request(rig, caller, Some(user)).await).await
+}
+
+fn is_wrong(outcome: &Result<VerifiedPasskey, VerifyPasskeyError>) -> bool {
+    matches!(outcome, Err(VerifyPasskeyError::InvalidCredentials))
+}
+
+fn is_refused(outcome: &Result<CreatedPasskey, CreatePasskeyError>) -> bool {
+    matches!(outcome, Err(CreatePasskeyError::Invalid(invalid)) if invalid.param == "public_key_credential")
+}
+
+/// An active user whose address is proved.
+async fn active(rig: &Rig, caller: &Caller, email: &str) -> UserId {
+    rig.sign_in(caller, email, 600).await.session.user_id
+}
+
+#[tokio::test]
+async fn a_passkey_signs_in_and_is_the_factor_of_the_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = active(&rig, &test, ADA).await;
+    let mut browser = Browser::at(PAGE);
+    register(&rig, &test, &mut browser, user).await;
+    let notice = rig.newest_to(&test, ADA).await.message;
+    assert_eq!(notice.kind.as_str(), "security_notice", "S-6");
+    rig.pass(5);
+    for named in [Some(user), None] {
+        let credential = browser.get(&request(&rig, &test, named).await).await;
+        let verified = verify(&rig, &test, credential).await.unwrap();
+        let issued = verified.issued.unwrap();
+        let [factor] = &issued.session.factors[..] else {
+            panic!("{:?}", issued.session.factors);
+        };
+        let webauthn_credential_id = verified.passkey_id;
+        let proof = Proof::Passkey {
+            webauthn_credential_id,
+        };
+        assert_eq!((&factor.proof, verified.user_id), (&proof, user));
+        assert_eq!(factor.last_verified_at, rig.now());
+        rig.by_token(&test, &issued.token).await.unwrap();
+    }
+}
+
+/// W-1, R6: fifty times the same answer at once is one success and one session; the same for a registration.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w_1_r6_a_challenge_is_answered_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, ADA).await.profile.user.id;
+    let mut browser = Browser::at(PAGE);
+    let credential = browser.create(&creation(&rig, &test, user).await).await;
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let command = new_passkey(user, credential.clone());
+        async move { service.create_passkey(&test, command).await }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    assert!(outcomes.iter().all(|one| one.is_ok() || is_refused(one)));
+    let credential = answer(&rig, &test, &mut browser, user).await;
+    let tasks = (0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let command = presented(credential.clone());
+        async move { service.verify_passkey(&test, command).await }
+    });
+    let outcomes = race(tasks).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    assert!(outcomes.iter().all(|one| one.is_ok() || is_wrong(one)));
+    let sessions = rig.service.list_sessions(&test, user).await.unwrap();
+    assert_eq!(sessions.len(), 1);
+    // Used up is used up.
+    assert!(is_wrong(&verify(&rig, &test, credential).await));
+}
+
+/// W-1: a challenge lives to the second, and what lay between the look and the use counts.
+#[tokio::test]
+async fn w_1_a_challenge_ends_while_its_answer_is_checked() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, ADA).await.profile.user.id;
+    let mut browser = Browser::at(PAGE);
+    let late = browser.create(&creation(&rig, &test, user).await).await;
+    rig.pass(300);
+    assert!(is_refused(&create(&rig, &test, user, late).await));
+    register(&rig, &test, &mut browser, user).await;
+    for (seconds, works) in [(299, true), (300, false)] {
+        let credential = answer(&rig, &test, &mut browser, user).await;
+        rig.pass(seconds);
+        let outcome = verify(&rig, &test, credential).await;
+        assert_eq!(outcome.is_ok(), works, "{seconds}: {outcome:?}");
+    }
+    // Somebody else uses the challenge up in between.
+    let credential = answer(&rig, &test, &mut browser, user).await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    let first = presented(credential.clone());
+    rig.store.before_next_begin(async move {
+        other.verify_passkey(&caller, first).await.unwrap();
+    });
+    assert!(is_wrong(&verify(&rig, &test, credential).await));
+}
+
+/// W-1, attack-25: a challenge is for one ceremony, one user and one App and environment.
+#[tokio::test]
+async fn w_1_a_challenge_of_something_else_is_none() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = rig.user(&test, ADA).await.profile.user.id;
+    let eve = rig.user(&test, "eve@example.com").await.profile.user.id;
+    let (mut hers, mut evil) = (Browser::at(PAGE), Browser::at(PAGE));
+    let credential = hers.create(&creation(&rig, &test, ada).await).await;
+    assert!(is_refused(
+        &create(&rig, &test, eve, credential.clone()).await
+    ));
+    let stranger = rig.stranger().await;
+    for caller in [&rig.live().await, &stranger] {
+        let outcome = create(&rig, caller, ada, credential.clone()).await;
+        assert!(
+            matches!(outcome, Err(CreatePasskeyError::UserNotFound)),
+            "{outcome:?}"
+        );
+    }
+    create(&rig, &test, ada, credential).await.unwrap();
+    register(&rig, &test, &mut evil, eve).await;
+
+    // Eve's passkey under a challenge for Ada, found by the browser because nothing says which may answer.
+    let mut options = request(&rig, &test, Some(ada)).await;
+    options["publicKey"]["allowCredentials"] = json!([]);
+    let crossed = evil.get(&options).await;
+    assert!(is_wrong(&verify(&rig, &test, crossed).await));
+    // The challenge of a registration, and of another App.
+    let mut options = request(&rig, &test, Some(ada)).await;
+    let registration = creation(&rig, &test, ada).await;
+    let foreign = request(&rig, &stranger, None).await;
+    for challenge in [registration, foreign] {
+        options["publicKey"]["challenge"] = challenge["publicKey"]["challenge"].clone();
+        let crossed = hers.get(&options).await;
+        assert!(is_wrong(&verify(&rig, &test, crossed).await));
+    }
+    // The right answer, with a key of somebody else; then it is still good where it belongs.
+    let credential = answer(&rig, &test, &mut hers, ada).await;
+    for caller in [&rig.live().await, &stranger] {
+        assert!(is_wrong(&verify(&rig, caller, credential.clone()).await));
+    }
+    verify(&rig, &test, credential).await.unwrap();
+}
+
+/// W-2: a count of signatures that does not grow is a copy, also when two answers cross.
+#[tokio::test]
+async fn w_2_a_count_that_goes_back_is_refused() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, ADA).await.profile.user.id;
+    let mut browser = Browser::counting(PAGE);
+    register(&rig, &test, &mut browser, user).await;
+    let earlier = answer(&rig, &test, &mut browser, user).await;
+    let later = answer(&rig, &test, &mut browser, user).await;
+    verify(&rig, &test, later).await.unwrap();
+    assert!(is_wrong(&verify(&rig, &test, earlier).await));
+    // The later answer comes in while the earlier one is being checked.
+    let earlier = answer(&rig, &test, &mut browser, user).await;
+    let later = answer(&rig, &test, &mut browser, user).await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        other
+            .verify_passkey(&caller, presented(later))
+            .await
+            .unwrap();
+    });
+    assert!(is_wrong(&verify(&rig, &test, earlier).await));
+    let next = answer(&rig, &test, &mut browser, user).await;
+    verify(&rig, &test, next).await.unwrap();
+}
+
+/// W-3: a credential id belongs to one user; whoever presents it again, for whomever, gets nothing.
+#[tokio::test]
+async fn w_3_a_credential_is_registered_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = rig.user(&test, ADA).await.profile.user.id;
+    let eve = rig.user(&test, "eve@example.com").await.profile.user.id;
+    let mut browser = Browser::at(PAGE);
+    let options = creation(&rig, &test, ada).await;
+    let credential = browser.create(&options).await;
+    create(&rig, &test, ada, credential.clone()).await.unwrap();
+    // The same credential under a fresh challenge: the attestation `none` is signed by nobody, so the client data can be made up.
+    for user in [ada, eve] {
+        let fresh = creation(&rig, &test, user).await;
+        let mut copy = credential.clone();
+        let data = copy["response"]["clientDataJSON"].as_str().unwrap();
+        let data = URL_SAFE_NO_PAD.decode(data).unwrap();
+        let mut data: Value = serde_json::from_slice(&data).unwrap();
+        data["challenge"] = fresh["publicKey"]["challenge"].clone();
+        let data = URL_SAFE_NO_PAD.encode(data.to_string());
+        copy["response"]["clientDataJSON"] = data.into();
+        let outcome = create(&rig, &test, user, copy).await;
+        assert!(
+            matches!(outcome, Err(CreatePasskeyError::Duplicate)),
+            "{outcome:?}"
+        );
+    }
+    let credential = answer(&rig, &test, &mut browser, ada).await;
+    let verified = verify(&rig, &test, credential).await.unwrap();
+    assert_eq!(verified.user_id, ada);
+    let full = rig.service.get_user(&test, eve).await.unwrap();
+    assert_eq!(full.passkeys, []);
+}
+
+/// S-5, R7: a passkey or user that is removed while the answer is being checked signs nobody in.
+#[tokio::test]
+async fn what_is_removed_meanwhile_signs_nobody_in() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for whole in [false, true] {
+        let email = format!("user{whole}@example.com");
+        let user = rig.user(&test, &email).await.profile.user.id;
+        let mut browser = Browser::at(PAGE);
+        register(&rig, &test, &mut browser, user).await;
+        let passkey = rig.service.get_user(&test, user).await.unwrap().passkeys[0].id;
+        let credential = answer(&rig, &test, &mut browser, user).await;
+        let (other, caller) = (rig.other_process(), Arc::clone(&test));
+        rig.store.before_next_begin(async move {
+            if whole {
+                other.delete_user(&caller, user).await.unwrap();
+            } else {
+                other.delete_passkey(&caller, passkey).await.unwrap();
+            }
+        });
+        assert!(is_wrong(&verify(&rig, &test, credential).await), "{whole}");
+    }
+}
+
+/// Attack 1: a passkey that was planted goes with the first proof of the address, and so does a registration under way.
+#[tokio::test]
+async fn attack_1_a_planted_passkey_goes_with_the_first_proof() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, ADA).await.profile.user.id;
+    let mut evil = Browser::at(PAGE);
+    register(&rig, &test, &mut evil, user).await;
+    let under_way = answer(&rig, &test, &mut evil, user).await;
+    let mut options = creation(&rig, &test, user).await;
+    options["publicKey"]["excludeCredentials"] = json!([]);
+    let registration = Browser::at(PAGE).create(&options).await;
+    rig.sign_in(&test, ADA, 60).await;
+    assert!(is_wrong(&verify(&rig, &test, under_way).await));
+    assert!(is_refused(&create(&rig, &test, user, registration).await));
+    let full = rig.service.get_user(&test, user).await.unwrap();
+    assert_eq!(full.passkeys, []);
+}
+
+/// Attack 13: a session is continued by its own user only, and a bad one costs no challenge.
+#[tokio::test]
+async fn attack_13_a_passkey_continues_sessions_of_its_user_only() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = rig.sign_in(&test, ADA, 600).await;
+    let eve = rig.sign_in(&test, "eve@example.com", 600).await;
+    let mut browser = Browser::at(PAGE);
+    let user = ada.session.user_id;
+    register(&rig, &test, &mut browser, user).await;
+    let credential = answer(&rig, &test, &mut browser, user).await;
+    let within = |token: &vestry_domain::Secret<String>| VerifyPasskey {
+        trio: Trio {
+            session_token: Some(token.clone()),
+            ..Trio::default()
+        },
+        ..presented(credential.clone())
+    };
+    let outcome = rig.service.verify_passkey(&test, within(&eve.token)).await;
+    assert!(
+        matches!(outcome, Err(VerifyPasskeyError::InvalidSession(_))),
+        "{outcome:?}"
+    );
+    rig.by_token(&test, &eve.token).await.unwrap();
+    let outcome = rig.service.verify_passkey(&test, within(&ada.token)).await;
+    let issued = outcome.unwrap().issued.unwrap();
+    assert_eq!(issued.session.id, ada.session.id);
+    assert_eq!(issued.session.factors.len(), 2);
+    assert!(rig.by_token(&test, &ada.token).await.is_err(), "S-2");
+}
+
+/// A call without the scope, for nobody, or for a domain that is not the App's begins nothing.
+#[tokio::test]
+async fn what_begins_a_ceremony_is_checked() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let scoped = rig.scoped(vec![Scope::UsersWrite]).await;
+    let nobody = UserId::new(rig.now(), [7; 16]);
+    let registration = |user_id, domain: &str| BeginRegistration {
+        user_id,
+        domain: domain.to_owned(),
+        authenticator_type: None,
+    };
+    let sign_in = |user_id, domain: &str| BeginAuthentication {
+        user_id,
+        domain: domain.to_owned(),
+    };
+    let service = &rig.service;
+    let begun = service.begin_passkey_registration(&test, registration(nobody, "localhost"));
+    assert!(matches!(
+        begun.await,
+        Err(BeginRegistrationError::UserNotFound)
+    ));
+    let begun = service.begin_passkey_authentication(&test, sign_in(Some(nobody), "localhost"));
+    assert!(matches!(
+        begun.await,
+        Err(BeginAuthenticationError::UserNotFound)
+    ));
+    for (caller, domain) in [(&live, "localhost"), (&test, "example.com"), (&test, "")] {
+        let begun = service.begin_passkey_registration(caller, registration(nobody, domain));
+        assert!(
+            matches!(begun.await, Err(BeginRegistrationError::Invalid(invalid)) if invalid.param == "domain")
+        );
+        let begun = service.begin_passkey_authentication(caller, sign_in(None, domain));
+        assert!(
+            matches!(begun.await, Err(BeginAuthenticationError::Invalid(invalid)) if invalid.param == "domain")
+        );
+    }
+    let begun = service.begin_passkey_registration(&scoped, registration(nobody, "localhost"));
+    assert!(matches!(
+        begun.await,
+        Err(BeginRegistrationError::NotAllowed(NotAllowed(
+            Scope::AuthWrite
+        )))
+    ));
+    let begun = service.begin_passkey_authentication(&scoped, sign_in(None, "localhost"));
+    assert!(matches!(
+        begun.await,
+        Err(BeginAuthenticationError::NotAllowed(NotAllowed(
+            Scope::AuthWrite
+        )))
+    ));
+    let created = create(&rig, &scoped, nobody, json!({})).await;
+    assert!(matches!(created, Err(CreatePasskeyError::NotAllowed(_))));
+    let verified = verify(&rig, &scoped, json!({})).await;
+    assert!(matches!(verified, Err(VerifyPasskeyError::NotAllowed(_))));
+}
