@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::*;

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::*;
 
 const START: Timestamp = Timestamp::from_unix(1_800_000_000);
