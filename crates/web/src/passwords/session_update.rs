@@ -54,8 +54,9 @@ pub(crate) struct Answer {
 /// The first password as well as every other one. A refused password (too short, too common, on a list of stolen ones, a
 /// name of the user or the App) is 400 `invalid_field` with the reason in words. The first password needs a session that
 /// holds a factor of a code, a link, a provider or a password; every one needs either `current_password` or a factor that
-/// was proved within the App's `freshness_minutes`, else 403 `insufficient_factor`. The user's other sessions end, and every
-/// verified address is told.
+/// was proved within the App's `freshness_minutes`, else 403 `insufficient_factor`. Of a user with an authenticator app, a code
+/// or link counts only beside a factor of that, proved as lately. The user's other sessions end, and every verified address
+/// is told.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

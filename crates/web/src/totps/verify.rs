@@ -81,7 +81,9 @@ impl From<VerifiedTotp> for Answer {
 ///
 /// Takes the code of the present 30 seconds, of those before and of those after, each once. Wrong, used and expired codes
 /// get one and the same 400 `invalid_otp`; after 20 failures in a row the user has to wait before the next try, longer each
-/// time. The first right code makes the authenticator app count: the user's other sessions end and the user is told.
+/// time, and after 33 in a day (fewer with several authenticator apps) until it is over. A user who is `pending` is refused
+/// with 403 `insufficient_factor`. The first right code makes the authenticator app count: the user's other sessions end and
+/// the user is told.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

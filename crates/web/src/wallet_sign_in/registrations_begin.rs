@@ -73,7 +73,7 @@ pub(crate) struct Answer {
 ///
 /// Answers a text for the wallet to sign, good for one `wallets/verify` within ten minutes. Asked again for the same address
 /// and user, it may answer the same one. 409 `duplicate` when the address is another user's, or when its key is kept here:
-/// such a wallet signs nobody in.
+/// such a wallet signs nobody in. 429 `too_many_attempts` when very many were asked for of one address.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(

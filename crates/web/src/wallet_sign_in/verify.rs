@@ -111,7 +111,8 @@ impl From<VerifiedWallet> for Answer {
 ///
 /// A challenge is good once. An address that is new becomes a read-only wallet of its user; for a user who exists already
 /// that is a change of credentials: the other sessions end and the user is told. Wrong signatures, and challenges that are
-/// used, expired or unknown, get one and the same 401 `invalid_credentials`.
+/// used, expired or unknown, get one and the same 401 `invalid_credentials`. A user who is `pending` is refused with 403
+/// `insufficient_factor`: an identifier has to be verified first.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
