@@ -199,7 +199,11 @@ impl Service {
     /// Every claim we put in must be there and of its type (S-10, attack 12).
     fn named(&self, world: &World, claims: &Map<String, Value>) -> Option<(SessionId, UserId)> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
-        let number = |name: &str| claims.get(name).and_then(Value::as_i64);
+        // No token of ours is from before 1970.
+        let number = |name: &str| {
+            let number = claims.get(name).and_then(Value::as_i64);
+            number.filter(|number| *number >= 0)
+        };
         let ours = text("iss")? == self.issuer(world.app_id) && text("aud")? == world.to_string();
         let (issued, not_before, expires) = (number("iat")?, number("nbf")?, number("exp")?);
         if !ours || not_before < issued || expires < issued {

@@ -1,12 +1,23 @@
-//! Rows 11, 13 and 14: forged tokens, planted tokens, and endings that must last.
+//! Rows 11 to 14: forged tokens, planted tokens, and endings that must last.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use vestry_contract::fakes::SeededEntropy;
+use vestry_custody::Custody;
+use vestry_domain::{Environment, World};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::store::Store;
+use vestry_ports::tokens::TokenSigner;
+use vestry_store_sql::SqlStore;
+use vestry_token_jwt::JwtSigner;
 
 use crate::journeys::{sent, signed_in, verified};
 use crate::rig::{Api, on_both};
 
 on_both! {
     attack_11_forged_tokens_are_refused
+    attack_12_every_claim_has_its_type
     attack_13_no_presented_session_is_adopted
     attack_14_an_ended_session_stays_ended
 }
@@ -111,6 +122,64 @@ async fn attack_11_forged_tokens_are_refused(api: &Api) {
         .post(VERIFY, json!({"session_jwt": jwt}))
         .await
         .ok();
+}
+
+/// Signed with the key of the App itself, by whoever has it: a claim of another type, out of any range, or missing, is refused.
+async fn attack_12_every_claim_has_its_type(api: &Api) {
+    let session = signed_in(api, "ada@example.com").await;
+    let jwt = session.text_at("/session_jwt");
+    let claims = jwt.split('.').nth(1).unwrap();
+    let claims = data_encoding::BASE64URL_NOPAD.decode(claims.as_bytes());
+    let good: Map<String, Value> = serde_json::from_slice(&claims.unwrap()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&api.place.settings).await.unwrap());
+    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
+    let custody = Custody::new(api.vault.clone(), store, entropy).unwrap();
+    let signer = JwtSigner::new(Arc::new(custody));
+    let world = World::new(api.app.id, Environment::Test);
+    let key = api
+        .service
+        .list_signing_keys(world)
+        .await
+        .unwrap()
+        .remove(0);
+    let verify = async |claims: &Map<String, Value>| {
+        let signed = signer.sign(&key, claims).await.unwrap();
+        let request = json!({"session_jwt": signed});
+        api.test().post(VERIFY, request).await
+    };
+    verify(&good).await.ok();
+    let mut forged = Vec::new();
+    for claim in ["iss", "aud", "sub", "jti", "iat", "nbf", "exp"] {
+        let mut without = good.clone();
+        without.remove(claim);
+        forged.push(without);
+        let own = match &good[claim] {
+            Value::String(text) => json!([text]),
+            number => json!(number.to_string()),
+        };
+        for value in [
+            own,
+            json!(null),
+            json!(true),
+            json!(""),
+            json!([]),
+            json!({}),
+            json!(-1),
+            json!(1.5),
+            json!(1e300),
+            json!("9999999999"),
+        ] {
+            let mut altered = good.clone();
+            altered.insert(claim.to_owned(), value);
+            forged.push(altered);
+        }
+    }
+    for claims in &forged {
+        let refused = verify(claims).await;
+        assert_eq!(refused.status, 401, "{claims:?}: {}", refused.text);
+    }
+    assert!(forged.len() > 70, "{}", forged.len());
+    verify(&good).await.ok();
 }
 
 /// A session that is not a living one of the very user who proves is refused, costs no code, and is never taken over (S-2).
