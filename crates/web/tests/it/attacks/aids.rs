@@ -1,10 +1,12 @@
 //! What several rows need: users with every way to sign in.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use vestry_contract::browser::Browser;
 use vestry_domain::redirect::RedirectKind;
-use vestry_domain::{Environment, World};
+use vestry_domain::{Environment, World, totp};
+use vestry_ports::clock::Clock;
 
-use crate::journeys::signed_in;
+use crate::journeys::{Sent, newest_code, signed_in};
 use crate::rig::Api;
 
 pub(super) const PASSWORD: &str = "correct horse battery";
@@ -46,4 +48,157 @@ pub(super) async fn enumeration_safe(api: &Api) {
     api.service.set_app(api.app.id, &safe).await.unwrap();
     // Settings are read once a second.
     api.pass(1);
+}
+
+pub(super) const SESSION: &str = "/v1/auth/sessions/verify";
+pub(super) const TOTP: &str = "/v1/auth/totps/verify";
+pub(super) const PASSWORDS: &str = "/v1/auth/passwords/verify";
+pub(super) const LINKS: &str = "/v1/auth/magic_links/verify";
+pub(super) const CODES: &str = "/v1/auth/otps/verify";
+pub(super) const PASSKEYS: &str = "/v1/auth/webauthn/verify";
+
+/// Whether the token still opens a session.
+pub(super) async fn is_open(api: &Api, token: &str) -> bool {
+    let request = json!({ "session_token": token });
+    api.test().post(SESSION, request).await.status == 200
+}
+
+/// A code on its way by text message.
+pub(super) async fn texted(api: &Api, number: &str) -> Sent {
+    let request = json!({"phone_number": number, "expires_in": 10});
+    let path = "/v1/auth/otps/sms/login_or_create";
+    let sent = api.test().post(path, request).await.ok();
+    api.deliver().await;
+    Sent {
+        user_id: sent.text_at("/user_id"),
+        method_id: sent.text_at("/phone_number_id"),
+        code: newest_code(&api.test(), number).await,
+    }
+}
+
+/// The newest mail of a kind to an address.
+pub(super) async fn mail_to(api: &Api, kind: &str, email: &str) -> Value {
+    api.deliver().await;
+    let path = format!("/v1/test/messages?kind={kind}&to={email}");
+    let found = api.test().get(&path).await.ok();
+    found.body["messages"][0].clone()
+}
+
+/// Has a link sent by this call; its token.
+pub(super) async fn link_to(api: &Api, path: &str, email: &str) -> String {
+    let request = json!({ "email": email });
+    api.test().post(path, request).await.ok();
+    let is_reset = path.ends_with("reset/begin");
+    let kind = if is_reset {
+        "password_reset"
+    } else {
+        "magic_link"
+    };
+    let mail = mail_to(api, kind, email).await;
+    mail["token"].as_str().expect("a link").to_owned()
+}
+
+/// An authenticator app in a pocket.
+pub(super) struct Authenticator {
+    pub(super) id: String,
+    pub(super) recovery: Vec<String>,
+    seed: Vec<u8>,
+}
+
+impl Authenticator {
+    /// One whose first code was verified in a step that is over. Another credential ends the sessions of the user.
+    pub(super) async fn of(api: &Api, user: &str) -> Self {
+        let request = json!({ "user_id": user });
+        let path = "/v1/auth/totps/create";
+        let created = api.test().post(path, request).await.ok();
+        let secret = created.text_at("/secret");
+        let codes = created.body["recovery_codes"].as_array().unwrap();
+        let made = Self {
+            id: created.text_at("/totp_id"),
+            recovery: codes
+                .iter()
+                .map(|code| code.as_str().unwrap().to_owned())
+                .collect(),
+            seed: data_encoding::BASE32_NOPAD
+                .decode(secret.as_bytes())
+                .unwrap(),
+        };
+        let request = json!({"user_id": user, "totp": made.shows(api)});
+        api.test().post(TOTP, request).await.ok();
+        api.pass(30);
+        made
+    }
+
+    /// What it shows now.
+    pub(super) fn shows(&self, api: &Api) -> String {
+        let step = api.clock.machine().unix().div_euclid(30);
+        totp::code_at(&self.seed, step).expose().clone()
+    }
+}
+
+/// Where the browsers of these tests are.
+pub(super) const PAGE: &str = "http://localhost:3000";
+
+/// Registers a passkey of the browser; its id. Another credential ends the sessions of the user.
+pub(super) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> String {
+    let request = json!({"domain": "localhost", "user_id": user});
+    let path = "/v1/auth/webauthn/registrations/begin";
+    let begun = api.test().post(path, request).await.ok();
+    let options = &begun.body["public_key_credential_creation_options"];
+    let credential = browser.create(options).await;
+    let request = json!({"user_id": user, "public_key_credential": credential});
+    let path = "/v1/auth/webauthn/registrations/create";
+    let created = api.test().post(path, request).await.ok();
+    created.text_at("/webauthn_credential_id")
+}
+
+/// What the browser answers to a fresh challenge for whom it may concern.
+pub(super) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
+    let path = "/v1/auth/webauthn/authentication/begin";
+    let begun = api.test().post(path, json!({"domain": "localhost"})).await;
+    let options = &begun.ok().body["public_key_credential_request_options"];
+    browser.get(options).await
+}
+
+/// A wallet in a pocket: one that the same service keeps in its live world, and a stranger to the test world.
+pub(super) struct Pocket {
+    id: String,
+    pub(super) address: String,
+}
+
+impl Pocket {
+    pub(super) async fn new(api: &Api) -> Self {
+        let request =
+            json!({"first_name": "Pocket", "include_user": true, "email": "pocket@example.com"});
+        let path = "/v1/auth/users/create";
+        let created = api.live().post(path, request).await.ok();
+        Self {
+            id: created.text_at("/user/wallets/0/id"),
+            address: created.text_at("/user/wallets/0/public_address"),
+        }
+    }
+
+    /// A signature of a fresh challenge, for this user or whoever has the wallet.
+    pub(super) async fn proof(&self, api: &Api, user: Option<&str>) -> Value {
+        let mut request = json!({"wallet_type": "ethereum", "public_address": self.address});
+        if let Some(user) = user {
+            request["user_id"] = user.into();
+        }
+        let path = "/v1/auth/wallets/registrations/begin";
+        let begun = api.test().post(path, request).await.ok();
+        let message = json!({"message": begun.text_at("/challenge")});
+        let path = format!("/v1/wallets/{}/sign_message", self.id);
+        let signed = api.live().post(&path, message).await.ok();
+        json!({
+            "wallet_type": "ethereum", "public_address": self.address,
+            "signature": signed.text_at("/signature"),
+        })
+    }
+}
+
+/// The request with further fields.
+pub(super) fn with(mut request: Value, further: Value) -> Value {
+    let fields = further.as_object().unwrap().clone();
+    request.as_object_mut().unwrap().extend(fields);
+    request
 }

@@ -1,31 +1,253 @@
 //! Row 1: accounts that somebody planted for another person.
+//!
+//! The kinds that need an identity provider (the federated merge, and the provider that verifies nothing) are proved where
+//! providers are.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use vestry_contract::browser::Browser;
 
+use super::aids::{
+    self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
+    is_open, link_to, texted, with,
+};
 use crate::journeys::{sent, signed_in, verified};
 use crate::rig::{Api, on_both};
 
 on_both! {
     attack_1_a_planted_identifier_opens_nothing
+    attack_1_an_account_with_everything_planted_is_the_victims_alone
+    attack_1_an_extended_session_does_not_survive_the_proof
+    attack_1_a_pending_address_is_no_way_back
+    attack_1_whichever_way_the_victim_proves_the_address
 }
 
 const VICTIM: &str = "victim@example.com";
+const ATTACKER: &str = "attacker@example.com";
+const NUMBER: &str = "+14155552671";
+const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
+const RESET: &str = "/v1/auth/passwords/reset/begin";
+const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
+
+/// The account as the attacker makes it: the victim's address, a number of his own.
+async fn planted(api: &Api) -> String {
+    let request = json!({"email": VICTIM, "phone_number": NUMBER, "requires_verification": false});
+    let created = api.test().post("/v1/auth/users/create", request).await;
+    created.ok().text_at("/user_id")
+}
+
+/// A session of the attacker, through a passkey that he planted, in which his number became verified.
+async fn attackers_session(api: &Api, attacker: &mut Browser) -> Value {
+    let credential = aids::assertion(api, attacker).await;
+    let request = json!({"public_key_credential": credential, "session_expires_in": 525_600});
+    let session = api.test().post(PASSKEYS, request).await.ok();
+    let code = texted(api, NUMBER).await;
+    let within = json!({"session_token": session.text_at("/session_token")});
+    verified(&api.test(), &code, within).await.ok().body
+}
+
+/// The account, and a browser whose passkey signs in to it.
+async fn planted_with_passkey(api: &Api) -> (String, Browser) {
+    let (user_id, mut attacker) = (planted(api).await, Browser::at(PAGE));
+    aids::passkey(api, &mut attacker, &user_id).await;
+    (user_id, attacker)
+}
+
+fn text(body: &Value, name: &str) -> String {
+    body[name].as_str().unwrap().to_owned()
+}
+
+async fn user(api: &Api, id: &str) -> Value {
+    api.test()
+        .get(&format!("/v1/auth/users/{id}"))
+        .await
+        .ok()
+        .body
+}
 
 /// The trojan identifier: registered beside the victim's address, it is not let in after the victim came.
 async fn attack_1_a_planted_identifier_opens_nothing(api: &Api) {
-    let planted =
-        json!({"email": VICTIM, "phone_number": "+14155552671", "requires_verification": true});
-    let planted = api.test().post("/v1/auth/users/create", planted).await.ok();
+    let user_id = planted(api).await;
+    let waiting = texted(api, NUMBER).await;
     let victim = signed_in(api, VICTIM).await;
-    assert_eq!(victim.text_at("/user_id"), planted.text_at("/user_id"));
-    let user = api
-        .test()
-        .get(&format!("/v1/auth/users/{}", victim.text_at("/user_id")))
-        .await
-        .ok();
-    let phones = user.body["phone_numbers"].as_array().unwrap();
+    assert_eq!(victim.text_at("/user_id"), user_id);
+    let user = user(api, &user_id).await;
+    let phones = user["phone_numbers"].as_array().unwrap();
     assert!(phones.iter().all(|phone| phone["verified"] == false));
+    // Neither the code that was on its way, nor one that is sent now.
+    let late = verified(&api.test(), &waiting, json!({"session_expires_in": 60})).await;
+    assert_ne!(late.status, 200, "{}", late.text);
+    let fresh = texted(api, NUMBER).await;
+    let fresh = verified(&api.test(), &fresh, json!({"session_expires_in": 60})).await;
+    assert_ne!(fresh.status, 200, "{}", fresh.text);
     let code = sent(api, &api.test(), VICTIM).await;
     let more = json!({"session_token": victim.text_at("/session_token")});
     verified(&api.test(), &code, more).await.ok();
+}
+
+/// Classic: password, authenticator app, recovery codes, passkey, wallet, number, link and sessions, all planted before.
+async fn attack_1_an_account_with_everything_planted_is_the_victims_alone(api: &Api) {
+    let test = api.test();
+    let (user_id, mut attacker) = planted_with_passkey(api).await;
+    let totp = Authenticator::of(api, &user_id).await;
+    let pocket = Pocket::new(api).await;
+    let session = attackers_session(api, &mut attacker).await;
+    let path = "/v1/auth/passwords/session/update";
+    let request = json!({"session_token": text(&session, "session_token"), "password": PASSWORD});
+    test.post(path, request).await.ok();
+    let session = attackers_session(api, &mut attacker).await;
+    let token = json!({"session_token": text(&session, "session_token")});
+    let wallet = with(pocket.proof(api, Some(&user_id)).await, token);
+    let wallet = test.post("/v1/auth/wallets/verify", wallet).await.ok();
+    assert_eq!(wallet.text_at("/user_id"), user_id);
+    let (token, jwt) = (
+        wallet.text_at("/session_token"),
+        wallet.text_at("/session_jwt"),
+    );
+    let link = json!({"user_id": user_id});
+    let link = test.post("/v1/auth/magic_links/create", link).await.ok();
+    // Everything of it works, up to the victim's proof.
+    assert!(is_open(api, &token).await);
+    let password = json!({"user_id": user_id, "password": PASSWORD, "session_expires_in": 60});
+    let other = test.post(PASSWORDS, password.clone()).await.ok();
+    let (kept, waiting) = (
+        aids::assertion(api, &mut attacker).await,
+        pocket.proof(api, None).await,
+    );
+
+    let victim = signed_in(api, VICTIM).await;
+    assert_eq!(victim.text_at("/user_id"), user_id);
+    for token in [&token, &other.text_at("/session_token")] {
+        assert!(!is_open(api, token).await);
+    }
+    let refused = test.post(SESSION, json!({ "session_jwt": jwt })).await;
+    refused.refuses(401, "invalid_session", None);
+    let refused = test.post(PASSWORDS, password).await;
+    refused.refuses(401, "invalid_credentials", None);
+    let code = json!({"user_id": user_id, "totp": totp.shows(api), "session_expires_in": 60});
+    assert_eq!(test.post(TOTP, code).await.status, 400);
+    let recovery = json!({"user_id": user_id, "recovery_code": totp.recovery[0]});
+    let refused = test.post("/v1/auth/totps/recovery", recovery).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    for credential in [kept, aids::assertion(api, &mut attacker).await] {
+        let request = json!({"public_key_credential": credential, "session_expires_in": 60});
+        let refused = test.post(PASSKEYS, request).await;
+        refused.refuses(401, "invalid_credentials", None);
+    }
+    for proof in [waiting, pocket.proof(api, None).await] {
+        let request = with(proof, json!({"session_expires_in": 60}));
+        let answer = test.post("/v1/auth/wallets/verify", request).await;
+        // The wallet is somebody's again: a user of its own, and never the victim.
+        let whose = answer.body["user_id"].as_str().unwrap_or_default();
+        assert_ne!(whose, user_id, "{}", answer.text);
+    }
+    let request = json!({"token": link.text_at("/token"), "session_expires_in": 60});
+    let refused = test.post(LINKS, request).await;
+    refused.refuses(400, "invalid_magic_token", None);
+    let user = user(api, &user_id).await;
+    for what in ["totps", "webauthn_credentials"] {
+        assert_eq!(user[what], json!([]), "{what}");
+    }
+    let addresses: Vec<_> = user["wallets"].as_array().unwrap().iter().collect();
+    let is_planted = |wallet: &&Value| wallet["public_address"] == pocket.address.as_str();
+    assert!(!addresses.iter().any(|wallet| is_planted(wallet)), "{user}");
+    let phones = user["phone_numbers"].as_array().unwrap();
+    assert!(phones.iter().all(|phone| phone["verified"] == false));
+    // And the victim is in.
+    assert!(is_open(api, &victim.text_at("/session_token")).await);
+}
+
+/// The unexpired session: used every day and extended, it ends with the victim's proof, however it is named.
+async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
+    let (_, mut attacker) = planted_with_passkey(api).await;
+    let mut session = attackers_session(api, &mut attacker).await;
+    for _ in 0..30 {
+        api.pass(86_400);
+        let request = json!({
+            "session_token": text(&session, "session_token"), "session_expires_in": 525_600,
+        });
+        session = api.test().post(SESSION, request).await.ok().body;
+    }
+    signed_in(api, VICTIM).await;
+    for name in ["session_token", "session_jwt"] {
+        let request = json!({ name: text(&session, name), "session_expires_in": 525_600 });
+        let refused = api.test().post(SESSION, request).await;
+        refused.refuses(401, "invalid_session", None);
+    }
+}
+
+/// The unexpired change: an address of the attacker is attached beside the victim's, with a code and links on their way to it.
+async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
+    let test = api.test();
+    aids::with_urls(api).await;
+    let user_id = planted(api).await;
+    let path = format!("/v1/auth/users/{user_id}/update");
+    let attach = json!({"emails": [{"email": ATTACKER}]});
+    test.send("PUT", &path, Some(attach)).await.ok();
+    let link = link_to(api, LOGIN, ATTACKER).await;
+    let reset = link_to(api, RESET, ATTACKER).await;
+    let code = sent(api, &test, ATTACKER).await;
+    assert_eq!(code.user_id, user_id);
+
+    signed_in(api, VICTIM).await;
+    let later = sent(api, &test, ATTACKER).await;
+    for code in [code, later] {
+        let refused = verified(&test, &code, json!({"session_expires_in": 60})).await;
+        assert_ne!(refused.status, 200, "{}", refused.text);
+    }
+    api.pass(601);
+    for token in [link, link_to(api, LOGIN, ATTACKER).await] {
+        let request = json!({"token": token, "session_expires_in": 60});
+        let refused = test.post(LINKS, request).await;
+        assert_ne!(refused.status, 200, "{}", refused.text);
+    }
+    for token in [reset, link_to(api, RESET, ATTACKER).await] {
+        let request = json!({"token": token, "password": PASSWORD, "session_expires_in": 60});
+        let refused = test.post(COMPLETE, request).await;
+        assert_ne!(refused.status, 200, "{}", refused.text);
+    }
+    let request = json!({"user_id": user_id, "password": PASSWORD});
+    let refused = test.post(PASSWORDS, request).await;
+    refused.refuses(401, "invalid_credentials", None);
+}
+
+/// A code, a link, its fallback code and a reset are proofs alike: each of them ends what was planted.
+async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
+    aids::with_urls(api).await;
+    for way in ["code", "link", "fallback code", "reset"] {
+        let (user_id, mut attacker) = planted_with_passkey(api).await;
+        let session = attackers_session(api, &mut attacker).await;
+        let (path, request) = match way {
+            "code" => {
+                let code = sent(api, &api.test(), VICTIM).await;
+                (
+                    CODES,
+                    json!({"method_id": code.method_id, "otp": code.code}),
+                )
+            }
+            "link" => (LINKS, json!({"token": link_to(api, LOGIN, VICTIM).await})),
+            "fallback code" => {
+                let asked = json!({ "email": VICTIM });
+                let asked = api.test().post(LOGIN, asked).await.ok();
+                let mail = aids::mail_to(api, "magic_link", VICTIM).await;
+                let request = json!({"method_id": asked.body["email_id"], "otp": mail["code"]});
+                (CODES, request)
+            }
+            _ => {
+                let token = link_to(api, RESET, VICTIM).await;
+                (COMPLETE, json!({"token": token, "password": PASSWORD}))
+            }
+        };
+        api.test().post(path, request).await.ok();
+        let token = text(&session, "session_token");
+        assert!(!is_open(api, &token).await, "{way}");
+        let user = user(api, &user_id).await;
+        let phones = user["phone_numbers"].as_array().unwrap();
+        assert!(
+            phones.iter().all(|phone| phone["verified"] == false),
+            "{way}: {user}"
+        );
+        let path = format!("/v1/auth/users/{user_id}/delete");
+        api.test().delete(&path, None).await.ok();
+        api.pass(86_400);
+    }
 }

@@ -1,0 +1,103 @@
+//! Row 9: an answer does not tell who is known. By time: row 10.
+
+use serde_json::{Value, json};
+
+use super::aids::{self, PASSWORD, PASSWORDS};
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, on_both};
+
+on_both! {
+    attack_9_known_and_unknown_get_one_answer
+}
+
+const KNOWN: [&str; 2] = ["known@example.com", "+14155552671"];
+const UNKNOWN: [&str; 2] = ["nobody@example.com", "+14155552672"];
+
+/// All that a client can tell answers apart by, ids aside.
+fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
+    let headers = [
+        "content-type",
+        "content-length",
+        "retry-after",
+        "cache-control",
+    ];
+    let headers = headers.map(|name| answer.header(name).map(str::to_owned));
+    (answer.shown(), headers.to_vec())
+}
+
+/// Every call that takes an address, a number or what was answered to one, twenty times in a row and into its limit, for
+/// somebody known and for nobody. `user_id`s are random: only who knows one can ask for it, and there passwords answer alike.
+async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
+    aids::with_urls(api).await;
+    let known = aids::with_password(api, KNOWN[0]).await.user;
+    let path = format!("/v1/auth/users/{known}/update");
+    let attach = json!({"phone_numbers": [{"phone_number": KNOWN[1]}]});
+    api.test().send("PUT", &path, Some(attach)).await.ok();
+    signed_in(api, "without@example.com").await;
+    aids::enumeration_safe(api).await;
+    let mut methods = [Vec::new(), Vec::new()];
+    for (path, field) in [
+        ("/v1/auth/otps/email/send", "email"),
+        ("/v1/auth/otps/sms/send", "phone_number"),
+        ("/v1/auth/passwords/reset/begin", "email"),
+        ("/v1/auth/otps/email/login_or_create", "email"),
+        ("/v1/auth/otps/sms/login_or_create", "phone_number"),
+        ("/v1/auth/magic_links/email/login_or_create", "email"),
+        ("/v1/auth/magic_links/email/invite", "email"),
+    ] {
+        // Those that make a user of nobody ask for another one each.
+        let nobody = |text: &str| match path.ends_with("send") || path.ends_with("begin") {
+            true => text.to_owned(),
+            false => text
+                .replace("nobody", &path.replace('/', "-"))
+                .replace("2672", "2673"),
+        };
+        api.pass(86_400);
+        for turn in 0..20 {
+            let mut answers = Vec::new();
+            for (who, identifiers) in [KNOWN, UNKNOWN].iter().enumerate() {
+                let text = identifiers[usize::from(field == "phone_number")];
+                let text = if who == 0 {
+                    text.to_owned()
+                } else {
+                    nobody(text)
+                };
+                let client = api.test().header("X-Request-Id", "one");
+                let answer = client.post(path, json!({ field: text })).await;
+                if turn == 0 && path.ends_with("send") {
+                    let id = if field == "email" {
+                        "email_id"
+                    } else {
+                        "phone_number_id"
+                    };
+                    methods[who].push(answer.body[id].clone());
+                }
+                answers.push(seen(&answer));
+            }
+            assert_eq!(answers[0], answers[1], "{path}, turn {turn}");
+        }
+    }
+    // A wrong code for what was answered, up to the wait.
+    for (known, unknown) in methods[0].iter().zip(&methods[1]) {
+        api.pass(1);
+        for turn in 0..20 {
+            let mut answers = Vec::new();
+            for method in [known, unknown] {
+                let client = api.test().header("X-Request-Id", "one");
+                let request = json!({"method_id": method, "otp": "271828"});
+                answers.push(seen(&client.post(aids::CODES, request).await));
+            }
+            assert_eq!(answers[0], answers[1], "otps/verify, turn {turn}");
+        }
+    }
+    let unknown = format!("user_{}", "0".repeat(27));
+    for turn in 0..22 {
+        let mut answers = Vec::new();
+        for user in [&known, &unknown] {
+            let client = api.test().header("X-Request-Id", "one");
+            let request = json!({"user_id": user, "password": format!("{PASSWORD} {turn}")});
+            answers.push(seen(&client.post(PASSWORDS, request).await));
+        }
+        assert_eq!(answers[0], answers[1], "passwords/verify, turn {turn}");
+    }
+}
