@@ -6,15 +6,16 @@
 //!
 //! - Within a session of the user (the verify call continues one), the identifier becomes verified, and nothing else happens:
 //!   whoever holds the session holds the account.
-//! - Outside of one, when the account rests on nothing yet, the proof is a **takeover**: sessions and credentials are dropped,
-//!   and what is not verified is **held**.
+//! - Outside of one, when the account rests on nothing yet, the proof is a **takeover**: sessions, credentials and verified numbers
+//!   are dropped, and what is not verified is **held**.
 //! - Outside of one, when the account rests on something else, it is another person's for all we know. If the step that sent
 //!   the proof takes anybody in (login-or-create), the identifier **moves** to a user of its own, who is the one that signs in;
 //!   and if it was an address, and the account has no proved one, the sessions of that account end.
 //!   If the App named it as that of a user whom it knows (`send`), it is verified there, unless it is held. A link that sets a
 //!   password is refused.
 //!
-//! An account rests on a verified address or number, and on a passkey or wallet that was there before the identifier.
+//! An account rests on a verified address; on a verified number, as far as numbers are concerned; and on what was there before
+//! the identifier: a verified number, a passkey, a wallet.
 
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
@@ -90,9 +91,10 @@ pub(crate) async fn prove(
     if !identifier.verified && in_session != Some(user_id) {
         let profile = tx.users().profile(world, user_id).await?;
         let profile = profile.ok_or(ProofError::Gone)?;
-        let is_planted = identifier.held || rests(tx, world, &profile, &identifier).await?;
+        let attached_at = identifier.created_at;
+        let is_planted = identifier.held || rests(tx, world, method, &profile, attached_at).await?;
         match behind {
-            _ if !is_planted => take_over(tx, world, user_id, now).await?,
+            _ if !is_planted => take_over(tx, world, &profile, now).await?,
             Behind::Anybody(user) => {
                 move_out(tx, world, method, user).await?;
                 let has_address = profile.emails.iter().any(|email| email.verified);
@@ -173,33 +175,47 @@ async fn read(
     })
 }
 
-/// Whether the account rests on something else than this identifier, which is not verified.
+/// Whether the account rests on something else than this identifier, which is not verified. A number that was verified while the
+/// address stood there already does not count: of the two, the address is the account's name.
 async fn rests(
     tx: &mut dyn Repositories,
     world: &World,
+    method: MethodId,
     profile: &UserProfile,
-    identifier: &Identifier,
+    attached_at: Timestamp,
 ) -> Result<bool, StoreError> {
-    if profile.emails.iter().any(|email| email.verified)
-        || profile.phones.iter().any(|phone| phone.verified)
-    {
+    let mut proven_phones = profile.phones.iter().filter(|phone| phone.verified);
+    let has_phone = match method {
+        // A number changes for the last time when it is verified.
+        MethodId::Email(_) => proven_phones.any(|phone| phone.updated_at < attached_at),
+        MethodId::Phone(_) => proven_phones.next().is_some(),
+    };
+    if has_phone || profile.emails.iter().any(|email| email.verified) {
         return Ok(true);
     }
-    let (user, before) = (profile.user.id, identifier.created_at);
+    let user = profile.user.id;
     let passkeys = tx.passkeys().of_user(world, user).await?;
     let wallets = tx.wallets().of_user(world, user).await?;
-    Ok(passkeys.iter().any(|passkey| passkey.created_at < before)
-        || wallets
+    let mut wallets = wallets.iter().map(|stored| &stored.wallet);
+    let has_wallet =
+        wallets.any(|wallet| wallet.is_way_to_sign_in() && wallet.created_at < attached_at);
+    Ok(has_wallet
+        || passkeys
             .iter()
-            .any(|stored| stored.wallet.is_way_to_sign_in() && stored.wallet.created_at < before))
+            .any(|passkey| passkey.created_at < attached_at))
 }
 
 async fn take_over(
     tx: &mut dyn Repositories,
     world: &World,
-    user: UserId,
+    profile: &UserProfile,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    for phone in profile.phones.iter().filter(|phone| phone.verified) {
+        tx.users().remove_phone(world, phone.id).await?;
+        tx.codes().forget(world, MethodId::Phone(phone.id)).await?;
+    }
+    let user = profile.user.id;
     remove_credentials(tx, world, user, now).await?;
     // The proved one is let go again by its verification.
     tx.users().hold_unverified(world, user).await

@@ -67,30 +67,38 @@ async fn seen(rig: &Rig, caller: &Caller, user: &FullUser) -> FullUser {
     rig.service.get_user(caller, id).await.unwrap()
 }
 
-/// An account that rests on nothing is taken over by the owner of the address: what was planted is gone, wallet and metadata
-/// stay.
+/// The planter's session and verified number are gone when the owner of the address proves it; wallet and metadata stay.
 #[tokio::test]
 async fn the_first_proof_of_an_address_takes_the_account_over() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = planted(&rig, &test).await;
+    let token = phone_session(&rig, &test, &user).await;
+    assert!(rig.by_token(&test, &token).await.is_ok());
     let victim = rig.sign_in(&test, VICTIM, 60).await;
     assert_eq!(victim.session.user_id, user.profile.user.id);
+    assert!(rig.by_token(&test, &token).await.is_err());
     let left = seen(&rig, &test, &user).await;
-    assert!(left.profile.phones[0].held);
+    assert_eq!(left.profile.phones, []);
     assert_eq!(left.wallets, user.wallets);
     assert!(left.profile.emails[0].verified);
     assert!(rig.by_token(&test, &victim.token).await.is_ok());
 }
 
-/// The trojan identifier, seen from its other end: the planter's own number was proved first, so the account is his, and the
-/// owner of the address gets one of his own. The planter's sessions end, and the address is out of his reach.
+/// An address that was attached to the account of a proved number is somebody else's for all we know: its owner gets a user of
+/// his own, the sessions that were there end, and the address is out of the planter's reach.
 #[tokio::test]
 async fn an_address_in_an_account_of_somebody_else_moves_to_its_owner() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let user = planted(&rig, &test).await;
+    let command = CreateUser {
+        phone_number: Some(PHONE.to_owned()),
+        ..CreateUser::default()
+    };
+    let user = rig.service.create_user(&test, command).await.unwrap().user;
     let token = phone_session(&rig, &test, &user).await;
+    rig.pass(1);
+    rig.attach(&test, &user, VICTIM).await;
     assert!(rig.by_token(&test, &token).await.is_ok());
     let victim = rig.sign_in(&test, VICTIM, 60).await;
     assert_ne!(victim.session.user_id, user.profile.user.id);

@@ -71,8 +71,7 @@ pub trait Guards: Send {
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()>;
     /// Deletes what did not fail since the given moment and has not waited since then, in all worlds of an environment;
     /// returns how many.
-    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp)
-    -> StoreResult<u64>;
+    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64>;
 }
 
 /// Counters that must be exact and outlive a restart: sends.

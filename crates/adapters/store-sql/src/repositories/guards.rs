@@ -66,11 +66,7 @@ impl Guards for Unit {
         self.done(deleted).map(drop)
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        idle_since: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
         let since = idle_since.unix();
         // Unknown is not true: what never failed and what never waited need their own halves.
         let idle = guards::table

@@ -46,11 +46,7 @@ impl Guards for Work {
         })
     }
 
-    async fn sweep(
-        &mut self,
-        environment: Environment,
-        idle_since: Timestamp,
-    ) -> StoreResult<u64> {
+    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let before = state.guards.len();
             state.guards.retain(|(world, _), guard| {
