@@ -44,7 +44,7 @@ impl Request {
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let request = parse(arguments)?;
     let aids = Aids::start(request.install)?;
-    let tests = cargo_test(&request, &aids);
+    let tests = cargo_test(&request, &aids).and_then(|()| measurements(&request, &aids));
     let python = aids.stop()?;
     tests?;
     match python {
@@ -92,7 +92,26 @@ fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
         command.args(["--package", package]);
     }
     aids.tell(&mut command);
-    process::run(command.arg("--").args(&request.filters))
+    command.arg("--").args(&request.filters);
+    if request.is_whole() {
+        command.args(["--skip", MEASUREMENTS]);
+    }
+    process::run(&mut command)
+}
+
+/// The tests that measure time (attack 10). In a run of everything they come at the end, one at a time and with nothing beside
+/// them, and show what they measured.
+const MEASUREMENTS: &str = "attacks::timing::";
+
+fn measurements(request: &Request, aids: &Aids) -> Result<(), Failure> {
+    if !request.is_whole() {
+        return Ok(());
+    }
+    let mut command = project::cargo();
+    command.args(["test", "--package", "vestry-web", "--test", "it"]);
+    aids.tell(&mut command);
+    let alone = ["--", MEASUREMENTS, "--test-threads", "1", "--nocapture"];
+    process::run(command.args(alone))
 }
 
 /// What checks the whole service from outside.
