@@ -15,6 +15,7 @@ pub mod limits;
 pub mod link;
 pub mod message;
 pub mod metadata;
+pub mod number;
 pub mod passkey;
 pub mod password;
 pub mod phone;

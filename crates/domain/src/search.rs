@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::ids::{EmailId, Id, PhoneNumberId, TotpId, UserId, WalletId};
 use crate::phone::PhoneNumber;
 use crate::user::UserStatus;
-use crate::{Invalid, Timestamp};
+use crate::{Invalid, Timestamp, number};
 
 use crate::email::EmailIdentity;
 
@@ -150,7 +150,10 @@ impl MetadataDigest {
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        // One number has one text, whether it was written as 5 or as 5.0.
+        Value::Number(number) => Some(
+            number::whole(number).map_or_else(|| number.to_string(), |whole| whole.to_string()),
+        ),
         Value::Bool(truth) => Some(truth.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }

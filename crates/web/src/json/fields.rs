@@ -7,8 +7,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
-use vestry_domain::Invalid;
 use vestry_domain::invalid::Reason;
+use vestry_domain::{Invalid, number};
 
 use super::{prepend, refuse, shortened};
 
@@ -69,7 +69,7 @@ impl Fields {
 
     fn whole_number(&self) -> Option<i64> {
         match (&self.value, self.form) {
-            (Value::Number(number), _) => number.as_i64(),
+            (Value::Number(number), _) => number::whole(number),
             (Value::String(text), Form::Query) if !text.starts_with('+') => text.parse().ok(),
             _ => None,
         }

@@ -1,0 +1,48 @@
+//! Whole numbers in JSON, which has one kind of number: `5.0` is five, however it is written.
+
+use serde_json::Number;
+
+/// Up to here every whole number has a floating-point form of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The whole number that this number is, if it is one.
+pub fn whole(number: &Number) -> Option<i64> {
+    if let Some(whole) = number.as_i64() {
+        return Some(whole);
+    }
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    let is_whole = float.fract() == 0.0 && float.abs() <= EXACT;
+    // Its digits are exact, and the way into an integer that cannot lose any.
+    let digits = is_whole.then(|| format!("{float:.0}"))?;
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_whole_however_they_are_written() {
+        for (text, expected) in [
+            ("5", Some(5)),
+            ("5.0", Some(5)),
+            ("-5.0", Some(-5)),
+            ("50e-1", Some(5)),
+            ("5e3", Some(5_000)),
+            ("0.0", Some(0)),
+            ("-0.0", Some(0)),
+            ("9007199254740992.0", Some(9_007_199_254_740_992)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9007199254740994.0", None),
+            ("9223372036854775808", None),
+            ("18446744073709551616", None),
+            ("1e300", None),
+            ("5.5", None),
+            ("4.9999999", None),
+        ] {
+            let number: Number = serde_json::from_str(text).unwrap();
+            assert_eq!(whole(&number), expected, "{text}");
+        }
+    }
+}
