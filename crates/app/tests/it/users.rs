@@ -320,7 +320,8 @@ async fn metadata_is_kept() {
         .profile
         .user
         .metadata;
-    let kept = json!({ "plan": "pro", "tags": [1, 1.5, null], "deep": { "a": null } });
+    let kept =
+        json!({ "plan": "pro", "gone": null, "tags": [1, 1.5, null], "deep": { "a": null } });
     assert_eq!(Value::Object(read.as_object().clone()), kept);
 }
 

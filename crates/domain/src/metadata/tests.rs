@@ -49,12 +49,42 @@ fn over_the_limits() {
 }
 
 #[test]
-fn a_null_key_is_an_absent_key() {
-    let metadata = Metadata::new(object(json!({ "a": null, "b": { "c": null } }))).unwrap();
-    assert_eq!(
-        Value::Object(metadata.as_object().clone()),
-        json!({ "b": { "c": null } })
-    );
+fn a_whole_object_keeps_its_nulls() {
+    let sent = json!({ "a": null, "b": { "c": null } });
+    let metadata = Metadata::new(object(sent.clone())).unwrap();
+    assert_eq!(Value::Object(metadata.as_object().clone()), sent);
+    // They are keys like others: a merge leaves them alone, or deletes them.
+    let merged = metadata.merged(&object(json!({ "d": 1 }))).unwrap();
+    assert_eq!(merged.as_object().get("a"), Some(&Value::Null));
+    let merged = metadata.merged(&object(json!({ "a": null }))).unwrap();
+    assert_eq!(merged.as_object().get("a"), None);
+}
+
+#[test]
+fn numbers_are_kept_exactly_or_refused() {
+    for text in [
+        "18446744073709551615",
+        "-9223372036854775808",
+        "0.1",
+        "1e18",
+        "-2.5",
+    ] {
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert!(
+            Metadata::new(object(json!({ "a": value }))).is_ok(),
+            "{text}"
+        );
+    }
+    for text in [
+        "18446744073709551616",
+        "-9223372036854775809",
+        "1e300",
+        "123456789012345678901",
+    ] {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let refused = Metadata::new(object(json!({ "a": [{ "b": value }] })));
+        assert_eq!(refused.unwrap_err().param, "metadata", "{text}");
+    }
 }
 
 #[test]
