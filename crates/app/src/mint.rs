@@ -12,6 +12,23 @@ pub(crate) fn id<I: Id>(entropy: &dyn Entropy, at: Timestamp) -> I {
     I::new(at, random)
 }
 
+/// A new id that sorts behind an earlier one of the same owner even where both are of one second: what a user has is listed
+/// in the order of its ids, and the first one is the one that is written to.
+pub(crate) fn id_behind<I: Id>(entropy: &dyn Entropy, at: Timestamp, earlier: Option<I>) -> I {
+    let fresh: I = id(entropy, at);
+    let last_of_second = I::new(at, [u8::MAX; 16]);
+    match earlier.filter(|earlier| fresh <= *earlier && *earlier <= last_of_second) {
+        None => fresh,
+        Some(earlier) => {
+            let mut distance = [0_u8; 8];
+            entropy.fill(&mut distance);
+            let distance = u64::from_be_bytes(distance).max(1);
+            // The end of a second's ids is as far away as a guess of one.
+            earlier.following(distance).unwrap_or(fresh)
+        }
+    }
+}
+
 /// A new one-time passcode.
 pub(crate) fn code(entropy: &dyn Entropy) -> Secret<String> {
     digits(&mut Bytes(entropy), code::DIGITS)

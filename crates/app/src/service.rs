@@ -177,4 +177,17 @@ impl Service {
     pub(crate) fn new_id<I: Id>(&self, at: Timestamp) -> I {
         mint::id(&*self.ports.entropy, at)
     }
+
+    /// New ids in the order in which they are asked for, behind an earlier one of the same owner.
+    pub(crate) fn ids_behind<I: Id>(
+        &self,
+        at: Timestamp,
+        mut earlier: Option<I>,
+    ) -> impl FnMut() -> I {
+        move || {
+            let id = mint::id_behind(&*self.ports.entropy, at, earlier);
+            earlier = Some(id);
+            id
+        }
+    }
 }

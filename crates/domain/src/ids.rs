@@ -78,6 +78,19 @@ impl Ksuid {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
+    /// The id so far behind this one, of the same moment; `None` behind the last one of it.
+    fn following(&self, distance: u64) -> Option<Self> {
+        let bytes = Self::decode(self.as_str())?;
+        let (time, random) = bytes.split_first_chunk::<4>()?;
+        let place = u128::from_be_bytes(random.try_into().ok()?);
+        let place = place.checked_add(u128::from(distance))?.to_be_bytes();
+        let mut following = [0_u8; BYTES];
+        let (head, tail) = following.split_at_mut(4);
+        head.copy_from_slice(time);
+        tail.copy_from_slice(&place);
+        Some(Self::encode(following))
+    }
+
     fn timestamp(&self) -> Timestamp {
         let seconds = Self::decode(self.as_str())
             .and_then(|bytes| bytes.first_chunk::<4>().copied())
@@ -87,12 +100,15 @@ impl Ksuid {
 }
 
 /// What every id can do; for code that is the same for all kinds.
-pub trait Id: fmt::Display + Copy + Eq + Sized {
+pub trait Id: fmt::Display + Copy + Ord + Sized {
     /// The prefix without its underscore.
     const PREFIX: &'static str;
 
     /// A new id of the given moment and 16 random bytes.
     fn new(at: Timestamp, random: [u8; 16]) -> Self;
+
+    /// The id so far behind this one, of the same moment; `None` behind the last one of it.
+    fn following(&self, distance: u64) -> Option<Self>;
 }
 
 macro_rules! ids {
@@ -114,6 +130,10 @@ macro_rules! ids {
 
                 fn new(at: Timestamp, random: [u8; 16]) -> Self {
                     Self(Ksuid::new(at, random))
+                }
+
+                fn following(&self, distance: u64) -> Option<Self> {
+                    self.0.following(distance).map(Self)
                 }
             }
 

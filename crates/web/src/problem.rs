@@ -237,10 +237,11 @@ impl Problem {
         }
     }
 
-    pub(crate) fn duplicate(param: &'static str) -> Self {
+    pub(crate) fn duplicate(param: impl Into<Cow<'static, str>>) -> Self {
+        let param = param.into();
         Self {
             message: format!("{param} belongs to a user already").into(),
-            param: Some(param.into()),
+            param: Some(param),
             ..Self::new(Code::Duplicate)
         }
     }

@@ -1,5 +1,7 @@
 //! `users/{user_id}/update`: names, metadata, and identifiers that are attached; never one that is removed.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use vestry_domain::api_key::Scope;
 use vestry_domain::email::Email;
@@ -7,7 +9,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::user::{User, UserPhone, UserProfile};
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
@@ -50,9 +52,9 @@ pub enum UpdateUserError {
     /// No such user in this world.
     #[error("the user does not exist")]
     NotFound,
-    /// An identifier belongs to another user; names the field.
+    /// An identifier belongs to another user; names the field with its place in the list.
     #[error("{0} belongs to another user")]
-    Duplicate(&'static str),
+    Duplicate(String),
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -66,13 +68,19 @@ impl From<StoreError> for UpdateUserError {
     }
 }
 
+/// An entry of a list, and where it stood.
+struct Listed<T> {
+    index: usize,
+    value: T,
+}
+
 /// What shall become of a user; every value was checked.
 struct Change {
     first_name: Option<String>,
     middle_name: Option<String>,
     last_name: Option<String>,
-    emails: Vec<Email>,
-    phones: Vec<PhoneNumber>,
+    emails: Vec<Listed<Email>>,
+    phones: Vec<Listed<PhoneNumber>>,
     metadata: Option<Map<String, Value>>,
     replace_metadata: bool,
 }
@@ -177,15 +185,23 @@ impl Service {
         now: Timestamp,
     ) -> Result<bool, UpdateUserError> {
         let user = &before.user;
-        let mut attached = false;
-        for email in new_emails(before, change) {
-            let row = self.new_email(user.id, email.clone(), now);
+        let newest = before.emails.iter().map(|row| row.id).max();
+        let new: Vec<_> = new_emails(before, change).collect();
+        let ids = ids_in_order(&new, self.ids_behind(now, newest));
+        for email in &new {
+            let Some(id) = ids.get(&email.index) else {
+                continue;
+            };
+            let row = UserEmail {
+                id: *id,
+                ..self.new_email(user.id, email.value.clone(), now)
+            };
             if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
-                return Err(UpdateUserError::Duplicate("emails"));
+                let field = format!("emails[{}].email", email.index);
+                return Err(UpdateUserError::Duplicate(field));
             }
-            attached = true;
         }
-        Ok(attached)
+        Ok(!new.is_empty())
     }
 
     /// The same for numbers.
@@ -197,43 +213,59 @@ impl Service {
         now: Timestamp,
     ) -> Result<bool, UpdateUserError> {
         let user = &before.user;
-        let mut attached = false;
-        for number in new_phones(before, change) {
+        let newest = before.phones.iter().map(|row| row.id).max();
+        let new: Vec<_> = new_phones(before, change).collect();
+        let ids = ids_in_order(&new, self.ids_behind(now, newest));
+        for number in &new {
+            let Some(id) = ids.get(&number.index) else {
+                continue;
+            };
             let row = UserPhone {
-                id: self.new_id(now),
+                id: *id,
                 user_id: user.id,
-                number: number.clone(),
+                number: number.value.clone(),
                 verified: false,
                 created_at: now,
                 updated_at: now,
                 held: false,
             };
             if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
-                return Err(UpdateUserError::Duplicate("phone_numbers"));
+                let field = format!("phone_numbers[{}].phone_number", number.index);
+                return Err(UpdateUserError::Duplicate(field));
             }
-            attached = true;
         }
-        Ok(attached)
+        Ok(!new.is_empty())
     }
 }
 
 fn new_emails<'a>(
     before: &'a UserProfile,
     change: &'a Change,
-) -> impl Iterator<Item = &'a Email> + Send {
+) -> impl Iterator<Item = &'a Listed<Email>> + Send {
     let own = |email: &Email| {
         let mut rows = before.emails.iter();
         rows.any(|row| row.email.identity() == email.identity())
     };
-    change.emails.iter().filter(move |email| !own(email))
+    change.emails.iter().filter(move |email| !own(&email.value))
 }
 
 fn new_phones<'a>(
     before: &'a UserProfile,
     change: &'a Change,
-) -> impl Iterator<Item = &'a PhoneNumber> + Send {
+) -> impl Iterator<Item = &'a Listed<PhoneNumber>> + Send {
     let own = |number: &PhoneNumber| before.phones.iter().any(|row| row.number == *number);
-    change.phones.iter().filter(move |number| !own(number))
+    change
+        .phones
+        .iter()
+        .filter(move |number| !own(&number.value))
+}
+
+/// An id for each entry, in the order of the request: what a user has is listed in the order of its ids, while everybody
+/// attaches in the order of the change.
+fn ids_in_order<T, I>(new: &[&Listed<T>], mut next: impl FnMut() -> I) -> HashMap<usize, I> {
+    let mut places: Vec<usize> = new.iter().map(|entry| entry.index).collect();
+    places.sort_unstable();
+    places.into_iter().map(|index| (index, next())).collect()
 }
 
 impl Change {
@@ -241,16 +273,16 @@ impl Change {
         let mut emails = list("emails", "email", &command.emails, Email::parse)?;
         // Everybody attaches in one order, so that two calls with the same addresses do not wait for each other in a circle. Of
         // two spellings of one address the first one stays.
-        emails.sort_by(|a, b| a.identity().cmp(b.identity()));
-        emails.dedup_by(|later, first| later.identity() == first.identity());
+        emails.sort_by(|a, b| a.value.identity().cmp(b.value.identity()));
+        emails.dedup_by(|later, first| later.value.identity() == first.value.identity());
         let mut phones = list(
             "phone_numbers",
             "phone_number",
             &command.phone_numbers,
             PhoneNumber::parse,
         )?;
-        phones.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-        phones.dedup();
+        phones.sort_by(|a, b| a.value.as_str().cmp(b.value.as_str()));
+        phones.dedup_by(|later, first| later.value == first.value);
         if command.replace_metadata
             && let Some(metadata) = &command.metadata
         {
@@ -302,7 +334,7 @@ fn list<T>(
     field: &'static str,
     entries: &[String],
     read: impl Fn(&str) -> Result<T, Invalid>,
-) -> Result<Vec<T>, Invalid> {
+) -> Result<Vec<Listed<T>>, Invalid> {
     if entries.len() > MOST_IDENTIFIERS {
         let message = format!("{list} has at most {MOST_IDENTIFIERS} entries");
         return Err(Invalid::value(list, message));
@@ -310,10 +342,11 @@ fn list<T>(
     let numbered = entries.iter().enumerate();
     numbered
         .map(|(index, entry)| {
-            read(entry).map_err(|refused| Invalid {
+            let value = read(entry).map_err(|refused| Invalid {
                 param: format!("{list}[{index}].{field}").into(),
                 ..refused
-            })
+            })?;
+            Ok(Listed { index, value })
         })
         .collect()
 }

@@ -99,8 +99,43 @@ async fn r11_one_of_many_gets_the_address() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
     let refused = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome, Err(UpdateUserError::Duplicate("emails"))));
+        .filter(|outcome| matches!(outcome, Err(UpdateUserError::Duplicate(field)) if field == "emails[0].email"));
     assert_eq!(refused.count(), 19);
+}
+
+/// What a user has is listed as it came, within one call and from call to call, all in one second: the first one is the one
+/// that is written to.
+#[tokio::test]
+async fn identifiers_are_listed_in_the_order_in_which_they_came() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let id = rig.user(&test, "m@example.com").await.profile.user.id;
+    let mut expected = vec!["m@example.com".to_owned()];
+    let mut numbers = Vec::new();
+    for round in 0..8 {
+        let emails: Vec<String> = ["z", "a", "q", "b"]
+            .iter()
+            .map(|name| format!("{name}{round}@example.com"))
+            .collect();
+        let phones = [
+            format!("+49151123456{}", 90 - round),
+            format!("+49151123456{}", 10 + round),
+        ];
+        let command = UpdateUser {
+            emails: emails.clone(),
+            phone_numbers: phones.to_vec(),
+            ..UpdateUser::default()
+        };
+        let updated = rig.service.update_user(&test, id, command).await.unwrap();
+        expected.extend(emails);
+        numbers.extend(phones);
+        let listed = updated.profile.emails.iter();
+        let listed: Vec<_> = listed.map(|email| email.email.address()).collect();
+        assert_eq!(listed, expected);
+        let listed = updated.profile.phones.iter();
+        let listed: Vec<_> = listed.map(|phone| phone.number.as_str()).collect();
+        assert_eq!(listed, numbers);
+    }
 }
 
 /// R14: a transaction that is run again attaches once and tells once.

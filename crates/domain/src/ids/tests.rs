@@ -51,3 +51,26 @@ fn text_sorts_by_time() {
     assert!(early.to_string() < late.to_string());
     assert!(early < late);
 }
+
+#[test]
+fn an_id_follows_another_within_its_moment() {
+    let at = Timestamp::from_unix(1_700_000_000);
+    for random in [[0; 16], [7; 16], [0xff; 16]] {
+        let id = UserId::new(at, random);
+        for distance in [1, 62, u64::MAX] {
+            let following = id.following(distance);
+            if random == [0xff; 16] {
+                assert_eq!(following, None);
+            } else {
+                let following = following.unwrap();
+                assert!(following > id && following.to_string() > id.to_string());
+                assert_eq!(following.timestamp(), at);
+            }
+        }
+    }
+    let last = UserId::new(at, [0xff; 16]);
+    let mut before = [0xff; 16];
+    before[15] = 0xf0;
+    assert_eq!(UserId::new(at, before).following(15), Some(last));
+    assert_eq!(UserId::new(at, before).following(16), None);
+}

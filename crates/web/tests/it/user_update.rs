@@ -174,11 +174,11 @@ async fn an_identifier_of_another_user_changes_nothing(api: &Api) {
     for (request, param) in [
         (
             json!({"first_name": "A", "metadata": {"a": 1}, "emails": [{"email": "new@example.com"}, {"email": "BOB@example.com"}]}),
-            "emails",
+            "emails[1].email",
         ),
         (
             json!({"emails": [{"email": "new@example.com"}], "phone_numbers": [{"phone_number": "+14155552671"}]}),
-            "phone_numbers",
+            "phone_numbers[0].phone_number",
         ),
     ] {
         let refused = update(&api.test(), &id, request).await;
@@ -282,18 +282,18 @@ async fn a_refused_update_names_its_field_and_changes_nothing(api: &Api) {
         (
             json!({"emails": [{"email": "new@example.com"}, {"email": ""}]}),
             "invalid_field",
-            "emails",
+            "emails[1].email",
         ),
         (json!({"emails": many}), "invalid_field", "emails"),
         (
             json!({"phone_numbers": [{"phone_number": "4155552671"}]}),
             "invalid_field",
-            "phone_numbers",
+            "phone_numbers[0].phone_number",
         ),
         (
             json!({"phone_numbers": [{}]}),
             "missing_field",
-            "phone_numbers",
+            "phone_numbers[0].phone_number",
         ),
         (json!({"metadata": []}), "invalid_field", "metadata"),
         (
