@@ -1,10 +1,13 @@
 //! `vestry users export`: the users of a world, in the form in which they can be imported.
 
+use std::collections::HashSet;
+
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_domain::user::UserProfile;
+use vestry_domain::wallet::Wallet;
 
-use super::portable::{PortableEmail, PortablePhone, PortableUser};
+use super::portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
 use crate::Service;
 use crate::admin::AdminError;
 
@@ -14,6 +17,10 @@ pub struct ExportedUsers {
     pub users: Vec<PortableUser>,
     /// The last of them; `None` behind the last page.
     pub next: Option<UserId>,
+    /// How many of them have passkeys, which no file can carry: they are bound to their site.
+    pub with_passkeys: usize,
+    /// How many of them have authenticator apps, whose seeds stay here.
+    pub with_totps: usize,
 }
 
 impl Service {
@@ -37,13 +44,25 @@ impl Service {
             if let Some(profile) = read.users().profile(&world, *id).await? {
                 let mut user = portable(profile);
                 user.external_key = read.imported_users().key_of(&world, *id).await?;
+                let wallets = read.wallets().of_user(&world, *id).await?;
                 let password = read.passwords().find(&world, *id).await?;
-                users.push((user, password.filter(|_| hashes)));
+                users.push((user, wallets, password.filter(|_| hashes)));
             }
+        }
+        let (mut with_passkeys, mut with_totps) = (HashSet::new(), HashSet::new());
+        if !ids.is_empty() {
+            let passkeys = read.passkeys().of_users(&world, &ids).await?;
+            with_passkeys.extend(passkeys.iter().map(|passkey| passkey.user_id));
+            let totps = read.totps().of_users(&world, &ids).await?;
+            let verified = totps.iter().filter(|totp| totp.verified);
+            with_totps.extend(verified.map(|totp| totp.user_id));
         }
         drop(read);
         let mut opened = Vec::with_capacity(users.len());
-        for (mut user, password) in users {
+        for (mut user, wallets, password) in users {
+            let wallets = self.authenticate_wallets(wallets).await?;
+            let own = wallets.iter().filter(|wallet| wallet.is_way_to_sign_in());
+            user.wallets = own.map(portable_wallet).collect();
             if let Some(password) = password {
                 let hash = self
                     .open_password(&world, password.user_id, &password.sealed)
@@ -56,7 +75,16 @@ impl Service {
         Ok(ExportedUsers {
             users: opened,
             next: ids.last().copied(),
+            with_passkeys: with_passkeys.len(),
+            with_totps: with_totps.len(),
         })
+    }
+}
+
+fn portable_wallet(wallet: &Wallet) -> PortableWallet {
+    PortableWallet {
+        wallet_type: wallet.wallet_type.to_string(),
+        public_address: wallet.public_address.clone(),
     }
 }
 
@@ -77,6 +105,7 @@ fn portable(profile: UserProfile) -> PortableUser {
         external_key: None,
         emails: emails.collect(),
         phone_numbers: phones.collect(),
+        wallets: Vec::new(),
         first_name: user.first_name,
         middle_name: user.middle_name,
         last_name: user.last_name,

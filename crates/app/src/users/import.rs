@@ -8,9 +8,11 @@ use std::collections::HashSet;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::custody::AddressOrder;
 use vestry_ports::passwords::ForeignHashError;
-use vestry_ports::store::{Attached, Repositories, StoreError};
+use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
 use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
@@ -44,6 +46,7 @@ struct Draft {
     has_own_id: bool,
     emails: Vec<UserEmail>,
     phones: Vec<UserPhone>,
+    wallets: Vec<StoredWallet>,
     password: Option<StoredPassword>,
 }
 
@@ -140,7 +143,15 @@ impl UserImport<'_> {
                 Err(refused) => return Ok(Err(refusal(refused))),
             },
         };
+        let mut addresses = Vec::with_capacity(checked.wallets.len());
+        for (wallet_type, text) in &checked.wallets {
+            match self.service.signing_address(*wallet_type, text) {
+                Ok(address) => addresses.push((*wallet_type, address)),
+                Err(invalid) => return Ok(Err(invalid.message.into_owned())),
+            }
+        }
         let mut draft = self.draft_of(checked, now);
+        draft.wallets = self.adopted(draft.user.id, addresses, now).await?;
         if let Some(hash) = password {
             let sealed = self
                 .service
@@ -150,18 +161,45 @@ impl UserImport<'_> {
         Ok(Ok(draft))
     }
 
+    /// The addresses as wallets that sign the user in.
+    async fn adopted(
+        &self,
+        user_id: UserId,
+        addresses: Vec<(WalletType, String)>,
+        now: Timestamp,
+    ) -> Result<Vec<StoredWallet>, Fault> {
+        let mut wallet_id = self.service.ids_behind(now, None);
+        let mut wallets = Vec::with_capacity(addresses.len());
+        for (wallet_type, public_address) in addresses {
+            let order = AddressOrder {
+                wallet_id: wallet_id(),
+                world: self.world,
+                user_id,
+                wallet_type,
+                public_address,
+                created_at: now,
+            };
+            wallets.push(self.service.ports.custodian.adopt_address(order).await?);
+        }
+        Ok(wallets)
+    }
+
     fn draft_of(&self, line: CheckedUser, now: Timestamp) -> Draft {
         let service = self.service;
         let has_own_id = line.id.is_some();
         let id = line.id.unwrap_or_else(|| service.new_id(line.created_at));
         let [first_name, middle_name, last_name] = line.names;
+        // In the order of the line, which is the order in which they are listed.
+        let mut email_id = service.ids_behind(now, None);
+        let mut phone_id = service.ids_behind(now, None);
         let emails = line.emails.into_iter().map(|(email, proven)| UserEmail {
+            id: email_id(),
             verified: proven.verified,
             held: proven.held,
             ..service.new_email(id, email, now)
         });
         let phones = line.phones.into_iter().map(|(number, proven)| UserPhone {
-            id: service.new_id(now),
+            id: phone_id(),
             user_id: id,
             number,
             verified: proven.verified,
@@ -185,6 +223,7 @@ impl UserImport<'_> {
             },
             external_key: line.external_key,
             has_own_id,
+            wallets: Vec::new(),
             password: None,
         }
     }
@@ -232,6 +271,11 @@ impl Draft {
                 return Ok(None);
             }
         }
+        for wallet in &self.wallets {
+            if tx.wallets().insert_keyless(wallet).await? == Created::Exists {
+                return Ok(None);
+            }
+        }
         if let Some(key) = &self.external_key {
             let at = self.user.updated_at;
             if !tx.imported_users().note(world, key, id, at).await? {
@@ -244,7 +288,7 @@ impl Draft {
         Ok(Some(Imported::New(id)))
     }
 
-    /// The user that the line has become already: by its id, else by its key, else by its first identifier.
+    /// The user that the line has become already: by its id, else by its key, else by its first identifier or wallet.
     async fn known(&self, tx: &mut dyn Repositories) -> Result<Option<UserId>, StoreError> {
         let world = &self.user.world;
         if self.has_own_id {
@@ -263,6 +307,11 @@ impl Draft {
             let found = tx.users().phone_by_number(world, &phone.number).await?;
             return Ok(found.map(|(_, user)| user.id));
         }
+        if let Some(stored) = self.wallets.first() {
+            let (kind, address) = (stored.wallet.wallet_type, &stored.wallet.public_address);
+            let found = tx.wallets().by_address(world, kind, address).await?;
+            return Ok(found.map(|found| found.wallet.user_id));
+        }
         Ok(None)
     }
 
@@ -274,10 +323,14 @@ impl Draft {
         let emails = emails.map(|email| format!("email:{}", email.email.identity().as_str()));
         let phones = self.phones.iter();
         let phones = phones.map(|phone| format!("phone:{}", phone.number.as_str()));
+        let wallets = self.wallets.iter().map(|stored| &stored.wallet);
+        let wallets =
+            wallets.map(|wallet| format!("{}:{}", wallet.wallet_type, wallet.public_address));
         id.into_iter()
             .chain(key)
             .chain(emails)
             .chain(phones)
+            .chain(wallets)
             .collect()
     }
 }

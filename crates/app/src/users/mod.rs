@@ -23,6 +23,6 @@ pub use delete_wallet::DeleteWalletError;
 pub use export::ExportedUsers;
 pub use get::{FullUser, GetUserError};
 pub use import::{Imported, UserImport};
-pub use portable::{PortableEmail, PortablePhone, PortableUser};
+pub use portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
 pub use search::{FoundUsers, SearchUsers, SearchUsersError};
 pub use update::{UpdateUser, UpdateUserError};

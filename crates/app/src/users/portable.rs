@@ -1,13 +1,14 @@
 //! A user as one line of JSON: what `vestry users export` writes and `vestry users import` reads.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use vestry_domain::email::Email;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::password::{Normalization, PasswordHash};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::UserStatus;
+use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, Secret, Timestamp, text};
 
 /// Most bytes of an external key.
@@ -29,14 +30,17 @@ pub struct PortableUser {
     /// Numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phone_numbers: Vec<PortablePhone>,
+    /// Wallets that their holders sign in with. Wallets whose keys are here are no part of a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wallets: Vec<PortableWallet>,
     /// See `users/create`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
     pub first_name: String,
     /// See `users/create`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
     pub middle_name: String,
     /// See `users/create`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
     pub last_name: String,
     /// `active` (when absent) or `pending`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +48,7 @@ pub struct PortableUser {
     /// Free-form data.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// Unix seconds; the moment of the import when absent.
+    /// Unix seconds; the time inside the id, or the moment of the import, when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<i64>,
     /// Hash of the password, in one of the forms that `docs/migrate-users.md` lists.
@@ -83,6 +87,21 @@ pub struct PortablePhone {
     pub held: bool,
 }
 
+/// A wallet of a [`PortableUser`].
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableWallet {
+    /// `ethereum` or `solana`.
+    pub wallet_type: String,
+    /// Its address.
+    pub public_address: String,
+}
+
+/// A name; `null`, which other services write for one that is not known, is none.
+fn name<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
+    Option::deserialize(field).map(Option::unwrap_or_default)
+}
+
 /// serde passes a reference.
 const fn is_false(value: &bool) -> bool {
     !*value
@@ -94,6 +113,8 @@ pub(super) struct CheckedUser {
     pub(super) external_key: Option<String>,
     pub(super) emails: Vec<(Email, Proven)>,
     pub(super) phones: Vec<(PhoneNumber, Proven)>,
+    /// Chains and addresses, as they were written.
+    pub(super) wallets: Vec<(WalletType, String)>,
     pub(super) names: [String; 3],
     pub(super) status: UserStatus,
     pub(super) metadata: Metadata,
@@ -111,25 +132,42 @@ pub(super) struct Proven {
 impl PortableUser {
     /// Checks every value.
     pub(super) fn check(&self, now: Timestamp) -> Result<CheckedUser, Invalid> {
-        if self.emails.is_empty() && self.phone_numbers.is_empty() {
+        let is_nobody =
+            self.emails.is_empty() && self.phone_numbers.is_empty() && self.wallets.is_empty();
+        // One that was exported may have signed in with what no line carries.
+        if is_nobody && self.id.is_none() {
             return Err(Invalid::value(
                 "emails",
-                "a user has at least one of emails and phone_numbers",
+                "a user has at least one of emails, phone_numbers and wallets",
             ));
         }
-        let created_at = self.created_at.map_or(now, Timestamp::from_unix);
+        let id: Option<UserId> = self.id.as_deref().map(str::parse).transpose()?;
+        let created_at = match (self.created_at, id) {
+            (Some(created_at), _) => Timestamp::from_unix(created_at),
+            (None, Some(id)) => id.timestamp(),
+            (None, None) => now,
+        };
         if created_at.unix() < 0 || now < created_at {
             return Err(Invalid::value(
                 "created_at",
                 "created_at is a moment of the past, in Unix seconds",
             ));
         }
+        // Users are paged and searched by the time inside their ids.
+        let same_time = |id: UserId| UserId::new(created_at, [0; 16]).timestamp() == id.timestamp();
+        if !id.is_none_or(same_time) {
+            return Err(Invalid::value(
+                "created_at",
+                "created_at is not the time inside the id",
+            ));
+        }
         let status = self.status.as_deref().unwrap_or("active");
         Ok(CheckedUser {
-            id: self.id.as_deref().map(str::parse).transpose()?,
+            id,
             external_key: self.external_key.as_deref().map(key).transpose()?,
             emails: self.emails()?,
             phones: self.phones()?,
+            wallets: self.wallets()?,
             names: [
                 text::name("first_name", &self.first_name)?,
                 text::name("middle_name", &self.middle_name)?,
@@ -155,6 +193,14 @@ impl PortableUser {
             let proven = proven(row.verified, row.held)?;
             Ok((PhoneNumber::parse(&row.phone_number)?, proven))
         });
+        checked.collect()
+    }
+
+    fn wallets(&self) -> Result<Vec<(WalletType, String)>, Invalid> {
+        let checked = self
+            .wallets
+            .iter()
+            .map(|row| Ok((row.wallet_type.parse()?, row.public_address.clone())));
         checked.collect()
     }
 

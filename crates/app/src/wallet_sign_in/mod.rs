@@ -16,7 +16,11 @@ use crate::Service;
 
 impl Service {
     /// The canonical form of an address that may sign somebody in.
-    fn signing_address(&self, wallet_type: WalletType, text: &str) -> Result<String, Invalid> {
+    pub(crate) fn signing_address(
+        &self,
+        wallet_type: WalletType,
+        text: &str,
+    ) -> Result<String, Invalid> {
         wallet_sign_in::check_type(wallet_type)?;
         let signatures = &self.ports.signatures;
         signatures

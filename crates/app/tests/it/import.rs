@@ -1,10 +1,11 @@
 //! `vestry users import` and `export`, as use cases: lines, batches, rehearsals, and the way back.
 
 use vestry_app::admin::AdminError;
-use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser};
+use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser, PortableWallet};
 use vestry_domain::Environment;
+use vestry_domain::Timestamp;
 use vestry_domain::World;
-use vestry_domain::ids::{AppId, Id};
+use vestry_domain::ids::{AppId, Id, UserId};
 use vestry_domain::user::UserStatus;
 
 use crate::rig::Rig;
@@ -101,6 +102,147 @@ async fn an_imported_user_is_as_its_line_says() {
                 ..whole
             }
     );
+}
+
+/// The first address is the one that is written to.
+#[tokio::test]
+async fn identifiers_are_listed_in_the_order_of_the_line() {
+    let rig = Rig::new().await;
+    let names = ["q", "a", "z", "b", "y", "c", "x", "d"];
+    let lines: Vec<_> = (0..5)
+        .map(|number| {
+            let mut line = line(&format!("first{number}@example.com"));
+            let email = |name: &&str| PortableEmail {
+                email: format!("{name}{number}@example.com"),
+                verified: false,
+                held: false,
+            };
+            line.emails.extend(names.iter().map(email));
+            line
+        })
+        .collect();
+    assert_eq!(summary(&take(&rig, false, &lines).await), "nnnnn");
+    let world = rig.world(Environment::Test);
+    let exported = rig.service.export_users(world, None, 10, false).await;
+    for line in lines {
+        let users = &exported.as_ref().unwrap().users;
+        assert!(users.iter().any(|user| user.emails == line.emails));
+    }
+}
+
+/// Users are paged and searched by the time inside their ids, so the two have to agree.
+#[tokio::test]
+async fn an_id_tells_when_its_user_was_created() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let at = |unix| UserId::new(Timestamp::from_unix(unix), [9; 16]).to_string();
+    let with = |id: String, created_at| PortableUser {
+        id: Some(id),
+        created_at,
+        ..line("ada@example.com")
+    };
+    for (id, created_at) in [
+        (at(1_600_000_000), Some(1_600_000_001)),
+        (at(1_600_000_000), Some(0)),
+        (at(1_400_000_001), Some(1_000_000_000)),
+    ] {
+        let outcomes = take(&rig, false, &[with(id, created_at)]).await;
+        assert!(reason(&outcomes[0]).contains("created_at is not the time"));
+    }
+    for (number, (id, created_at, expected)) in [
+        (at(1_600_000_000), None, 1_600_000_000),
+        (at(1_600_000_001), Some(1_600_000_001), 1_600_000_001),
+        // Before ids have a time, theirs is the first one.
+        (at(1_000_000_000), Some(1_000_000_000), 1_000_000_000),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let line = PortableUser {
+            emails: line(&format!("u{number}@example.com")).emails,
+            ..with(id, created_at)
+        };
+        let outcomes = take(&rig, false, &[line]).await;
+        let Imported::New(id) = outcomes[0] else {
+            panic!("{outcomes:?}")
+        };
+        let user = rig.service.get_user(&test, id).await.unwrap();
+        assert_eq!(user.profile.user.created_at.unix(), expected);
+    }
+}
+
+/// A user who signs in with nothing but a wallet comes out and goes in; so does one who had nothing but a passkey.
+#[tokio::test]
+async fn wallets_that_sign_in_are_part_of_a_line() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = |wallet_type: &str, public_address: &str| PortableWallet {
+        wallet_type: wallet_type.to_owned(),
+        public_address: public_address.to_owned(),
+    };
+    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    let own = PortableUser {
+        wallets: vec![wallet("ethereum", &address.to_lowercase())],
+        ..PortableUser::default()
+    };
+    let mut lines = vec![own.clone(), own.clone(), line("ada@example.com")];
+    assert_eq!(summary(&take(&rig, true, &lines).await), "nkn");
+    assert_eq!(summary(&take(&rig, false, &lines).await), "nkn");
+    lines[2].wallets = own.wallets.clone();
+    assert_eq!(summary(&take(&rig, false, &lines).await), "kkk");
+    let another = PortableUser {
+        external_key: Some("old-1".to_owned()),
+        ..own
+    };
+    for (bad, why) in [
+        (another, "belongs to another user"),
+        (
+            PortableUser {
+                wallets: vec![wallet("bitcoin", "bc1")],
+                ..PortableUser::default()
+            },
+            "ethereum or solana",
+        ),
+        (
+            PortableUser {
+                wallets: vec![wallet("ethereum", "0x1")],
+                ..PortableUser::default()
+            },
+            "not an address of ethereum",
+        ),
+    ] {
+        let outcomes = take(&rig, false, &[bad]).await;
+        assert!(reason(&outcomes[0]).contains(why), "{outcomes:?}");
+    }
+    let mut exported = rig
+        .service
+        .export_users(test.world, None, 10, false)
+        .await
+        .unwrap()
+        .users;
+    assert_eq!(exported.len(), 2);
+    let with_wallet: Vec<_> = exported
+        .iter()
+        .filter(|user| !user.wallets.is_empty())
+        .collect();
+    assert_eq!(with_wallet.len(), 1);
+    assert!(with_wallet[0].wallets == [wallet("ethereum", address)]);
+    exported.push(PortableUser {
+        id: Some(UserId::new(rig.now(), [3; 16]).to_string()),
+        ..PortableUser::default()
+    });
+    let live = rig.world(Environment::Live);
+    let mut import = rig.service.import_users(live, false).await.unwrap();
+    assert_eq!(summary(&import.take(&exported).await.unwrap()), "nnn");
+    assert_eq!(summary(&import.take(&exported).await.unwrap()), "kkk");
+}
+
+/// Other services write `null` for a name that they do not know.
+#[test]
+fn a_name_that_is_null_is_none() {
+    let text = r#"{"emails": [{"email": "a@example.com"}], "first_name": null, "last_name": "L"}"#;
+    let user: PortableUser = serde_json::from_str(text).unwrap();
+    assert_eq!((&*user.first_name, &*user.last_name), ("", "L"));
 }
 
 #[tokio::test]

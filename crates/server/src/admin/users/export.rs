@@ -13,6 +13,7 @@ const PAGE: i64 = 500;
 
 pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result<(), Failure> {
     let mut after = None;
+    let (mut with_passkeys, mut with_totps) = (0, 0);
     loop {
         let page = service.export_users(world, after, PAGE, hashes).await;
         let page = page.map_err(failed)?;
@@ -28,9 +29,30 @@ pub(super) async fn run(service: &Service, world: World, hashes: bool) -> Result
             .and_then(|()| stdout.flush())
             .context("stdout cannot be written")?;
         drop(stdout);
+        with_passkeys += page.with_passkeys;
+        with_totps += page.with_totps;
         after = page.next;
         if after.is_none() {
-            return Ok(());
+            break;
         }
     }
+    tell_what_stays(with_passkeys, with_totps)
+}
+
+/// Beside the lines, for the person who sends them elsewhere.
+fn tell_what_stays(with_passkeys: usize, with_totps: usize) -> Result<(), Failure> {
+    let mut stderr = std::io::stderr().lock();
+    for (users, what) in [
+        (with_passkeys, "passkeys"),
+        (with_totps, "authenticator apps"),
+    ] {
+        if users > 0 {
+            writeln!(
+                stderr,
+                "{users} users have {what}, which are not in this file."
+            )
+            .context("stderr cannot be written")?;
+        }
+    }
+    Ok(())
 }
