@@ -6,9 +6,9 @@ use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::Passkey;
-use vestry_domain::search::UserFilter;
+use vestry_domain::search::{Condition, UserFilter};
 use vestry_domain::totp::Totp;
-use vestry_domain::wallet::Wallet;
+use vestry_domain::wallet::{Wallet, WalletType};
 
 use super::get::FullUser;
 use crate::{Caller, Fault, NotAllowed, Service};
@@ -65,16 +65,12 @@ impl Service {
             return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
         }
         let world = &caller.world;
+        let filter = query.filter.map(|filter| self.with_known_addresses(filter));
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
         // One more than asked for tells whether there is a next page.
         let page = read
             .users()
-            .search(
-                world,
-                query.filter.as_ref(),
-                query.starting_after,
-                limit + 1,
-            )
+            .search(world, filter.as_ref(), query.starting_after, limit + 1)
             .await;
         let mut page = page.map_err(Fault::from)?;
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -124,5 +120,20 @@ impl Service {
             total_count: page.total,
             has_more,
         })
+    }
+
+    /// The filter with Ethereum addresses as they are stored. Most programs write them in one case; there is one form with
+    /// both, and that is compared.
+    fn with_known_addresses(&self, mut filter: UserFilter) -> UserFilter {
+        for condition in &mut filter.conditions {
+            if let Condition::WalletPublicAddress(addresses) = condition {
+                for address in addresses {
+                    let signatures = &self.ports.signatures;
+                    let known = signatures.canonical_address(WalletType::Ethereum, address);
+                    *address = known.unwrap_or_else(|| std::mem::take(address));
+                }
+            }
+        }
+        filter
     }
 }
