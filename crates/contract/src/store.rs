@@ -153,6 +153,8 @@ macro_rules! store_suite {
                 parts_find_their_users
                 metadata_finds_its_users
                 conditions_work_together
+                users_are_found_by_times_that_ids_cannot_carry
+                authenticator_apps_find_their_users
                 pages_show_every_user_once
                 totals_follow_every_change
                 totals_are_exact_under_races

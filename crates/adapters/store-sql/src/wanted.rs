@@ -8,12 +8,12 @@ use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, ValidGrouping, is_aggregate};
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
-use diesel::sql_types::{Binary, Bool, HasSqlType, Text};
+use diesel::sql_types::{BigInt, Binary, Bool, HasSqlType, Text};
 use diesel::{QueryResult, SelectableExpression};
-use vestry_domain::World;
 use vestry_domain::search::{Combined, Condition, UserFilter};
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
+use vestry_domain::{Timestamp, World};
 
 use crate::schema::users;
 
@@ -25,6 +25,7 @@ pub(crate) struct Wanted(Vec<Piece>);
 enum Piece {
     Sql(&'static str),
     Text(String),
+    Number(i64),
     Bytes(Vec<u8>),
 }
 
@@ -39,8 +40,9 @@ enum Test {
 }
 
 impl Wanted {
-    pub(crate) fn new(world: &World, filter: &UserFilter) -> Self {
-        let tests = filter.conditions.iter().map(test);
+    pub(crate) fn new(world: &World, filter: &UserFilter, now: Timestamp) -> Self {
+        let tests = filter.conditions.iter();
+        let tests = tests.map(|condition| test(condition, now));
         let mut pieces = vec![Piece::Sql("(")];
         match filter.combined {
             Combined::Any if filter.conditions.len() > 1 => {
@@ -109,7 +111,7 @@ const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
 const TOTPS: &str = "SELECT user_id FROM totps WHERE app_id = ";
 const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
-fn test(condition: &Condition) -> Test {
+fn test(condition: &Condition, now: Timestamp) -> Test {
     match condition {
         Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
         Condition::Status(statuses) => Test::Own(among(
@@ -118,13 +120,18 @@ fn test(condition: &Condition) -> Test {
         )),
         Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
         Condition::CreatedAt(period) => {
-            // The id carries the time, and pages are read along the ids.
+            // The id carries the time, and pages are read along the ids; but no time before ids have one, which users of
+            // older services can have.
             let (first, last) = period.ids::<vestry_domain::ids::UserId>();
             Test::Own(vec![
                 Piece::Sql("id >= "),
                 Piece::Text(first.to_string()),
                 Piece::Sql(" AND id <= "),
                 Piece::Text(last.to_string()),
+                Piece::Sql(" AND created_at >= "),
+                Piece::Number(period.from.unix()),
+                Piece::Sql(" AND created_at <= "),
+                Piece::Number(period.to.unix()),
             ])
         }
         Condition::PhoneNumber(numbers) => {
@@ -156,8 +163,21 @@ fn test(condition: &Condition) -> Test {
             let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
             Test::Others(METADATA, among("digest IN (", digests))
         }
-        Condition::TotpId(ids) => Test::Others(TOTPS, among("id IN (", texts(ids))),
-        Condition::TotpVerified(verified) => Test::Others(TOTPS, is_verified(*verified)),
+        Condition::TotpId(ids) => {
+            let mut condition = among("id IN (", texts(ids));
+            condition.extend([
+                Piece::Sql(" AND (verified OR expires_at > "),
+                Piece::Number(now.unix()),
+                Piece::Sql(")"),
+            ]);
+            Test::Others(TOTPS, condition)
+        }
+        Condition::TotpVerified(true) => Test::Others(TOTPS, is_verified(true)),
+        Condition::TotpVerified(false) => {
+            let mut condition = is_verified(false);
+            condition.extend([Piece::Sql(" AND expires_at > "), Piece::Number(now.unix())]);
+            Test::Others(TOTPS, condition)
+        }
         // Nobody is linked with a provider in this release.
         Condition::IdpProvider(_) => Test::Nobody,
     }
@@ -222,8 +242,9 @@ impl QueryId for Wanted {
 
 impl<DB> QueryFragment<DB> for Wanted
 where
-    DB: Backend + HasSqlType<Text> + HasSqlType<Binary>,
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
     String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
     Vec<u8>: ToSql<Binary, DB>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
@@ -233,6 +254,7 @@ where
             match piece {
                 Piece::Sql(sql) => out.push_sql(sql),
                 Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
+                Piece::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
                 Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
             }
         }

@@ -47,7 +47,10 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = read.totps().find(&caller.world, id).await?;
         drop(read);
-        let totp = found.ok_or(DeleteTotpError::NotFound)?;
+        // One whose time for a first code is over is not there any more, for this call as for all others.
+        let now = self.now(&caller.world);
+        let totp = found.filter(|totp| totp.is_alive(now));
+        let totp = totp.ok_or(DeleteTotpError::NotFound)?;
         let removed = CredentialChange::TotpRemoved;
         let change = self.announce(caller, totp.user_id, removed).await?;
         retried(|| self.remove_totp(caller, &totp, &change)).await?;

@@ -65,12 +65,13 @@ impl Service {
             return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
         }
         let world = &caller.world;
+        let now = self.now(world);
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
         // One more than asked for tells whether there is a next page.
         let page = read
             .users()
-            .search(world, filter.as_ref(), query.starting_after, limit + 1)
+            .search(world, filter.as_ref(), query.starting_after, limit + 1, now)
             .await;
         let mut page = page.map_err(Fault::from)?;
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -100,7 +101,6 @@ impl Service {
         for wallet in self.authenticate_wallets(stored).await? {
             wallets.entry(wallet.user_id).or_default().push(wallet);
         }
-        let now = self.now(world);
         let mut apps: HashMap<UserId, Vec<Totp>> = HashMap::new();
         for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
             apps.entry(totp.user_id).or_default().push(totp);

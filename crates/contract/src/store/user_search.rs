@@ -5,18 +5,21 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vestry_domain::World;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::search::{Combined, Condition, MetadataDigest, Period, UserFilter};
 use vestry_domain::text::fold;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Store, UserPage};
 
 use super::stage::{Stage, works};
 use crate::race::race;
+
+/// When these tests look.
+const AT: Timestamp = Timestamp::from_unix(1_900_000_000);
 
 /// A user with one of everything that can be searched by.
 struct Whole {
@@ -49,7 +52,7 @@ impl Stage {
     ) -> UserPage {
         in_view!(self.store, |view| view
             .users()
-            .search(&world, filter, after, limit)
+            .search(&world, filter, after, limit, AT)
             .await)
     }
 
@@ -212,6 +215,106 @@ pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
         let found = stage.found_by(world, Condition::CreatedAt(period)).await;
         let within = newest_first(&all, |whole| (from..=to).contains(&whole.user.created_at));
         assert_eq!(found, within);
+    }
+}
+
+/// Also users of times before ids have one: their ids carry the first moment there is, and only their rows tell more.
+pub async fn users_are_found_by_times_that_ids_cannot_carry(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut times = Vec::new();
+    for unix in [
+        0,
+        1_000_000_000,
+        1_399_999_999,
+        1_400_000_000,
+        1_400_000_001,
+    ] {
+        let created_at = Timestamp::from_unix(unix);
+        let user = stage.samples.user(world);
+        let user = User {
+            id: UserId::new(
+                created_at,
+                [u8::try_from(times.len()).unwrap_or_default(); 16],
+            ),
+            created_at,
+            ..user
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&user).await);
+        times.push((created_at, user.id));
+    }
+    for (from, _) in &times {
+        for (to, _) in &times {
+            let period = Period {
+                from: *from,
+                to: *to,
+            };
+            let mut expected: Vec<UserId> = times
+                .iter()
+                .filter(|(at, _)| (*from..=*to).contains(at))
+                .map(|(_, id)| *id)
+                .collect();
+            expected.reverse();
+            let found = stage.found_by(world, Condition::CreatedAt(period)).await;
+            assert_eq!(found, expected, "{from:?} to {to:?}");
+        }
+    }
+}
+
+/// Authenticator apps that count or are waited for find their users; those whose time is over are not there.
+pub async fn authenticator_apps_find_their_users(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut stored = Vec::new();
+    for (verified, expires_at) in [
+        (true, AT - Seconds(1)),
+        (true, AT + Seconds(1)),
+        (false, AT - Seconds(1)),
+        (false, AT),
+        (false, AT + Seconds(1)),
+    ] {
+        let user = stage.user(world).await;
+        let (mut totp, codes) = stage.samples.totp(&user);
+        totp.expires_at = expires_at;
+        in_tx!(stage.store, |tx| tx
+            .totps()
+            .replace_waiting(&totp, &codes)
+            .await);
+        if verified {
+            let (id, at) = (totp.id, expires_at - Seconds(1));
+            let confirmed = in_tx!(stage.store, |tx| tx
+                .totps()
+                .confirm(&world, id, 100, at)
+                .await);
+            assert!(confirmed);
+        }
+        stored.push((verified, verified || AT < expires_at, user.id, totp.id));
+    }
+    let living = |wanted: Option<bool>| {
+        let mut ids: Vec<UserId> = stored
+            .iter()
+            .filter(|(verified, lives, ..)| {
+                *lives && wanted.is_none_or(|wanted| wanted == *verified)
+            })
+            .map(|(_, _, user, _)| *user)
+            .collect();
+        ids.sort_by(|a, b| b.cmp(a));
+        ids
+    };
+    let every_id = stored.iter().map(|(.., id)| *id).collect();
+    let by_id = Condition::TotpId(every_id);
+    assert_eq!(stage.found_by(world, by_id.clone()).await, living(None));
+    for wanted in [true, false] {
+        let found = stage.found_by(world, Condition::TotpVerified(wanted)).await;
+        assert_eq!(found, living(Some(wanted)), "{wanted}");
+    }
+    let either = UserFilter {
+        combined: Combined::Any,
+        conditions: vec![by_id.clone(), Condition::TotpVerified(false)],
+    };
+    assert_eq!(stage.found(world, &either).await, living(None));
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.found_by(stranger, by_id.clone()).await, []);
     }
 }
 

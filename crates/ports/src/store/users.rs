@@ -37,13 +37,15 @@ pub trait Users: Send {
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
     /// Users that fit the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a place in the
     /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
-    /// filter and by status alone it costs the same however many users there are.
+    /// filter and by status alone it costs the same however many users there are. `now` says which authenticator apps are still
+    /// waited for: those whose time is over are not there.
     async fn search(
         &mut self,
         world: &World,
         filter: Option<&UserFilter>,
         after: Option<UserId>,
         limit: i64,
+        now: Timestamp,
     ) -> StoreResult<UserPage>;
     /// Keeps everybody else from locking, updating or deleting the user until the transaction ends, and says whether there is
     /// one. What is read afterwards stays true.

@@ -9,6 +9,8 @@ const SEARCH: &str = "/v1/auth/users/search";
 on_both! {
     a_page_shows_users_with_their_wallets_in_short
     every_field_and_operator_finds_its_users
+    authenticator_apps_find_their_users
+    numbers_and_addresses_are_found_in_other_spellings
     conditions_work_together
     pages_follow_each_other
     what_is_unknown_is_named
@@ -258,6 +260,62 @@ async fn every_field_and_operator_finds_its_users(api: &Api) {
         found(&test, "AND", json!([eq("status", &json!("pending"))])).await,
         nobody
     );
+}
+
+/// One that was never verified is not there once its time is over: not found, not shown, not deleted.
+async fn authenticator_apps_find_their_users(api: &Api) {
+    let test = api.test();
+    let request = json!({"email": "ada@example.com", "first_name": "Ada"});
+    let ada = created(&test, request).await;
+    let request = json!({"user_id": ada["user_id"], "expires_in": 5});
+    let totp = test.post("/v1/auth/totps/create", request).await.ok();
+    let totp = totp.text_at("/totp_id");
+    let by =
+        |field: &str, value: Value| json!([{"field": field, "operator": "eq", "value": value}]);
+    let (by_id, waiting) = (
+        by("totp_id", json!(totp)),
+        by("totp_verified", json!(false)),
+    );
+    for fields in [&by_id, &waiting] {
+        assert_eq!(found(&test, "AND", fields.clone()).await, ["Ada"]);
+    }
+    let verified = by("totp_verified", json!(true));
+    assert_eq!(found(&test, "AND", verified).await.len(), 0);
+    api.pass(300);
+    for fields in [by_id, waiting] {
+        assert_eq!(found(&test, "AND", fields).await.len(), 0);
+    }
+    let path = format!("/v1/auth/users/totps/{totp}/delete");
+    let refused = test.delete(&path, None).await;
+    refused.refuses(404, "not_found", Some("totp"));
+}
+
+/// 5.0 is 5, and an Ethereum address in one case is the one in both.
+async fn numbers_and_addresses_are_found_in_other_spellings(api: &Api) {
+    let test = api.test();
+    let request =
+        json!({"email": "ada@example.com", "first_name": "Ada", "metadata": {"seats": 5}});
+    let ada = created(&test, request).await;
+    let request =
+        json!({"email": "bob@example.com", "first_name": "Bob", "metadata": {"seats": 5.0}});
+    created(&test, request).await;
+    for value in [json!(5), json!(5.0), json!("5")] {
+        let fields = json!([{"field": "metadata.seats", "operator": "eq", "value": value}]);
+        let mut names = found(&test, "AND", fields).await;
+        names.sort();
+        assert_eq!(names, ["Ada", "Bob"], "{value}");
+    }
+    let address = ada["wallets"][0]["public_address"].as_str().unwrap();
+    let upper = address.to_uppercase().replacen("0X", "0x", 1);
+    for value in [address, &address.to_lowercase(), &upper] {
+        let fields =
+            json!([{"field": "wallet_public_address", "operator": "in", "values": ["x", value]}]);
+        assert_eq!(found(&test, "AND", fields).await, ["Ada"], "{value}");
+    }
+    let at = json!([{"field": "created_at", "operator": "eq", "value": 1_800_000_000.0}]);
+    assert_eq!(found(&test, "AND", at).await.len(), 2);
+    let page = search(&test, json!({"limit": 10.0})).await.ok();
+    assert_eq!(page.body["total_count"], 2);
 }
 
 async fn conditions_work_together(api: &Api) {

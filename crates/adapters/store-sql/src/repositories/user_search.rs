@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
-use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreResult, UserPage};
 
 use super::{Unit, in_world, read_all};
@@ -22,8 +22,9 @@ impl Unit {
         filter: Option<&UserFilter>,
         after: Option<UserId>,
         limit: i64,
+        now: Timestamp,
     ) -> StoreResult<UserPage> {
-        let wanted = filter.map(|filter| Wanted::new(world, filter));
+        let wanted = filter.map(|filter| Wanted::new(world, filter, now));
         let mut page = in_world!(users, world)
             .order(users::id.desc())
             .limit(limit)

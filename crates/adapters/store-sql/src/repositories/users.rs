@@ -62,8 +62,9 @@ impl Users for Unit {
         filter: Option<&UserFilter>,
         after: Option<UserId>,
         limit: i64,
+        now: Timestamp,
     ) -> StoreResult<UserPage> {
-        self.search_users(world, filter, after, limit).await
+        self.search_users(world, filter, after, limit, now).await
     }
 
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {

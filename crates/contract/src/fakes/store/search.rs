@@ -1,5 +1,6 @@
 //! Whether a user fits a filter.
 
+use vestry_domain::Timestamp;
 use vestry_domain::search::{Combined, Condition, MetadataDigest, UserFilter};
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
@@ -8,15 +9,15 @@ use vestry_domain::wallet::Wallet;
 use super::state::State;
 
 impl State {
-    pub(super) fn fits(&self, profile: &UserProfile, filter: &UserFilter) -> bool {
+    pub(super) fn fits(&self, profile: &UserProfile, filter: &UserFilter, now: Timestamp) -> bool {
         let mut conditions = filter.conditions.iter();
         match filter.combined {
-            Combined::All => conditions.all(|condition| self.holds(profile, condition)),
-            Combined::Any => conditions.any(|condition| self.holds(profile, condition)),
+            Combined::All => conditions.all(|condition| self.holds(profile, condition, now)),
+            Combined::Any => conditions.any(|condition| self.holds(profile, condition, now)),
         }
     }
 
-    fn holds(&self, profile: &UserProfile, condition: &Condition) -> bool {
+    fn holds(&self, profile: &UserProfile, condition: &Condition, now: Timestamp) -> bool {
         let UserProfile {
             user,
             emails,
@@ -50,9 +51,9 @@ impl State {
                 self.has_wallet(profile, |wallet| addresses.contains(&wallet.public_address))
             }
             Condition::WalletId(ids) => self.has_wallet(profile, |wallet| ids.contains(&wallet.id)),
-            Condition::TotpId(ids) => self.has_totp(profile, |totp| ids.contains(&totp.id)),
+            Condition::TotpId(ids) => self.has_totp(profile, now, |totp| ids.contains(&totp.id)),
             Condition::TotpVerified(wanted) => {
-                self.has_totp(profile, |totp| totp.verified == *wanted)
+                self.has_totp(profile, now, |totp| totp.verified == *wanted)
             }
             // Nobody is linked with a provider in this release.
             Condition::IdpProvider(_) => false,
@@ -66,11 +67,16 @@ impl State {
         }
     }
 
-    fn has_totp(&self, profile: &UserProfile, fits: impl Fn(&Totp) -> bool) -> bool {
+    fn has_totp(
+        &self,
+        profile: &UserProfile,
+        now: Timestamp,
+        fits: impl Fn(&Totp) -> bool,
+    ) -> bool {
         let user = &profile.user;
         let totps = self.totps.iter().map(|row| &row.totp);
         let mut own = totps.filter(|totp| totp.world == user.world && totp.user_id == user.id);
-        own.any(fits)
+        own.any(|totp| totp.is_alive(now) && fits(totp))
     }
 
     fn has_wallet(&self, profile: &UserProfile, fits: impl Fn(&Wallet) -> bool) -> bool {

@@ -123,12 +123,13 @@ impl Users for Work {
         filter: Option<&UserFilter>,
         after: Option<UserId>,
         limit: i64,
+        now: Timestamp,
     ) -> StoreResult<UserPage> {
         self.reading(|state| {
             let of_world = state.users.iter().filter(|user| user.world == *world);
             let mut found: Vec<_> = of_world
                 .filter_map(|user| state.profile(*world, user.id))
-                .filter(|profile| filter.is_none_or(|filter| state.fits(profile, filter)))
+                .filter(|profile| filter.is_none_or(|filter| state.fits(profile, filter, now)))
                 .collect();
             found.sort_by_key(|profile| std::cmp::Reverse(profile.user.id));
             let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
