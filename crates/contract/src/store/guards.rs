@@ -159,16 +159,20 @@ pub async fn a_sweep_deletes_what_is_long_over(store: Arc<dyn Store>) {
         ("old", elsewhere, Some(1), None),
     ];
     for (subject, world, failed, waits) in rows {
-        let mut tx = stage.store.begin().await.unwrap();
         if let Some(ago) = failed {
             let at = moment - Seconds(ago);
-            tx.guards().fail(&world, subject, at).await.unwrap();
+            in_tx!(stage.store, |tx| tx
+                .guards()
+                .fail(&world, subject, at)
+                .await);
         }
         if let Some(ago) = waits {
             let until = moment - Seconds(ago);
-            tx.guards().block(&world, subject, until).await.unwrap();
+            in_tx!(stage.store, |tx| tx
+                .guards()
+                .block(&world, subject, until)
+                .await);
         }
-        tx.commit().await.unwrap();
     }
     for expected in [4, 0] {
         let swept = in_tx!(stage.store, |tx| tx
