@@ -125,7 +125,7 @@ fn w_4_attestation_with_certificates_is_refused_by_its_format() {
     assert_eq!(refused, Err(Refused("attestation format")));
 }
 
-/// W-4: sections 16.2, 16.3, 16.4 (in a frame), 16.7 and 16.11 (Ed25519).
+/// W-4: sections 16.2, 16.3, 16.4 (in a frame), 16.7, 16.8 (ES384), 16.9 (ES512), 16.10 (RS256) and 16.11 (Ed25519).
 #[test]
 fn w_4_assertions_of_section_16_hold() {
     for vector in &ASSERTIONS {
