@@ -11,9 +11,6 @@ pub const MAX_KEYS: usize = 50;
 /// Deepest nesting; the metadata object itself is level 1.
 pub const MAX_DEPTH: usize = 8;
 
-/// From 2 to the power of 63 on a whole number may be read as the nearest one that a float can say.
-const BEYOND: f64 = 9_223_372_036_854_775_808.0;
-
 /// A metadata object within its limits.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metadata(Map<String, Value>);
@@ -22,7 +19,7 @@ impl Metadata {
     /// Checks a whole object. It is kept as it is: a `null` deletes a key only where objects are merged (rule 2).
     ///
     /// # Errors
-    /// Over 16 KiB serialized, 50 top-level keys or 8 levels, a NUL character in a key or string, or a number beyond 64 bits.
+    /// Over 16 KiB serialized, 50 top-level keys or 8 levels, or a NUL character in a key or string.
     pub fn new(object: Map<String, Value>) -> Result<Self, Invalid> {
         check(&object)?;
         Ok(Self(object))
@@ -82,11 +79,6 @@ fn check(object: &Map<String, Value>) -> Result<(), Invalid> {
     {
         return refuse("metadata must not contain the NUL character".to_owned());
     }
-    if object.values().any(has_inexact) {
-        return refuse(
-            "metadata has a number of more than 64 bits, which cannot be kept exactly; send it as a text".to_owned(),
-        );
-    }
     let size = serde_json::to_vec(object).map_or(usize::MAX, |bytes| bytes.len());
     if size > MAX_BYTES {
         return refuse(format!("metadata is at most {MAX_BYTES} bytes as JSON"));
@@ -114,18 +106,6 @@ fn has_nul(value: &Value) -> bool {
             .iter()
             .any(|(key, field)| key.contains('\0') || has_nul(field)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Whether there is a number that may not be the one that was sent: numbers of that size are read as floats.
-fn has_inexact(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => {
-            number.is_f64() && number.as_f64().is_some_and(|float| float.abs() >= BEYOND)
-        }
-        Value::Array(items) => items.iter().any(has_inexact),
-        Value::Object(fields) => fields.values().any(has_inexact),
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

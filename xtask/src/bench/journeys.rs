@@ -78,8 +78,6 @@ fn parse(line: &str) -> Result<(&str, Measured), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests may panic")]
-
     use super::parse;
 
     #[test]

@@ -192,15 +192,16 @@ async fn reserved_addresses_are_not_counted() {
 #[tokio::test]
 async fn otp_10_an_address_has_one_budget_however_it_is_written() {
     let mut number = 0;
-    for spell in [
-        (|n| format!("2001:db8:1:2::{n:x}")) as fn(u32) -> String,
+    let spellings: [fn(u32) -> String; 3] = [
+        |n| format!("2001:db8:1:2::{n:x}"),
         |n| match n % 3 {
             0 => "203.0.113.7".to_owned(),
             1 => "::ffff:203.0.113.7".to_owned(),
             _ => format!("203.0.113.7:{n}"),
         },
         |n| format!("machine {n}"),
-    ] {
+    ];
+    for spell in spellings {
         let rig = Rig::new().await;
         let test = rig.test().await;
         let mut admitted = 0;

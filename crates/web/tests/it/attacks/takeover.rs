@@ -155,7 +155,7 @@ async fn attack_1_an_account_with_everything_planted_is_the_victims_alone(api: &
     }
     let addresses: Vec<_> = user["wallets"].as_array().unwrap().iter().collect();
     let is_planted = |wallet: &&Value| wallet["public_address"] == pocket.address.as_str();
-    assert!(!addresses.iter().any(|wallet| is_planted(wallet)), "{user}");
+    assert!(!addresses.iter().any(is_planted), "{user}");
     let phones = user["phone_numbers"].as_array().unwrap();
     assert!(phones.iter().all(|phone| phone["verified"] == false));
     // And the victim is in.

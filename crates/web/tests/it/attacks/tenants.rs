@@ -99,7 +99,6 @@ fn absent(own: &Names) -> Names {
         }
     }
     // Of a passkey that nobody has.
-    absent["public_key_credential"].as_object().unwrap();
     let unknown = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let mut credential = absent["public_key_credential"].clone();
     for field in ["id", "rawId"] {
@@ -151,9 +150,13 @@ fn attempts(names: &Names) -> Vec<Attempt> {
         for field in &operation.fields {
             let named = names.get(field.as_str()).filter(|_| {
                 // A TOTP and a recovery code exclude each other, and so do the names of a session.
-                !sessions.contains(&field.as_str())
-                    && !(field == "totp" && operation.path.ends_with("recovery"))
-                    && !(field == "user_id" && operation.path.ends_with("authentication/begin"))
+                let path = operation.path.as_str();
+                let excluded = match field.as_str() {
+                    "totp" => path.ends_with("recovery"),
+                    "user_id" => path.ends_with("authentication/begin"),
+                    name => sessions.contains(&name),
+                };
+                !excluded
             });
             is_naming |= named.is_some();
             let value = named.cloned().or_else(|| filler(field));
