@@ -108,7 +108,9 @@ fn measurements(request: &Request, aids: &Aids) -> Result<(), Failure> {
         return Ok(());
     }
     let mut command = project::cargo();
-    command.args(["test", "--package", "vestry-web", "--test", "it"]);
+    // The whole workspace, of which the filter leaves one binary: to name its package alone would build everything once more,
+    // with other features.
+    command.args(["test", "--workspace", "--test", "it"]);
     aids.tell(&mut command);
     let alone = ["--", MEASUREMENTS, "--test-threads", "1", "--nocapture"];
     process::run(command.args(alone))
