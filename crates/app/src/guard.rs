@@ -2,9 +2,10 @@
 //!
 //! A wait holds up one identifier or one credential, never the user's other ways to sign in (attack 24).
 
-use vestry_domain::code;
+use vestry_domain::code::{self, MethodId};
+use vestry_domain::ids::UserId;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
 
 /// How long the subject still has to wait, if it has to.
@@ -67,6 +68,32 @@ pub(crate) async fn failed(
 ) -> Result<(), StoreError> {
     if let Some(wait) = code::wait_after(failures) {
         tx.guards().block(world, subject, now + wait).await?;
+    }
+    Ok(())
+}
+
+/// Forgets all failures and waits of a user: those of the password, the authenticator apps and recovery codes, and those of
+/// every address and number.
+pub(crate) async fn forget_all_of(
+    tx: &mut dyn Repositories,
+    world: &World,
+    user: UserId,
+) -> Result<(), StoreError> {
+    let mut subjects = vec![
+        password::guarded_user(user),
+        totp::guarded_codes(user),
+        totp::guarded_recovery(user),
+    ];
+    if let Some(profile) = tx.users().profile(world, user).await? {
+        for email in &profile.emails {
+            subjects.push(link::guard_subject(email.id));
+            subjects.push(MethodId::Email(email.id).to_string());
+        }
+        let phones = profile.phones.iter();
+        subjects.extend(phones.map(|phone| MethodId::Phone(phone.id).to_string()));
+    }
+    for subject in subjects {
+        tx.guards().reset(world, &subject).await?;
     }
     Ok(())
 }

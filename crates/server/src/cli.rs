@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, UserId};
 use vestry_domain::redirect::RedirectKind;
 
 use crate::output::Format;
@@ -262,6 +262,25 @@ Example:
         #[arg(long)]
         with_password_hashes: bool,
     },
+    /// End the waits of a user whom somebody else's guesses keep from signing in
+    #[command(after_help = "\
+After wrong codes or passwords in a row a user has to wait, longer each time.
+This forgets them, for every way in that the user has. It signs nobody in.
+
+Example:
+  vestry users unlock user_… --app app_… --environment live")]
+    Unlock {
+        /// Id of the user (user_…)
+        user: UserId,
+        /// Id of the App (app_…)
+        #[arg(long)]
+        app: AppId,
+        /// test or live
+        #[arg(long)]
+        environment: Environment,
+        #[command(flatten)]
+        answer: Answer,
+    },
 }
 
 /// `vestry redirect-url`
@@ -392,7 +411,7 @@ impl Command {
                 | Key::Rotate { answer, .. }
                 | Key::Revoke { answer, .. },
             )
-            | Self::Users(Users::Import { answer, .. })
+            | Self::Users(Users::Import { answer, .. } | Users::Unlock { answer, .. })
             | Self::RedirectUrl(
                 RedirectUrl::Add { answer, .. }
                 | RedirectUrl::List { answer, .. }

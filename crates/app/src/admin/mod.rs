@@ -4,6 +4,7 @@ pub mod apps;
 pub mod keys;
 pub mod redirect_urls;
 pub mod signing_keys;
+mod unlock;
 
 pub use keys::NewApiKey;
 

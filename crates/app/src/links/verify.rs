@@ -161,8 +161,6 @@ impl Service {
             return Err(refused);
         }
         let method = MethodId::Email(link.email_id);
-        // A takeover locks the user before it drops his links.
-        tx.users().lock(world, link.user_id).await?;
         if link.purpose == LinkPurpose::Login {
             // The code in the same mail has had its day. It comes before the link, because a code that is right takes them
             // in this order, and two that take them in different orders wait for one another.

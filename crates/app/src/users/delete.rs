@@ -2,11 +2,9 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
-use vestry_domain::{World, link, password, totp};
-use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, NotAllowed, Service, guard};
 
 /// Why a user was not deleted.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +36,7 @@ impl Service {
     async fn try_to_delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        forget_failures(&mut *tx, world, id)
+        guard::forget_all_of(&mut *tx, world, id)
             .await
             .map_err(Fault::from)?;
         let deleted = tx.users().delete(world, id).await;
@@ -48,26 +46,4 @@ impl Service {
         tx.commit().await.map_err(Fault::from)?;
         Ok(())
     }
-}
-
-/// What was counted for the user's password, authenticator apps and links names the user or an address of its own; nothing of
-/// that stays. What was counted for codes goes with the codes.
-async fn forget_failures(
-    tx: &mut dyn Repositories,
-    world: &World,
-    id: UserId,
-) -> Result<(), StoreError> {
-    let mut subjects = vec![
-        password::guarded_user(id),
-        totp::guarded_codes(id),
-        totp::guarded_recovery(id),
-    ];
-    if let Some(profile) = tx.users().profile(world, id).await? {
-        let emails = profile.emails.iter();
-        subjects.extend(emails.map(|email| link::guard_subject(email.id)));
-    }
-    for subject in subjects {
-        tx.guards().reset(world, &subject).await?;
-    }
-    Ok(())
 }

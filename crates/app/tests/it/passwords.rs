@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_app::admin::AdminError;
 use vestry_app::passwords::{
     UpdatePassword, UpdatePasswordError, UpdatedPassword, VerifiedPassword, VerifyPassword,
     VerifyPasswordError,
@@ -260,6 +261,33 @@ async fn p_11_failures_delay_the_password_and_no_other_method() {
     // A success forgets them.
     for _ in 0..20 {
         assert!(is_wrong(&verify(&rig, &test, user, SECOND).await));
+    }
+}
+
+/// What an attacker's guesses cost a user is forgotten when an operator says so, for every way in and for this user alone.
+#[tokio::test]
+async fn attack_24_an_operator_ends_the_waits_of_a_user() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let victim = with_password(&rig, &test, ADA, FIRST).await;
+    let victim = victim.session.user_id;
+    let other = with_password(&rig, &test, "bob@example.com", FIRST).await;
+    let other = other.session.user_id;
+    for user in [victim, other] {
+        for _ in 0..20 {
+            assert!(is_wrong(&verify(&rig, &test, user, SECOND).await));
+        }
+        assert!(wait(&verify(&rig, &test, user, FIRST).await).is_some());
+    }
+    let world = test.world;
+    rig.service.unlock_user(world, victim).await.unwrap();
+    assert!(verify(&rig, &test, victim, FIRST).await.is_ok());
+    assert!(wait(&verify(&rig, &test, other, FIRST).await).is_some());
+    let nobody = UserId::new(rig.now(), [7; 16]);
+    let elsewhere = rig.live().await.world;
+    for (world, user) in [(world, nobody), (elsewhere, other)] {
+        let refused = rig.service.unlock_user(world, user).await;
+        assert!(matches!(refused, Err(AdminError::NotFound("user"))));
     }
 }
 

@@ -1,12 +1,14 @@
-//! `vestry users import|export`.
+//! `vestry users import|export|unlock`.
 
 mod export;
 mod import;
 mod progress;
 
+use serde_json::json;
 use vestry_app::Service;
 use vestry_domain::World;
 
+use super::failed;
 use crate::cli;
 use crate::failure::Failure;
 
@@ -27,5 +29,18 @@ pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Fa
             environment,
             with_password_hashes,
         } => export::run(service, World::new(app, environment), with_password_hashes).await,
+        cli::Users::Unlock {
+            user,
+            app,
+            environment,
+            answer,
+        } => {
+            let unlocked = service.unlock_user(World::new(app, environment), user);
+            unlocked.await.map_err(failed)?;
+            let document = json!({ "id": user, "unlocked": true });
+            answer
+                .format()
+                .print(&document, || format!("Unlocked {user}."))
+        }
     }
 }

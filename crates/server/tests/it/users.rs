@@ -1,4 +1,4 @@
-//! `vestry users import` and `export`: a thousand people who keep their passwords.
+//! `vestry users import`, `export` and `unlock`: a thousand people who keep their passwords, and one who is kept out.
 
 use std::fs;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use vestry_ports::passwords::PasswordHasher;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
+use crate::support::journey::sign_in;
 use crate::support::site::{Site, text};
 
 on_both_databases! {
@@ -228,4 +229,32 @@ fn an_export_has_no_hashes_unless_it_is_told_to() {
         &["--with-password-hashes"],
     ));
     assert!(whole.done().stdout.contains("$2b$04$"));
+}
+
+/// Guesses keep a user out until an operator ends his wait, on a service that runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn attack_24_an_operator_unlocks_a_user() {
+    const PASSWORD: &str = "correct horse battery";
+    let mut site = Site::sqlite();
+    site.set("limits.test_per_minute", "0");
+    let keys = block_in_place(|| site.set_up());
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let session = sign_in(&api, "ada@example.com").await;
+    let user = text(&session, "user_id");
+    let body = json!({"session_token": text(&session, "session_token"), "password": PASSWORD});
+    let set = api.post("/v1/auth/passwords/session/update", &body).await;
+    set.ok();
+    let verify = async |password: &str| {
+        let body = json!({"user_id": user, "password": password});
+        api.post("/v1/auth/passwords/verify", &body).await
+    };
+    for _ in 0..20 {
+        assert_eq!(verify("guess").await.error(401), "invalid_credentials");
+    }
+    assert_eq!(verify(PASSWORD).await.error(429), "too_many_attempts");
+    let unlocked = block_in_place(|| site.admin(&command("unlock", Some(&user), &keys.app, &[])));
+    assert_eq!(unlocked, json!({"id": user, "unlocked": true}));
+    verify(PASSWORD).await.ok();
+    server.process.stop().await;
 }

@@ -12,6 +12,7 @@ const VERIFY: &str = "/v1/auth/otps/verify";
 
 on_both! {
     a_code_signs_a_new_user_in
+    otp_7_a_code_may_be_bound_to_its_device
     a_code_without_a_session_verifies_the_address
     send_needs_a_user
     minutes_are_whole_and_within_bounds
@@ -23,6 +24,43 @@ on_both! {
     a_session_of_somebody_else_is_refused
     a_second_factor_continues_the_session
     a_live_code_goes_by_mail
+}
+
+/// As far as the App asks: nothing of it, the address, the user agent, or both.
+async fn otp_7_a_code_may_be_bound_to_its_device(api: &Api) {
+    let (here, there) = ("203.0.113.7", "198.51.100.1");
+    let device = |ip: &str, agent: &str| json!({"ip": ip, "user_agent": agent});
+    for (rule, ip, agent, fits) in [
+        ("off", there, "Other", true),
+        ("ip", here, "Other", true),
+        ("ip", there, "Own", false),
+        ("user_agent", there, "Own", true),
+        ("user_agent", here, "Other", false),
+        ("ip_and_user_agent", here, "Own", true),
+        ("ip_and_user_agent", here, "Other", false),
+    ] {
+        let bound = [("device_fingerprint_match".to_owned(), rule.to_owned())];
+        api.service.set_app(api.app.id, &bound).await.unwrap();
+        api.pass(3_600);
+        let path = "/v1/auth/otps/email/login_or_create";
+        let request = json!({
+            "email": "ada@example.com", "expires_in": 10, "device_fingerprint": device(here, "Own"),
+        });
+        let sent = api.test().post(path, request).await.ok();
+        api.deliver().await;
+        let sent = Sent {
+            user_id: sent.text_at("/user_id"),
+            method_id: sent.text_at("/email_id"),
+            code: newest_code(&api.test(), "ada@example.com").await,
+        };
+        let further = json!({"device_fingerprint": device(ip, agent)});
+        let answer = verified(&api.test(), &sent, further).await;
+        if fits {
+            answer.ok();
+        } else {
+            answer.refuses(400, "invalid_otp", None);
+        }
+    }
 }
 
 async fn a_code_signs_a_new_user_in(api: &Api) {

@@ -20,6 +20,7 @@ on_both! {
     a_verify_names_what_it_refuses
     empty_texts_are_absent
     a_session_that_ended_is_refused
+    s_3_the_limits_of_the_app_hold_whatever_is_asked_for
     a_session_that_is_over_cannot_be_ended
     s_4_a_deleted_session_is_gone_at_once
     delete_takes_exactly_one_name
@@ -33,6 +34,30 @@ on_both! {
 
 async fn verify(api: &Api, request: Value) -> Answer {
     api.test().post(VERIFY, request).await
+}
+
+/// The answer shows the end that holds; a session that nobody uses ends before it.
+async fn s_3_the_limits_of_the_app_hold_whatever_is_asked_for(api: &Api) {
+    let limits = [
+        ("session_absolute_minutes".to_owned(), "30".to_owned()),
+        ("session_idle_minutes".to_owned(), "10".to_owned()),
+    ];
+    api.service.set_app(api.app.id, &limits).await.unwrap();
+    api.pass(1);
+    let session = signed_in(api, "ada@example.com").await;
+    let token = json!({ "session_token": session.text_at("/session_token") });
+    let end = session.body["session"]["created_at"].as_i64().unwrap() + 30 * 60;
+    assert_eq!(session.body["session"]["expires_at"], end);
+    let mut longer = token.clone();
+    longer["session_expires_in"] = json!(525_600);
+    for _ in 0..2 {
+        api.pass(9 * 60);
+        let extended = verify(api, longer.clone()).await.ok();
+        assert_eq!(extended.body["session"]["expires_at"], end);
+    }
+    api.pass(10 * 60);
+    let idle = verify(api, token).await;
+    idle.refuses(401, "invalid_session", None);
 }
 
 async fn a_session_is_verified_by_token_or_jwt(api: &Api) {

@@ -18,6 +18,7 @@ on_both! {
     attack_1_an_account_with_everything_planted_is_the_victims_alone
     attack_1_an_extended_session_does_not_survive_the_proof
     attack_1_a_pending_address_is_no_way_back
+    attack_1_a_number_that_was_proved_first_keeps_nobody_out
     attack_1_whichever_way_the_victim_proves_the_address
 }
 
@@ -214,6 +215,21 @@ async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
     let request = json!({"user_id": user_id, "password": PASSWORD});
     let refused = test.post(PASSWORDS, request).await;
     refused.refuses(401, "invalid_credentials", None);
+}
+
+/// The planter proves his number before the victim comes, so the account is his; the victim gets one of his own, and the planter
+/// is no longer in with the victim's address.
+async fn attack_1_a_number_that_was_proved_first_keeps_nobody_out(api: &Api) {
+    let user_id = planted(api).await;
+    let code = texted(api, NUMBER).await;
+    let planter = verified(&api.test(), &code, json!({"session_expires_in": 60})).await;
+    let planter = planter.ok();
+    assert_eq!(planter.text_at("/user_id"), user_id);
+    let victim = signed_in(api, VICTIM).await;
+    assert_ne!(victim.text_at("/user_id"), user_id);
+    assert!(is_open(api, &victim.text_at("/session_token")).await);
+    assert!(!is_open(api, &planter.text_at("/session_token")).await);
+    assert_eq!(user(api, &user_id).await["emails"], json!([]));
 }
 
 /// A code, a link, its fallback code and a reset are proofs alike: each of them ends what was planted.
