@@ -212,7 +212,6 @@ async fn minutes_are_whole_and_within_bounds(api: &Api) {
             json!(1.5),
             json!("3"),
             json!(-1),
-            json!(1.0),
             json!(true),
             json!([5]),
             json!(u64::MAX),
@@ -225,7 +224,7 @@ async fn minutes_are_whole_and_within_bounds(api: &Api) {
         }
     }
     assert_eq!(mailed(api).await, 0);
-    for minutes in [json!(1), json!(10), Value::Null] {
+    for minutes in [json!(1), json!(10.0), Value::Null] {
         let request = json!({"email": "ada@example.com", "expires_in": minutes});
         api.test().post(LOGIN, request).await.ok();
     }
