@@ -8,7 +8,7 @@ use vestry_ports::passwords::ForeignHashError;
 
 use crate::text::{base64, bytes, number, parameters};
 
-/// Most memory that verifying an imported hash may take, in MiB; scrypt takes up to [`MOST_SCRYPT_LANES`] besides.
+/// Most memory that verifying an imported hash may take, in MiB; the lanes of scrypt take some more.
 pub const LARGEST_MIB: u64 = 128;
 /// Most bytes that scrypt makes out of the password at first and mixes then, 128·r·p. Ordinary parameters come to some KiB.
 /// They are memory beside the large one, and a PBKDF2 of their own, which a tiny N would leave uncounted.
