@@ -73,7 +73,7 @@ pub(crate) async fn failed(
 }
 
 /// Forgets all failures and waits of a user: those of the password, the authenticator apps and recovery codes, and those of
-/// every address and number.
+/// every address and number, their codes, links and resets.
 pub(crate) async fn forget_all_of(
     tx: &mut dyn Repositories,
     world: &World,
@@ -87,6 +87,7 @@ pub(crate) async fn forget_all_of(
     if let Some(profile) = tx.users().profile(world, user).await? {
         for email in &profile.emails {
             subjects.push(link::guard_subject(email.id));
+            subjects.push(link::reset_guard_subject(email.id));
             subjects.push(MethodId::Email(email.id).to_string());
         }
         let phones = profile.phones.iter();

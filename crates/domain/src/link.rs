@@ -136,6 +136,12 @@ pub fn guard_subject(email: EmailId) -> String {
     format!("link:{email}")
 }
 
+/// What tries with a link to set a password are counted under: apart from those with links to sign in, so that the one never
+/// holds up the other (attack 24).
+pub fn reset_guard_subject(email: EmailId) -> String {
+    format!("reset:{email}")
+}
+
 /// The life of a link: what was asked for in minutes, or the default; never longer than the App's own limit (ML-7).
 ///
 /// # Errors

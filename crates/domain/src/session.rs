@@ -222,6 +222,11 @@ impl std::fmt::Debug for Proof {
 }
 
 impl Proof {
+    /// Whether it is what an authenticator app proves, or a recovery code in its place.
+    pub const fn is_second_factor(&self) -> bool {
+        matches!(self, Self::Totp { .. } | Self::RecoveryCode { .. })
+    }
+
     /// Whether the other proof is of the same thing, whatever else is known of that thing.
     fn is_of_the_same(&self, other: &Self) -> bool {
         match (self, other) {

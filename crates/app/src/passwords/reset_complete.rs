@@ -2,8 +2,8 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
-use vestry_domain::ids::{EmailId, UserId};
-use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
+use vestry_domain::ids::UserId;
+use vestry_domain::link::{Link, LinkProgress, LinkPurpose, reset_guard_subject};
 use vestry_domain::password::Password;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::timestamp::Seconds;
@@ -168,7 +168,7 @@ impl Service {
                 && link.progress(now) == LinkProgress::Waiting
         });
         let link = good.ok_or(CompleteResetError::InvalidToken)?;
-        let subject = guard_subject(link.email_id);
+        let subject = reset_guard_subject(link.email_id);
         if let Some(retry_after) = guard::wait(&mut *read, world, &subject, now).await? {
             return Err(CompleteResetError::TooManyAttempts { retry_after });
         }
@@ -201,10 +201,8 @@ impl Service {
         let enrolled = repositories.totps().count_verified(world, user).await? > 0;
         let freshness = caller.settings().freshness();
         let now = self.now(world);
-        let is_second =
-            |proof: &Proof| matches!(proof, Proof::Totp { .. } | Proof::RecoveryCode { .. });
         let proved = wish.continues(user, |session| {
-            session.proved_lately(freshness, now, is_second)
+            session.proved_lately(freshness, now, Proof::is_second_factor)
         });
         if enrolled && !proved {
             return Err(CompleteResetError::InsufficientFactor);
@@ -237,7 +235,7 @@ impl Service {
         self.require_second_factor(&mut *tx, caller, link.user_id, wish)
             .await?;
         tx.guards()
-            .reset(world, &guard_subject(link.email_id))
+            .reset(world, &reset_guard_subject(link.email_id))
             .await?;
         let method = MethodId::Email(link.email_id);
         let proven = prove(&mut *tx, world, method, wish.user(), Behind::Owner, now).await?;
@@ -258,10 +256,4 @@ impl Service {
         tx.commit().await?;
         Ok(granted)
     }
-}
-
-/// What tries with a link to set a password are counted under: apart from those with links to sign in, so that the one never
-/// holds up the other (attack 24).
-fn guard_subject(email: EmailId) -> String {
-    format!("reset:{email}")
 }

@@ -193,7 +193,7 @@ impl Service {
         let (freshness, now) = (caller.settings().freshness(), self.now(world));
         let lately = |kinds: fn(&Proof) -> bool| session.proved_lately(freshness, now, kinds);
         let stands = lately(stands_for_password)
-            || (lately(proves_identifier) && (!enrolled || lately(is_second_factor)));
+            || (lately(proves_identifier) && (!enrolled || lately(Proof::is_second_factor)));
         if may_set && stands {
             Ok(())
         } else {
@@ -262,9 +262,4 @@ const fn proves_identifier(proof: &Proof) -> bool {
 /// does a wallet, which says nothing of who else can reach the account.
 const fn stands_for_password(proof: &Proof) -> bool {
     matches!(proof, Proof::Passkey { .. } | Proof::Password)
-}
-
-/// What an authenticator app proves, or what is left of it.
-const fn is_second_factor(proof: &Proof) -> bool {
-    matches!(proof, Proof::Totp { .. } | Proof::RecoveryCode { .. })
 }
