@@ -4,19 +4,11 @@ use std::time::{Duration, Instant};
 
 use argon2::{Algorithm, Argon2, Params, Version};
 
-use crate::{CORES, Failure};
+use crate::{Failure, on_all_cores};
 
 /// Prints hashes a second over both threads: Argon2id with 19 MiB, two passes and one lane (P-4).
 pub(crate) fn run(length: Duration) -> Result<(), Failure> {
-    let threads: Vec<_> = (0..CORES)
-        .map(|_| std::thread::spawn(move || hash_for(length)))
-        .collect();
-    let mut total = 0.0;
-    for thread in threads {
-        total += thread.join().map_err(|_panic| "a thread panicked")??;
-    }
-    println!("{total:.1}");
-    Ok(())
+    on_all_cores(hash_for, length)
 }
 
 fn hash_for(length: Duration) -> Result<f64, Failure> {

@@ -57,3 +57,19 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 
 /// Cores that the figures are for.
 const CORES: usize = 2;
+
+/// Runs a loop on a thread for each core, and prints how often it goes round a second on all of them together.
+fn on_all_cores(
+    round: fn(Duration) -> Result<f64, Failure>,
+    length: Duration,
+) -> Result<(), Failure> {
+    let threads: Vec<_> = (0..CORES)
+        .map(|_| std::thread::spawn(move || round(length)))
+        .collect();
+    let mut total = 0.0;
+    for thread in threads {
+        total += thread.join().map_err(|_panic| "a thread panicked")??;
+    }
+    println!("{total:.1}");
+    Ok(())
+}

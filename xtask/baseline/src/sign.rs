@@ -6,19 +6,11 @@ use vestry_chains::Chains;
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
 
-use crate::{CORES, Failure};
+use crate::{Failure, on_all_cores};
 
 /// Prints signatures a second over both threads: digest and signature, without the verification that custody adds.
 pub(crate) fn run(length: Duration) -> Result<(), Failure> {
-    let threads: Vec<_> = (0..CORES)
-        .map(|_| std::thread::spawn(move || sign_for(length)))
-        .collect();
-    let mut total = 0.0;
-    for thread in threads {
-        total += thread.join().map_err(|_panic| "a thread panicked")??;
-    }
-    println!("{total:.1}");
-    Ok(())
+    on_all_cores(sign_for, length)
 }
 
 fn sign_for(length: Duration) -> Result<f64, Failure> {
