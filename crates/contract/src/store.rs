@@ -156,6 +156,7 @@ macro_rules! store_suite {
                 users_are_found_by_times_that_ids_cannot_carry
                 authenticator_apps_find_their_users
                 pages_show_every_user_once
+                values_that_very_many_share_find_all_of_them
                 totals_follow_every_change
                 totals_are_exact_under_races
             }

@@ -3,10 +3,14 @@
 //! What is known of a user in other tables is asked as `id IN (SELECT user_id …)`, which both databases answer from the side
 //! of the other table when its index says that few rows fit. Under `OR` everything becomes one such list: a plain `OR` of
 //! lists would be answered by reading every user.
+//!
+//! Where an index names the rows that fit, they are asked for first ([`lookups`]), and a short answer takes the condition's
+//! place. The joined form needs the planner to know that few rows fit, and PostgreSQL knows nothing of a table until autovacuum
+//! has read it: in the first minute of a service, or after a large import, it walked all addresses for each user.
 
 use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, ValidGrouping, is_aggregate};
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, HasSqlType, Text};
 use diesel::{QueryResult, SelectableExpression};
@@ -33,19 +37,50 @@ enum Piece {
 enum Test {
     /// In the row of the user itself.
     Own(Vec<Piece>),
+    /// In rows of this table that name the user, and an index begins with what is asked.
+    Indexed(&'static str, Vec<Piece>),
     /// In rows of this table that name the user.
     Others(&'static str, Vec<Piece>),
     /// Nowhere: nobody fits.
     Nobody,
 }
 
+/// More users than this are not counted out: their condition stays as it is.
+const FEW: u16 = 1000;
+
+/// The first users that fit a condition, to the first after [`FEW`].
+#[derive(Clone)]
+pub(crate) struct Lookup(Vec<Piece>);
+
+/// What to ask before the statement itself, one for each condition; none where no index helps.
+pub(crate) fn lookups(world: &World, filter: &UserFilter, now: Timestamp) -> Vec<Option<Lookup>> {
+    let conditions = filter.conditions.iter();
+    let lookup = |condition| match test(condition, now) {
+        indexed @ Test::Indexed(..) => {
+            let mut pieces = indexed.listed(world);
+            pieces.push(Piece::Sql(" LIMIT "));
+            pieces.push(Piece::Number(i64::from(FEW) + 1));
+            Some(Lookup(pieces))
+        }
+        Test::Own(_) | Test::Others(..) | Test::Nobody => None,
+    };
+    conditions.map(lookup).collect()
+}
+
 impl Wanted {
-    pub(crate) fn new(world: &World, filter: &UserFilter, now: Timestamp) -> Self {
-        let tests = filter.conditions.iter();
-        let tests = tests.map(|condition| test(condition, now));
+    /// `found` are the answers to the [`lookups`] of the same filter.
+    pub(crate) fn new(
+        world: &World,
+        filter: &UserFilter,
+        now: Timestamp,
+        found: &[Option<Vec<String>>],
+    ) -> Self {
+        let tests = tests(filter, now, found);
+        let several = tests.len() > 1;
+        let tests = tests.into_iter();
         let mut pieces = vec![Piece::Sql("(")];
         match filter.combined {
-            Combined::Any if filter.conditions.len() > 1 => {
+            Combined::Any if several => {
                 pieces.push(Piece::Sql("users.id IN ("));
                 joined(&mut pieces, " UNION ", tests.map(|test| test.listed(world)));
                 pieces.push(Piece::Sql(")"));
@@ -57,6 +92,33 @@ impl Wanted {
         pieces.push(Piece::Sql(")"));
         Self(pieces)
     }
+}
+
+/// The conditions, with the users that are known by now in the place of those that are answered.
+fn tests(filter: &UserFilter, now: Timestamp, found: &[Option<Vec<String>>]) -> Vec<Test> {
+    let mut open = Vec::new();
+    let mut known: Vec<&[String]> = Vec::new();
+    for (index, condition) in filter.conditions.iter().enumerate() {
+        match found.get(index).and_then(Option::as_deref) {
+            Some(users) if users.len() <= usize::from(FEW) => known.push(users),
+            _ => open.push(test(condition, now)),
+        }
+    }
+    match filter.combined {
+        Combined::All => open.extend(known.into_iter().map(these)),
+        // One list: several would be joined with the users again.
+        Combined::Any if !known.is_empty() => open.push(these(&known.concat())),
+        Combined::Any => {}
+    }
+    open
+}
+
+/// These users and nobody else.
+fn these(users: &[String]) -> Test {
+    if users.is_empty() {
+        return Test::Nobody;
+    }
+    Test::Own(among("id IN (", users.iter().map(|id| text(id))))
 }
 
 fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item = Vec<Piece>>) {
@@ -73,7 +135,7 @@ impl Test {
     fn alone(self, world: &World) -> Vec<Piece> {
         match self {
             Self::Own(condition) => condition,
-            listed @ Self::Others(..) => {
+            listed @ (Self::Indexed(..) | Self::Others(..)) => {
                 let mut pieces = vec![Piece::Sql("users.id IN (")];
                 pieces.extend(listed.listed(world));
                 pieces.push(Piece::Sql(")"));
@@ -87,7 +149,7 @@ impl Test {
     fn listed(self, world: &World) -> Vec<Piece> {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
-            Self::Others(from, condition) => (from, condition),
+            Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),
             Self::Nobody => (
                 "SELECT id FROM users WHERE app_id = ",
                 vec![Piece::Sql("1 = 0")],
@@ -136,16 +198,16 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
         }
         Condition::PhoneNumber(numbers) => {
             let numbers = numbers.iter().map(|number| text(number.as_str()));
-            Test::Others(PHONES, among("number IN (", numbers))
+            Test::Indexed(PHONES, among("number IN (", numbers))
         }
-        Condition::PhoneNumberId(ids) => Test::Others(PHONES, among("id IN (", texts(ids))),
+        Condition::PhoneNumberId(ids) => Test::Indexed(PHONES, among("id IN (", texts(ids))),
         Condition::PhoneNumberMatch(digits) => Test::Others(PHONES, like("number LIKE ", digits)),
         Condition::PhoneNumberVerified(verified) => Test::Others(PHONES, is_verified(*verified)),
         Condition::Email(identities) => {
             let identities = identities.iter().map(|identity| text(identity.as_str()));
-            Test::Others(EMAILS, among("identity IN (", identities))
+            Test::Indexed(EMAILS, among("identity IN (", identities))
         }
-        Condition::EmailId(ids) => Test::Others(EMAILS, among("id IN (", texts(ids))),
+        Condition::EmailId(ids) => Test::Indexed(EMAILS, among("id IN (", texts(ids))),
         Condition::EmailMatch(part) => Test::Others(EMAILS, like("folded LIKE ", part)),
         Condition::EmailVerified(verified) => Test::Others(EMAILS, is_verified(*verified)),
         Condition::WalletPublicAddress(addresses) => {
@@ -156,12 +218,12 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
                 " AND public_address IN (",
                 addresses.iter().map(|address| text(address)),
             ));
-            Test::Others(WALLETS, condition)
+            Test::Indexed(WALLETS, condition)
         }
-        Condition::WalletId(ids) => Test::Others(WALLETS, among("id IN (", texts(ids))),
+        Condition::WalletId(ids) => Test::Indexed(WALLETS, among("id IN (", texts(ids))),
         Condition::Metadata(digests) => {
             let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
-            Test::Others(METADATA, among("digest IN (", digests))
+            Test::Indexed(METADATA, among("digest IN (", digests))
         }
         Condition::TotpId(ids) => {
             let mut condition = among("id IN (", texts(ids));
@@ -170,7 +232,7 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
                 Piece::Number(now.unix()),
                 Piece::Sql(")"),
             ]);
-            Test::Others(TOTPS, condition)
+            Test::Indexed(TOTPS, condition)
         }
         Condition::TotpVerified(true) => Test::Others(TOTPS, is_verified(true)),
         Condition::TotpVerified(false) => {
@@ -247,17 +309,97 @@ where
     i64: ToSql<BigInt, DB>,
     Vec<u8>: ToSql<Binary, DB>,
 {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        // The right plan depends on the values: how many users have this one.
-        out.unsafe_to_cache_prepared();
-        for piece in &self.0 {
-            match piece {
-                Piece::Sql(sql) => out.push_sql(sql),
-                Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
-                Piece::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
-                Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
-            }
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        write(&self.0, out)
+    }
+}
+
+impl Query for Lookup {
+    type SqlType = Text;
+}
+
+impl QueryId for Lookup {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB> QueryFragment<DB> for Lookup
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        write(&self.0, out)
+    }
+}
+
+fn write<'b, DB>(pieces: &'b [Piece], mut out: AstPass<'_, 'b, DB>) -> QueryResult<()>
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    // The right plan depends on the values: how many users have this one.
+    out.unsafe_to_cache_prepared();
+    for piece in pieces {
+        match piece {
+            Piece::Sql(sql) => out.push_sql(sql),
+            Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
+            Piece::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
+            Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
         }
-        Ok(())
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::pg::Pg;
+    use vestry_domain::Environment;
+    use vestry_domain::email::Email;
+    use vestry_domain::ids::{AppId, Id};
+
+    use super::*;
+
+    /// Without this PostgreSQL compares each user with each address as long as it has no statistics.
+    #[test]
+    fn what_an_index_answers_is_not_joined_with_the_users() {
+        let world = World {
+            app_id: AppId::new(Timestamp::from_unix(1_900_000_000), [1; 16]),
+            environment: Environment::Test,
+        };
+        let now = Timestamp::from_unix(1_900_000_000);
+        let email = Email::parse("one@example.com").expect("an address");
+        let email = Condition::Email(vec![email.identity().clone()]);
+        let number = Condition::PhoneNumberMatch("555".to_owned());
+        for combined in [Combined::All, Combined::Any] {
+            let filter = |conditions: Vec<Condition>| UserFilter {
+                combined,
+                conditions,
+            };
+            let text = |filter: &UserFilter, found: &[Option<Vec<String>>]| {
+                let wanted = Wanted::new(&world, filter, now, found);
+                diesel::debug_query::<Pg, _>(&wanted).to_string()
+            };
+            let both = filter(vec![email.clone(), number.clone()]);
+            let asked: Vec<bool> = lookups(&world, &both, now)
+                .iter()
+                .map(Option::is_some)
+                .collect();
+            assert_eq!(asked, [true, false]);
+            let found = [Some(vec!["user_1".to_owned()]), None];
+            let alone = text(&filter(vec![email.clone()]), &found);
+            assert!(!alone.contains("user_emails"), "{alone}");
+            let beside = text(&both, &found);
+            assert!(!beside.contains("user_emails"), "{beside}");
+            assert!(beside.contains("user_phones"), "{beside}");
+            // Too many to name them.
+            let crowd = vec!["user_1".to_owned(); usize::from(FEW) + 1];
+            let joined = text(&filter(vec![email.clone()]), &[Some(crowd)]);
+            assert!(joined.contains("user_emails"), "{joined}");
+        }
     }
 }

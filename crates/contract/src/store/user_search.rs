@@ -520,6 +520,65 @@ pub async fn conditions_work_together(store: Arc<dyn Store>) {
     }
 }
 
+/// A value that very many users share finds all of them, alone and beside others.
+///
+/// Stores may ask first who has a value, and take a short answer for the condition: 1,000 and 1,001 are on both sides of that.
+pub async fn values_that_very_many_share_find_all_of_them(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let of_plan = |plan: &str| Condition::Metadata(vec![MetadataDigest::new("plan", plan)]);
+    let mut users: Vec<User> = Vec::new();
+    for number in 0..2_001 {
+        let plan = if number < 1_000 { "few" } else { "many" };
+        let object = json!({ "plan": plan });
+        let object = object.as_object().cloned().unwrap_or_default();
+        users.push(User {
+            metadata: Metadata::stored(object),
+            ..stage.samples.user(world)
+        });
+    }
+    in_tx!(stage.store, |tx| {
+        for user in &users {
+            works(tx.users().insert(user).await);
+        }
+        Ok(())
+    });
+    let (few, many) = (&users[999], &users[1_000]);
+    let (email, _) = (stage.email(few).await, stage.email(many).await);
+    let with_address = Condition::Email(vec![email.email.identity().clone()]);
+    let total = |combined, conditions: Vec<Condition>| {
+        let filter = UserFilter {
+            combined,
+            conditions,
+        };
+        let stage = &stage;
+        async move { stage.page(world, Some(&filter), None, 3).await.total }
+    };
+    for (combined, conditions, expected) in [
+        (Combined::All, vec![of_plan("few")], 1_000),
+        (Combined::All, vec![of_plan("many")], 1_001),
+        (Combined::All, vec![of_plan("none")], 0),
+        (Combined::All, vec![of_plan("few"), of_plan("many")], 0),
+        (Combined::Any, vec![of_plan("few"), of_plan("many")], 2_001),
+        (Combined::Any, vec![of_plan("few"), of_plan("none")], 1_000),
+        (Combined::All, vec![of_plan("few"), with_address.clone()], 1),
+        (
+            Combined::All,
+            vec![of_plan("many"), with_address.clone()],
+            0,
+        ),
+        (
+            Combined::Any,
+            vec![of_plan("few"), with_address.clone()],
+            1_000,
+        ),
+        (Combined::Any, vec![of_plan("many"), with_address], 1_002),
+    ] {
+        let said = format!("{combined:?} {conditions:?}");
+        assert_eq!(total(combined, conditions).await, expected, "{said}");
+    }
+}
+
 /// Pages show every user once, newest first, and the total counts all of them on each page.
 pub async fn pages_show_every_user_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -13,7 +13,7 @@ use vestry_ports::store::{StoreResult, UserPage};
 use super::{Unit, in_world, read_all};
 use crate::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use crate::schema::{user_counts, user_emails, user_phones, users};
-use crate::wanted::Wanted;
+use crate::wanted::{self, Wanted};
 
 impl Unit {
     pub(super) async fn search_users(
@@ -24,7 +24,10 @@ impl Unit {
         limit: i64,
         now: Timestamp,
     ) -> StoreResult<UserPage> {
-        let wanted = filter.map(|filter| Wanted::new(world, filter, now));
+        let wanted = match filter {
+            Some(filter) => Some(self.wanted(world, filter, now).await?),
+            None => None,
+        };
         let mut page = in_world!(users, world)
             .order(users::id.desc())
             .limit(limit)
@@ -53,6 +56,25 @@ impl Unit {
             users: self.with_identifiers(world, users).await?,
             total,
         })
+    }
+
+    async fn wanted(
+        &mut self,
+        world: &World,
+        filter: &UserFilter,
+        now: Timestamp,
+    ) -> StoreResult<Wanted> {
+        let mut found = Vec::new();
+        for lookup in wanted::lookups(world, filter, now) {
+            found.push(match lookup {
+                Some(lookup) => {
+                    let users = lookup.load::<String>(self.reading()?).await;
+                    Some(self.done(users)?)
+                }
+                None => None,
+            });
+        }
+        Ok(Wanted::new(world, filter, now, &found))
     }
 
     /// How many users have one of these statuses, from what is kept of it.
