@@ -1,6 +1,6 @@
 //! A client of the API, as an App's backend is one.
 
-use reqwest::{Client, Method};
+use reqwest::{Client, Method, Response};
 use serde_json::Value;
 
 use crate::Failure;
@@ -62,18 +62,32 @@ impl Api {
 
     /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure.
     pub(crate) async fn make(&self, call: Call) -> Result<Value, Failure> {
+        let path = call.path.clone();
+        let answer = self.send(call).await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        if status != 200 {
+            return Err(format!("{path} answered {status}: {text}").into());
+        }
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// The status of the answer, whatever it is.
+    pub(crate) async fn status(&self, call: Call) -> Result<u16, Failure> {
+        let answer = self.send(call).await?;
+        let status = answer.status().as_u16();
+        // Read to its end, so that the connection can be used again.
+        answer.bytes().await?;
+        Ok(status)
+    }
+
+    async fn send(&self, call: Call) -> Result<Response, Failure> {
         let url = format!("{}{}", self.base_url, call.path);
         let mut request = self.http.request(call.method, url).bearer_auth(&self.key);
         if let Some(body) = &call.body {
             request = request.json(body);
         }
-        let answer = request.send().await?;
-        let status = answer.status();
-        let text = answer.text().await?;
-        if status != 200 {
-            return Err(format!("{} answered {status}: {text}", call.path).into());
-        }
-        Ok(serde_json::from_str(&text).unwrap_or_default())
+        Ok(request.send().await?)
     }
 }
 

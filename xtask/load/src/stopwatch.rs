@@ -40,17 +40,28 @@ impl Stopwatch {
     ) -> Result<Vec<Value>, Failure> {
         let begun = Instant::now();
         let answers = self.all(api, calls).await?;
-        let whole = begun.elapsed();
-        let mut times: Vec<_> = answers.iter().map(|(_, _, time)| *time).collect();
-        times.sort_unstable();
-        let count = f64::from(u32::try_from(times.len())?);
-        println!(
-            "{name}\t{:.1}\t{:.3}\t{:.3}",
-            count / whole.as_secs_f64(),
-            percentile(&times, 50),
-            percentile(&times, 99)
-        );
+        let times = answers.iter().map(|(_, _, time)| *time).collect();
+        print(name, begun.elapsed(), times)?;
         Ok(answers.into_iter().map(|(_, answer, _)| answer).collect())
+    }
+
+    /// One call after the other, each `pace` after the end of the one before, and prints what they took.
+    pub(crate) async fn paced(
+        self,
+        api: &Api,
+        name: &str,
+        pace: Duration,
+        calls: Vec<Call>,
+    ) -> Result<(), Failure> {
+        let started = Instant::now();
+        let mut times = Vec::new();
+        for call in calls {
+            let begun = Instant::now();
+            api.make(call).await?;
+            times.push(begun.elapsed());
+            tokio::time::sleep(pace).await;
+        }
+        print(name, started.elapsed(), times)
     }
 
     async fn all(self, api: &Api, calls: Vec<Call>) -> Result<Vec<Timed>, Failure> {
@@ -65,6 +76,18 @@ impl Stopwatch {
         answers.sort_unstable_by_key(|(place, _, _)| *place);
         Ok(answers)
     }
+}
+
+fn print(name: &str, whole: Duration, mut times: Vec<Duration>) -> Result<(), Failure> {
+    times.sort_unstable();
+    let count = f64::from(u32::try_from(times.len())?);
+    println!(
+        "{name}\t{:.1}\t{:.3}\t{:.3}",
+        count / whole.as_secs_f64(),
+        percentile(&times, 50),
+        percentile(&times, 99)
+    );
+    Ok(())
 }
 
 async fn work(api: Api, queue: Queue) -> Result<Vec<Timed>, Failure> {

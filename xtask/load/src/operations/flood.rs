@@ -1,0 +1,64 @@
+//! What a flood of password verifies does to somebody who verifies a session (attack 22).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::Failure;
+use crate::api::{Api, Call};
+use crate::people::people;
+use crate::stopwatch::Stopwatch;
+
+/// Password verifies under way at a time.
+const FLOOD: usize = 200;
+/// One session verify after the other, this far apart: at rest nobody waits for anybody.
+const PACE: Duration = Duration::from_millis(5);
+/// Whoever is answered 503 comes back after this.
+const BACK_AFTER: Duration = Duration::from_millis(250);
+
+const PASSWORD: &str = "plum orbit candle wagon";
+
+pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
+    let one = Stopwatch {
+        calls: 1,
+        connections: 1,
+    };
+    let people = people(api, one, "flood").await?;
+    let person = people.first().ok_or("nobody is there")?;
+    let token = &person.session_token;
+    let set = json!({"session_token": token, "password": PASSWORD});
+    api.make(Call::post("/v1/auth/passwords/session/update", set))
+        .await?;
+    let verify = Call::post("/v1/auth/sessions/verify", json!({"session_token": token}));
+    let calls = || vec![verify.clone(); stopwatch.calls * 4];
+    stopwatch
+        .paced(api, "session verify, paced, at rest", PACE, calls())
+        .await?;
+    let stop = Arc::<AtomicBool>::default();
+    let flood = json!({"user_id": person.user_id, "password": PASSWORD});
+    let flood = Call::post("/v1/auth/passwords/verify", flood);
+    let callers: Vec<_> = (0..FLOOD)
+        .map(|_| tokio::spawn(call_on(api.clone(), flood.clone(), Arc::clone(&stop))))
+        .collect();
+    stopwatch
+        .paced(api, "session verify, paced, in a flood", PACE, calls())
+        .await?;
+    stop.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await??;
+    }
+    Ok(())
+}
+
+async fn call_on(api: Api, call: Call, stop: Arc<AtomicBool>) -> Result<(), Failure> {
+    while !stop.load(Ordering::Relaxed) {
+        match api.status(call.clone()).await? {
+            200 => {}
+            503 => tokio::time::sleep(BACK_AFTER).await,
+            other => return Err(format!("a verify of the flood answered {other}").into()),
+        }
+    }
+    Ok(())
+}
