@@ -50,23 +50,11 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = options(arguments)?;
+    build(&options)?;
     if let Some(users) = options.search {
-        build_server(&options)?;
         return search::run(&options, users);
     }
     load::require_wrk(options.install)?;
-    eprintln!("xtask: building in the release profile");
-    process::run(project::cargo().args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "vestry-server",
-        "--package",
-        "vestry-bench-baseline",
-        "--package",
-        "vestry-bench-load",
-    ]))?;
     let mut table = Table::new();
     let raw = service::Raw {
         signing: raw(&["sign"], options.load)?,
@@ -81,11 +69,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the service alone.
-fn build_server(options: &Options) -> Result<(), Failure> {
-    eprintln!("xtask: building the service");
+/// Builds the service and the programs beside it, always together: Cargo would build the tree anew for one of them alone,
+/// with the features that it alone asks for.
+fn build(options: &Options) -> Result<(), Failure> {
+    eprintln!("xtask: building what is measured");
     let mut build = project::cargo();
-    build.args(["build", "--quiet", "--package", "vestry-server"]);
+    build.args(["build", "--quiet"]);
+    for package in [
+        "vestry-server",
+        "vestry-bench-baseline",
+        "vestry-bench-load",
+    ] {
+        build.args(["--package", package]);
+    }
     if options.profile == RELEASE {
         build.arg("--release");
     }

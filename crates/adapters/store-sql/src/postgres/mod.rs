@@ -11,6 +11,7 @@ mod migrate;
 )]
 #[path = "../repositories/mod.rs"]
 mod repositories;
+mod statistics;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use self::connector::Connector;
 use self::manager::Manager;
 use self::repositories::{Pooled, Unit};
+use self::statistics::Statistics;
 use crate::failure;
 use crate::migrations::{missing, postgres_versions};
 use crate::settings::{PostgresUrl, Settings};
@@ -45,6 +47,7 @@ pub(crate) struct Pools {
     limiter: LimiterPool,
     findings: Vec<String>,
     runtime: Handle,
+    _statistics: Statistics,
 }
 
 impl Pools {
@@ -64,11 +67,13 @@ impl Pools {
                 .build()
                 .map_err(|impossible| StoreError::Other(Box::new(impossible)))
         };
+        let (runtime, connections) = (Handle::current(), pool(settings.connections)?);
         let mut pools = Self {
-            pool: pool(settings.connections)?,
             limiter: LimiterPool(pool(LIMITER_CONNECTIONS)?),
             findings: Vec::new(),
-            runtime: Handle::current(),
+            _statistics: Statistics::keep(connections.clone(), &runtime),
+            pool: connections,
+            runtime,
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;

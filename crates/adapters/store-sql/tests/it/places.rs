@@ -29,6 +29,14 @@ impl Place {
         SqlStore::connect(&self.settings).await.unwrap()
     }
 
+    /// Runs SQL that Postgres may refuse.
+    pub(crate) async fn try_execute(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        match &self.ground {
+            Ground::Server(server) => execute(&server.url(), sql).await,
+            Ground::Directory(_) => panic!("this is not Postgres"),
+        }
+    }
+
     /// Runs SQL behind the store's back.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {

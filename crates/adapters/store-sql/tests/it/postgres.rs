@@ -259,3 +259,34 @@ async fn an_absent_server_is_unavailable() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A table that grows is read well before autovacuum comes round: without statistics, statements walk whole Apps.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grown_tables_are_read_within_seconds() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    // Otherwise it could be faster, once a minute.
+    place
+        .execute("ALTER TABLE users SET (autovacuum_enabled = false)")
+        .await;
+    let store = place.connect().await;
+    let (world, mut samples) = (a_world(), Samples::fresh());
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut looks = tokio::time::interval(Duration::from_millis(250));
+    loop {
+        // One transaction after the other: what they changed is reported with a later one of the same connection.
+        let mut tx = store.begin().await.unwrap();
+        for _ in 0..40 {
+            tx.users().insert(&samples.user(world)).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let read = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stats WHERE tablename = 'users') \
+                        THEN RAISE 'nothing is known'; END IF; END $$";
+        if place.try_execute(read).await.is_ok() {
+            break;
+        }
+        assert!(Instant::now() < until, "nobody read the users");
+        looks.tick().await;
+    }
+}
