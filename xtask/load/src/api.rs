@@ -60,6 +60,11 @@ impl Api {
         })
     }
 
+    /// Where the service is, and the key.
+    pub(crate) fn place(&self) -> (&str, &str) {
+        (&self.base_url, &self.key)
+    }
+
     /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure.
     pub(crate) async fn make(&self, call: Call) -> Result<Value, Failure> {
         let path = call.path.clone();
