@@ -1,6 +1,8 @@
 //! What every chain can do.
 
+use vestry_domain::Environment;
 use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 
 use crate::PrivateKey;
@@ -27,18 +29,31 @@ pub enum ChainError {
     Randomness,
 }
 
-/// A signature as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignatureText {
-    /// The text.
-    pub text: String,
-    /// Name of the form when it is not `0x` hex: `base58`, `base64`.
-    pub encoding: Option<&'static str>,
+/// Whose signature is wanted. Nothing of it is secret.
+#[derive(Debug, Clone, Copy)]
+pub struct Signer<'a> {
+    /// The public key, as [`Chain::public_key`] gives it.
+    pub public_key: &'a [u8],
+    /// The canonical address.
+    pub address: &'a str,
+    /// Test or live, for chains that have networks of their own for tests.
+    pub environment: Environment,
 }
 
-/// One chain: keys, addresses and messages.
+/// A request that was read, understood and found good: what is left is to sign it.
+pub trait Prepared: Send {
+    /// Signs, and verifies every signature against the public key of the [`Signer`] before it is given away.
+    /// `source` is asked by chains whose signatures are randomised.
+    ///
+    /// # Errors
+    /// [`ChainError::PrivateKey`] when the key is not one of the chain, [`ChainError::Signature`] when the signature did
+    /// not verify, which is also so when the key is not that of the signer.
+    fn sign(&self, key: &PrivateKey, source: &mut dyn ByteSource) -> Result<Signed, ChainError>;
+}
+
+/// One chain: keys, addresses, and what can be signed.
 ///
-/// Public keys are bytes in the chain's own encoding, signatures the bytes that its standard defines.
+/// Public keys are bytes in the chain's own encoding.
 pub trait Chain: Send + Sync {
     /// The wallet type that this chain serves.
     fn wallet_type(&self) -> WalletType;
@@ -71,30 +86,19 @@ pub trait Chain: Send + Sync {
     /// [`ChainError::PrivateKey`] when the key is not one of this chain.
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError>;
 
-    /// The canonical address of a public key.
+    /// The canonical address of a public key. Test wallets of some chains have addresses of their own.
     ///
     /// # Errors
     /// [`ChainError::PublicKey`].
-    fn address(&self, public_key: &[u8]) -> Result<String, ChainError>;
+    fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError>;
 
-    /// Signs a message by the chain's standard for messages.
+    /// Reads a request: everything that can be wrong with it is found here, before any key is opened.
     ///
     /// # Errors
-    /// [`ChainError::PrivateKey`] when the key is not one of this chain.
-    fn sign_message(&self, key: &PrivateKey, message: &[u8]) -> Result<Vec<u8>, ChainError>;
-
-    /// Checks a message signature in every one of its bytes: only what [`Chain::sign_message`] could have answered
-    /// passes.
-    ///
-    /// # Errors
-    /// [`ChainError::Signature`], also when the bytes given as a public key are none.
-    fn verify_message(
-        &self,
-        public_key: &[u8],
-        message: &[u8],
-        signature: &[u8],
-    ) -> Result<(), ChainError>;
-
-    /// The customary text of a signature.
-    fn signature_text(&self, signature: &[u8]) -> SignatureText;
+    /// [`SigningRefused`], which names the field.
+    fn prepare<'a>(
+        &'a self,
+        request: &SigningRequest,
+        signer: Signer<'_>,
+    ) -> Result<Box<dyn Prepared + 'a>, SigningRefused>;
 }

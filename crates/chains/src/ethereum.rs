@@ -1,14 +1,17 @@
 //! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages.
 
+mod digest;
 mod scalar;
 
-use alloy_primitives::{Address, eip191_hash_message, hex};
+use alloy_primitives::{Address, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
 use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
-use vestry_domain::Secret;
+use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Secret};
 
-use crate::{Chain, ChainError, PrivateKey, SignatureText};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse};
+use digest::SignsDigest;
 use scalar::Scalar;
 
 /// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
@@ -61,7 +64,13 @@ impl Ethereum {
             .curve
             .recover_ecdsa(&digest, &signature)
             .map_err(|_unrecoverable| ChainError::Signature)?;
-        self.address(&recovered.serialize())
+        Self::address_of(&recovered.serialize())
+    }
+
+    fn address_of(public_key: &[u8]) -> Result<String, ChainError> {
+        let uncompressed = parse_public_key(public_key)?.serialize_uncompressed();
+        let [_, coordinates @ ..] = &uncompressed;
+        Ok(Address::from_raw_public_key(coordinates).to_checksum(None))
     }
 
     /// Recovering the key and comparing it checks `v` along with `r` and `s`, at the price of a plain verification with
@@ -129,29 +138,25 @@ impl Chain for Ethereum {
         Ok(public_key.serialize().to_vec())
     }
 
-    fn address(&self, public_key: &[u8]) -> Result<String, ChainError> {
-        let uncompressed = parse_public_key(public_key)?.serialize_uncompressed();
-        let [_, coordinates @ ..] = &uncompressed;
-        Ok(Address::from_raw_public_key(coordinates).to_checksum(None))
+    fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
+        Self::address_of(public_key)
     }
 
-    fn sign_message(&self, key: &PrivateKey, message: &[u8]) -> Result<Vec<u8>, ChainError> {
-        self.sign_digest(key, eip191_hash_message(message).0)
-    }
-
-    fn verify_message(
-        &self,
-        public_key: &[u8],
-        message: &[u8],
-        signature: &[u8],
-    ) -> Result<(), ChainError> {
-        self.verify_digest(public_key, eip191_hash_message(message).0, signature)
-    }
-
-    fn signature_text(&self, signature: &[u8]) -> SignatureText {
-        SignatureText {
-            text: hex::encode_prefixed(signature),
-            encoding: None,
+    fn prepare<'a>(
+        &'a self,
+        request: &SigningRequest,
+        signer: Signer<'_>,
+    ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+        match request {
+            SigningRequest::Message(request) => {
+                refuse::formats(request)?;
+                let bytes = message::bytes(request, "message")?;
+                let digest = eip191_hash_message(bytes).0;
+                Ok(Box::new(SignsDigest::new(self, digest, signer)))
+            }
+            SigningRequest::Transaction(_) | SigningRequest::Method { .. } => {
+                Err(SigningRefused::UnsupportedMethod { supported: &[] })
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The chains as pure functions: key, address, message signature, verification.
+//! The chains as pure functions: key, address, and from a request to a verified signature.
 //!
 //! Every chain stands behind [`Chain`]; [`Chains`] hands out the one of a wallet type. Curve and chain libraries
 //! live in this crate only.
@@ -8,13 +8,15 @@
 
 mod chain;
 mod ethereum;
+mod message;
 mod own_wallet;
 mod private_key;
+mod refuse;
 
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
 
-pub use chain::{Chain, ChainError, SignatureText};
+pub use chain::{Chain, ChainError, Prepared, Signer};
 pub use ethereum::Ethereum;
 pub use private_key::PrivateKey;
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::UserId;
+use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Environment, World};
 use vestry_ports::custody::{Custodian, CustodyError, Sealer, WalletOrder};
@@ -131,7 +132,10 @@ impl House {
     /// Panics unless neither a signature nor a good word is to be had for this row and key.
     async fn refuses(&self, stored: &StoredWallet, key: &WalletKey, what: &str) {
         let (row, of_row) = (stored.clone(), key.clone());
-        let signed = self.custodian.sign_message(row, of_row, b"message").await;
+        let signed = self
+            .custodian
+            .sign(row, of_row, &SigningRequest::message("message"))
+            .await;
         is_tampered(signed, what);
         let (row, of_row) = (stored.clone(), key.clone());
         is_tampered(self.custodian.verify_wallet(row, of_row).await, what);
@@ -140,7 +144,11 @@ impl House {
     /// Panics unless the wallet signs and is found in order.
     async fn accepts(&self, stored: &StoredWallet, key: &WalletKey) {
         let (row, of_row) = (stored.clone(), key.clone());
-        works(self.custodian.sign_message(row, of_row, b"message").await);
+        works(
+            self.custodian
+                .sign(row, of_row, &SigningRequest::message("message"))
+                .await,
+        );
         let (row, of_row) = (stored.clone(), key.clone());
         works(self.custodian.verify_wallet(row, of_row).await);
     }

@@ -25,6 +25,7 @@ pub mod rfc3339;
 pub mod search;
 pub mod secret;
 pub mod session;
+pub mod signing;
 pub mod signing_key;
 pub mod siwe;
 pub mod test_clock;

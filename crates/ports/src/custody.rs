@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use vestry_domain::envelope::{AppKey, Mac, Place, Sealed, SecretKind, WalletKey};
 use vestry_domain::ids::{UserId, WalletId, WalletKeyId};
+use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Secret, Timestamp, World};
 
@@ -26,9 +27,9 @@ pub enum CustodyError {
     /// This build has no custody for the wallet type.
     #[error("wallets of type {0} are not supported")]
     UnsupportedType(WalletType),
-    /// A rule of the chain refused the message.
-    #[error("the message cannot be signed: {0}")]
-    Refused(String),
+    /// The chain does not sign what was asked for. No key was opened.
+    #[error(transparent)]
+    Refused(#[from] SigningRefused),
     /// A signature did not verify against the stored public key and was withheld, or a primitive failed.
     #[error("a cryptographic operation failed ({0})")]
     Failed(&'static str),
@@ -68,15 +69,6 @@ pub struct AddressOrder {
     pub created_at: Timestamp,
 }
 
-/// A message signature in the chain's customary text form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageSignature {
-    /// The signature. Ethereum: `0x`, 65 bytes `r‖s‖v` in hex, v 27 or 28.
-    pub signature: String,
-    /// Name of the text form when it is not `0x` hex: `base58`, `base64`.
-    pub encoding: Option<&'static str>,
-}
-
 /// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
 #[async_trait]
 pub trait Custodian: Send + Sync {
@@ -112,17 +104,17 @@ pub trait Custodian: Send + Sync {
     /// [`CustodyError::Tampered`] when any field was changed behind our back.
     async fn authenticate(&self, stored: StoredWallet) -> Result<Wallet, CustodyError>;
 
-    /// Signs a message by the chain's standard, after checking the row and that row and key belong together.
-    /// The signature is verified against the stored public key before it is handed out.
+    /// Signs what the wallet's chain reads in the request, after checking the row and that row and key belong together.
+    /// Every signature is verified against the stored public key before it is handed out.
     ///
     /// # Errors
     /// [`CustodyError`].
-    async fn sign_message(
+    async fn sign(
         &self,
         stored: StoredWallet,
         key: WalletKey,
-        message: &[u8],
-    ) -> Result<(Wallet, MessageSignature), CustodyError>;
+        request: &SigningRequest,
+    ) -> Result<(Wallet, Signed), CustodyError>;
 
     /// Opens a key and checks that it yields the row's address and public key; signs nothing.
     ///

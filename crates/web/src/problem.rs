@@ -31,6 +31,8 @@ pub(crate) enum Code {
     InvalidRequestOriginToken,
     RedirectUrlMissing,
     RedirectUrlNotAllowed,
+    MessageIsTransaction,
+    UnsupportedMethod,
     HttpsRequired,
     MissingApiKey,
     InvalidApiKey,
@@ -91,6 +93,14 @@ impl Code {
             Self::RedirectUrlNotAllowed => (
                 StatusCode::BAD_REQUEST,
                 "the redirect URL is not registered for the App",
+            ),
+            Self::MessageIsTransaction => (
+                StatusCode::BAD_REQUEST,
+                "the message is a transaction of this wallet; sign it with sign_transaction",
+            ),
+            Self::UnsupportedMethod => (
+                StatusCode::BAD_REQUEST,
+                "the wallet's chain has no such method",
             ),
             Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
             Self::MissingApiKey => (
@@ -247,7 +257,7 @@ impl Problem {
     }
 
     /// What is asked for is never done with this one; says why.
-    pub(crate) fn policy_denied(message: &'static str) -> Self {
+    pub(crate) fn policy_denied(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: message.into(),
             ..Self::new(Code::PolicyDenied)

@@ -70,6 +70,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallets list;
         SecretKey wallets get;
         SecretKey wallets sign_message;
+        SecretKey wallets sign_transaction;
+        SecretKey wallets rpc;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

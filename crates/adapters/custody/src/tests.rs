@@ -12,6 +12,7 @@ use vestry_contract::fakes::{FakeStore, SeededEntropy};
 use vestry_contract::samples::Samples;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::AppId;
+use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{Custodian, WalletOrder};

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_lc_rs::hmac;
-use vestry_chains::{Chain, ChainError, PrivateKey};
+use vestry_chains::{Chain, ChainError, PrivateKey, Signer};
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, WalletKey};
 use vestry_domain::ids::AppId;
+use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{
-    AddressOrder, Custodian, CustodyError, MessageSignature, SignatureVerifier, WalletOrder,
+    AddressOrder, Custodian, CustodyError, SignatureVerifier, WalletOrder,
 };
 use vestry_ports::entropy::Bytes;
 
@@ -45,7 +46,7 @@ impl Custody {
             .public_key(&private_key)
             .map_err(|_error| CustodyError::Failed("deriving a public key"))?;
         let public_address = chain
-            .address(&public_key)
+            .address(&public_key, order.world.environment)
             .map_err(|_error| CustodyError::Failed("deriving an address"))?;
         let wallet = new_wallet(&order, public_address);
         let binding = Binding {
@@ -219,29 +220,26 @@ impl Custodian for Custody {
         self.authenticated(stored).await
     }
 
-    async fn sign_message(
+    async fn sign(
         &self,
         stored: StoredWallet,
         key: WalletKey,
-        message: &[u8],
-    ) -> Result<(Wallet, MessageSignature), CustodyError> {
+        request: &SigningRequest,
+    ) -> Result<(Wallet, Signed), CustodyError> {
         let wallet = self.authenticated(stored).await?;
         let chain = self.chain(wallet.wallet_type)?;
-        let private_key = self.private_key(chain, &wallet, &key).await?;
-        let signature = chain
-            .sign_message(&private_key, message)
-            .map_err(|_error| CustodyError::Failed("signing"))?;
-        drop(private_key);
-        // Also the proof that the opened key is the one of the stored public key.
-        chain
-            .verify_message(&key.public_key, message, &signature)
-            .map_err(|_error| CustodyError::Failed("checking a signature"))?;
-        let text = chain.signature_text(&signature);
-        let signature = MessageSignature {
-            signature: text.text,
-            encoding: text.encoding,
+        let signer = Signer {
+            public_key: &key.public_key,
+            address: &wallet.public_address,
+            environment: wallet.world.environment,
         };
-        Ok((wallet, signature))
+        let prepared = chain.prepare(request, signer)?;
+        let private_key = self.private_key(chain, &wallet, &key).await?;
+        // Verified by the chain against the public key, and so also the proof that the opened key is that of the stored one.
+        let signed = prepared
+            .sign(&private_key, &mut Bytes(self.entropy.as_ref()))
+            .map_err(|_error| CustodyError::Failed("signing"))?;
+        Ok((wallet, signed))
     }
 
     async fn verify_wallet(
@@ -253,7 +251,7 @@ impl Custodian for Custody {
         let chain = self.chain(wallet.wallet_type)?;
         let private_key = self.private_key(chain, &wallet, &key).await?;
         let derived = chain.public_key(&private_key);
-        let address = chain.address(&key.public_key);
+        let address = chain.address(&key.public_key, wallet.world.environment);
         if derived.as_ref() == Ok(&key.public_key) && address.as_ref() == Ok(&wallet.public_address)
         {
             return Ok(());

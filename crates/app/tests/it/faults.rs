@@ -6,7 +6,7 @@ use vestry_app::codes::{SendCodeError, VerifyCode, VerifyCodeError};
 use vestry_app::sessions::{VerifySession, VerifySessionError};
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, CreateUserError};
-use vestry_app::wallets::{CreateWalletError, SignMessageError};
+use vestry_app::wallets::{CreateWalletError, SignError};
 use vestry_app::{AuthenticateError, Fault};
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
@@ -339,7 +339,7 @@ async fn f5_an_unknown_root_version_is_sealed() {
     let cold = rig.process_with_another_root().await;
     let signed = cold.sign_message(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(&signed, Err(SignMessageError::Fault(Fault::Sealed(_)))),
+        matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
         "{signed:?}"
     );
     let created = cold.create_user(&test, create("bob@example.com")).await;

@@ -20,7 +20,7 @@ use vestry_app::wallet_sign_in::{
     BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifyWallet, VerifyWalletError,
 };
 use vestry_app::wallets::{
-    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessageError,
+    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError,
 };
 use vestry_app::{Caller, NotAllowed};
 use vestry_domain::Secret;
@@ -231,7 +231,7 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             Scope::WalletsSign,
             lacking!(
                 service.sign_message(caller, text(wallet, "hi")).await,
-                SignMessageError
+                SignError
             ),
         ),
         (

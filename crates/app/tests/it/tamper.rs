@@ -3,7 +3,7 @@
 use vestry_app::Caller;
 use vestry_app::Fault;
 use vestry_app::users::GetUserError;
-use vestry_app::wallets::{GetWalletError, ListWallets, ListWalletsError, SignMessageError};
+use vestry_app::wallets::{GetWalletError, ListWallets, ListWalletsError, SignError};
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, WalletType};
@@ -94,7 +94,7 @@ async fn t5_t6_an_edited_row_is_refused_everywhere() {
         );
         let signed = rig.service.sign_message(&test, text(id, "hi")).await;
         assert!(
-            matches!(&signed, Err(SignMessageError::Fault(fault)) if is_tampered(fault)),
+            matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
             "{field}: {signed:?}"
         );
         let user = rig.service.get_user(&test, owner).await;
@@ -151,7 +151,7 @@ async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
                 );
                 let signed = rig.service.sign_message(caller, text(id, "hi")).await;
                 assert!(
-                    matches!(&signed, Err(SignMessageError::Fault(fault)) if is_tampered(fault)),
+                    matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
                     "{name}: {signed:?}"
                 );
             }

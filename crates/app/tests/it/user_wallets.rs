@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use vestry_app::users::DeleteWalletError;
 use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, MessageSignature, WalletOrder};
+use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, WalletOrder};
 use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
@@ -37,13 +38,13 @@ impl Custodian for Trusting {
         Ok(stored.wallet)
     }
 
-    async fn sign_message(
+    async fn sign(
         &self,
         stored: StoredWallet,
         key: WalletKey,
-        message: &[u8],
-    ) -> Result<(Wallet, MessageSignature), CustodyError> {
-        self.0.sign_message(stored, key, message).await
+        request: &SigningRequest,
+    ) -> Result<(Wallet, Signed), CustodyError> {
+        self.0.sign(stored, key, request).await
     }
 
     async fn verify_wallet(

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use vestry_app::vault::{Rotation, VaultReport};
-use vestry_app::wallets::SignMessageError;
+use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::WrappedKey;
@@ -22,7 +22,7 @@ async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
         .sign_message(&*rig.test().await, text(wallet, "test"))
         .await
         .unwrap();
-    signed.signature.signature
+    signed.signed.text("signature").unwrap().to_owned()
 }
 
 fn versions(report: &VaultReport) -> (u32, &[u32], &[(u32, u64)]) {
@@ -255,7 +255,7 @@ async fn verify_finds_an_overwritten_app_key() {
     );
     let signed = other.sign_message(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(signed, Err(SignMessageError::Fault(Fault::Tampered(_)))),
+        matches!(signed, Err(SignError::Fault(Fault::Tampered(_)))),
         "{signed:?}"
     );
 }

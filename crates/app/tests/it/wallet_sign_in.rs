@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use ed25519_dalek::{Signer, SigningKey};
+use ed25519_dalek::{Signer as _, SigningKey};
 use vestry_app::Caller;
 use vestry_app::sessions::Trio;
 use vestry_app::wallet_sign_in::{
     BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifiedWallet, VerifyWallet,
     VerifyWalletError,
 };
-use vestry_app::wallets::{ListWallets, SignMessageError};
-use vestry_chains::{Chains, PrivateKey};
+use vestry_app::wallets::{ListWallets, SignError};
+use vestry_chains::{Chains, PrivateKey, Signer};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::session::{DeviceFingerprint, Proof};
+use vestry_domain::signing::SigningRequest;
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::{Secret, rfc3339};
+use vestry_domain::{Environment, Secret, rfc3339};
 
 use crate::rig::{Rig, START, lasting};
 use crate::wallets::text;
@@ -51,7 +52,9 @@ impl Pocket {
         match self {
             Self::Ethereum(chains, key) => {
                 let chain = chains.get(WalletType::Ethereum).unwrap();
-                chain.address(&chain.public_key(key).unwrap()).unwrap()
+                chain
+                    .address(&chain.public_key(key).unwrap(), Environment::Test)
+                    .unwrap()
             }
             Self::Solana(key) => bs58::encode(key.verifying_key().as_bytes()).into_string(),
         }
@@ -61,8 +64,16 @@ impl Pocket {
         match self {
             Self::Ethereum(chains, key) => {
                 let chain = chains.get(WalletType::Ethereum).unwrap();
-                let signature = chain.sign_message(key, message.as_bytes()).unwrap();
-                chain.signature_text(&signature).text
+                let public_key = chain.public_key(key).unwrap();
+                let signer = Signer {
+                    public_key: &public_key,
+                    address: &self.address(),
+                    environment: Environment::Test,
+                };
+                let request = SigningRequest::message(message);
+                let prepared = chain.prepare(&request, signer).unwrap();
+                let signed = prepared.sign(key, &mut |_: &mut [u8]| {}).unwrap();
+                signed.text("signature").unwrap().to_owned()
             }
             Self::Solana(key) => {
                 bs58::encode(key.sign(message.as_bytes()).to_bytes()).into_string()
@@ -191,7 +202,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         let listed = rig.service.list_wallets(&test, query).await.unwrap();
         assert_eq!(listed.wallets, std::slice::from_ref(&wallet));
         let refused = rig.service.sign_message(&test, text(wallet.id, "hi")).await;
-        assert!(matches!(refused, Err(SignMessageError::ReadOnly)));
+        assert!(matches!(refused, Err(SignError::ReadOnly)));
         // A wallet of our own is made beside it.
         let own = rig.service.create_wallet(&test, user, WalletType::Ethereum);
         assert!(own.await.unwrap().is_default);

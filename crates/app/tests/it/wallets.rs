@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vestry_app::wallets::{
-    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignMessage, SignMessageError,
+    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError, SignMessage,
 };
 use vestry_chains::Chains;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, UserId, WalletId};
+use vestry_domain::signing::{MessageRequest, SigningRefused};
 use vestry_domain::wallet::{MESSAGE_MAX, Wallet, WalletType};
 use vestry_ports::store::Store;
 
@@ -122,10 +123,7 @@ async fn a_wallet_of_another_world_is_not_found() {
         let read = rig.service.get_wallet(caller, id).await;
         assert!(matches!(read, Err(GetWalletError::NotFound)), "{read:?}");
         let signed = rig.service.sign_message(caller, text(id, "hi")).await;
-        assert!(
-            matches!(signed, Err(SignMessageError::NotFound)),
-            "{signed:?}"
-        );
+        assert!(matches!(signed, Err(SignError::NotFound)), "{signed:?}");
         let listed = rig
             .service
             .list_wallets(caller, ListWallets::default())
@@ -211,8 +209,10 @@ async fn lists_by_pages_newest_first() {
 pub(crate) fn text(wallet_id: WalletId, message: &str) -> SignMessage {
     SignMessage {
         wallet_id,
-        message: message.to_owned(),
-        encoding: None,
+        request: MessageRequest {
+            message: message.to_owned(),
+            ..MessageRequest::default()
+        },
     }
 }
 
@@ -222,20 +222,7 @@ async fn signs_messages_in_every_encoding() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets.remove(0);
-    let (_, key) = rig
-        .fake
-        .read()
-        .await
-        .unwrap()
-        .wallets()
-        .find_with_key(&test.world, wallet.id)
-        .await
-        .unwrap()
-        .unwrap();
-    let public_key = key.unwrap().public_key;
     let chains = Chains::new(&Secret::new([1; 32]));
-    let chain = chains.get(WalletType::Ethereum).unwrap();
-    assert_eq!(chain.address(&public_key).unwrap(), wallet.public_address);
 
     let longest = "x".repeat(MESSAGE_MAX);
     for (message, encoding, bytes) in [
@@ -248,19 +235,15 @@ async fn signs_messages_in_every_encoding() {
         ("AP8=", Some("base64"), b"\x00\xff"),
         (&longest, None, longest.as_bytes()),
     ] {
-        let command = SignMessage {
-            encoding: encoding.map(str::to_owned),
-            ..text(wallet.id, message)
-        };
+        let mut command = text(wallet.id, message);
+        command.request.encoding = encoding.map(str::to_owned);
         let signed = rig.service.sign_message(&test, command).await.unwrap();
         assert!(signed.wallet == wallet);
-        assert_eq!(signed.signature.encoding, None);
-        let hex = signed.signature.signature.strip_prefix("0x").unwrap();
-        let signature = hex::decode(hex).unwrap();
-        assert!(matches!((signature.len(), signature[64]), (65, 27 | 28)));
-        chain
-            .verify_message(&public_key, bytes, &signature)
-            .unwrap();
+        assert_eq!(signed.signed.0.len(), 1, "nothing but the signature");
+        let signature = signed.signed.text("signature").unwrap();
+        assert!(signature.ends_with("1b") || signature.ends_with("1c"));
+        let (of, address) = (wallet.wallet_type, &wallet.public_address);
+        chains.verify_own(of, address, bytes, signature).unwrap();
     }
 }
 
@@ -282,13 +265,11 @@ async fn refuses_messages_that_are_not_what_they_say() {
         ("encoding", "hi", Some("HEX")),
         ("encoding", "hi", Some("")),
     ] {
-        let command = SignMessage {
-            encoding: encoding.map(str::to_owned),
-            ..text(wallet, message)
-        };
+        let mut command = text(wallet, message);
+        command.request.encoding = encoding.map(str::to_owned);
         let refused = rig.service.sign_message(&test, command).await;
         assert!(
-            matches!(&refused, Err(SignMessageError::Invalid(invalid)) if invalid.param == param),
+            matches!(&refused, Err(SignError::Refused(SigningRefused::Invalid(invalid))) if invalid.param == param),
             "{encoding:?}"
         );
     }

@@ -1,6 +1,6 @@
 //! Vectors, each with its source, and what must be refused.
 
-use alloy_primitives::keccak256;
+use alloy_primitives::{hex, keccak256};
 use bitcoin::hashes::{Hash, sha256};
 use proptest::prelude::*;
 
@@ -11,6 +11,22 @@ const LARGEST: &str = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd
 
 fn ethereum() -> Ethereum {
     Ethereum::new(&Secret::new([0x42; 32]))
+}
+
+/// Messages without the reading of requests.
+impl Ethereum {
+    fn sign_message(&self, key: &PrivateKey, message: &[u8]) -> Result<Vec<u8>, ChainError> {
+        self.sign_digest(key, eip191_hash_message(message).0)
+    }
+
+    fn verify_message(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), ChainError> {
+        self.verify_digest(public_key, eip191_hash_message(message).0, signature)
+    }
 }
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -29,13 +45,13 @@ fn small(number: u8) -> PrivateKey {
 
 fn address_of(key: &PrivateKey) -> String {
     let chain = ethereum();
-    chain.address(&chain.public_key(key).unwrap()).unwrap()
+    Ethereum::address_of(&chain.public_key(key).unwrap()).unwrap()
 }
 
 fn signed(key: &PrivateKey, message: &[u8]) -> String {
     let chain = ethereum();
     let signature = chain.sign_message(key, message).unwrap();
-    chain.signature_text(&signature).text
+    hex::encode_prefixed(signature)
 }
 
 /// Key of `m/44'/60'/0'/0/0` of the phrase `abandon … about`.
@@ -225,13 +241,16 @@ fn only_compressed_points_of_the_curve_are_public_keys() {
     ];
     let signature = chain.sign_message(&small(1), b"m").unwrap();
     for bytes in refused {
-        assert_eq!(chain.address(&bytes).err(), Some(ChainError::PublicKey));
+        assert_eq!(
+            Ethereum::address_of(&bytes).err(),
+            Some(ChainError::PublicKey)
+        );
         assert_eq!(
             chain.verify_message(&bytes, b"m", &signature),
             Err(ChainError::Signature)
         );
     }
-    assert!(chain.address(&good).is_ok());
+    assert!(Ethereum::address_of(&good).is_ok());
     assert_eq!(chain.verify_message(&good, b"m", &signature), Ok(()));
 }
 
@@ -320,7 +339,7 @@ proptest! {
         let digest = Message::from_digest(eip191_hash_message(&message).0);
         let point = Secp256k1::new().recover_ecdsa(&digest, &parsed).unwrap().serialize_uncompressed();
         let address = Address::from_slice(&keccak256(&point[1..])[12..]);
-        prop_assert_eq!(address.to_checksum(None), chain.address(&public_key).unwrap());
+        prop_assert_eq!(address.to_checksum(None), Ethereum::address_of(&public_key).unwrap());
 
         if other != message {
             prop_assert_eq!(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::WalletKey;
+use vestry_domain::signing::{MessageRequest, SigningRequest};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_ports::custody::AddressOrder;
@@ -44,6 +45,15 @@ pub async fn a_new_wallet_is_as_ordered(house: House) {
     }
 }
 
+fn of_bytes(message: &[u8]) -> SigningRequest {
+    let digits = message.iter().map(|byte| format!("{byte:02x}"));
+    SigningRequest::Message(MessageRequest {
+        message: digits.collect(),
+        encoding: Some("hex".to_owned()),
+        format: None,
+    })
+}
+
 /// A new wallet is authentic, is found in order, and signs; a signature is `0x`, 65 bytes and ends in 27 or 28.
 pub async fn a_new_wallet_signs(house: House) {
     let mut samples = Samples::fresh();
@@ -58,13 +68,12 @@ pub async fn a_new_wallet_signs(house: House) {
             .await,
     );
     for message in [&b""[..], b"hello", &[0xff; 1_000]] {
-        let signed = house
-            .custodian
-            .sign_message(stored.clone(), key.clone(), message);
-        let (wallet, signature) = works(signed.await);
+        let request = of_bytes(message);
+        let signed = house.custodian.sign(stored.clone(), key.clone(), &request);
+        let (wallet, signed) = works(signed.await);
         assert!(wallet == stored.wallet, "another record");
-        assert_eq!(signature.encoding, None);
-        let digits = signature.signature.strip_prefix("0x").unwrap_or_default();
+        let signature = signed.text("signature").unwrap_or_default();
+        let digits = signature.strip_prefix("0x").unwrap_or_default();
         assert_eq!(digits.len(), 130);
         assert!(digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert!(digits.ends_with("1b") || digits.ends_with("1c"));
@@ -100,10 +109,9 @@ pub async fn signatures_depend_on_wallet_and_message(house: House) {
     );
     let mut signatures = Vec::new();
     for ((stored, key), message) in [(&one, b"a"), (&one, b"a"), (&one, b"b"), (&two, b"a")] {
-        let signed = house
-            .custodian
-            .sign_message(stored.clone(), key.clone(), message);
-        signatures.push(works(signed.await).1.signature);
+        let request = of_bytes(message);
+        let signed = house.custodian.sign(stored.clone(), key.clone(), &request);
+        signatures.push(works(signed.await).1);
     }
     let [first, again, other_message, other_wallet] = signatures.as_slice() else {
         panic!("four signatures were asked for");
@@ -398,9 +406,8 @@ pub async fn parallel_signatures_are_all_right(house: House) {
     let mut expected = Vec::new();
     for _ in 0..2 {
         let (stored, key) = house.wallet(&mut samples, world).await;
-        let signed = house
-            .custodian
-            .sign_message(stored.clone(), key.clone(), b"message");
+        let request = of_bytes(b"message");
+        let signed = house.custodian.sign(stored.clone(), key.clone(), &request);
         expected.push((stored, key, works(signed.await).1));
     }
     let signed =
@@ -413,7 +420,7 @@ pub async fn parallel_signatures_are_all_right(house: House) {
                 .map(|(stored, key, right)| {
                     let custodian = Arc::clone(&house.custodian);
                     async move {
-                        works(custodian.sign_message(stored, key, b"message").await).1 == right
+                        works(custodian.sign(stored, key, &of_bytes(b"message")).await).1 == right
                     }
                 }),
         )

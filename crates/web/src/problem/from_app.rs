@@ -22,8 +22,9 @@ use vestry_app::users::{
     SearchUsersError, UpdateUserError,
 };
 use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
-use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignMessageError};
+use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignError};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
+use vestry_domain::signing::SigningRefused;
 use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};
@@ -307,14 +308,33 @@ impl From<ListWalletsError> for Problem {
     }
 }
 
-impl From<SignMessageError> for Problem {
-    fn from(error: SignMessageError) -> Self {
+impl From<SignError> for Problem {
+    fn from(error: SignError) -> Self {
         match error {
-            SignMessageError::NotAllowed(scope) => scope.into(),
-            SignMessageError::Invalid(invalid) => invalid.into(),
-            SignMessageError::NotFound => Self::not_found("wallet"),
-            SignMessageError::ReadOnly => Self::new(Code::WalletReadOnly),
-            SignMessageError::Fault(fault) => fault.into(),
+            SignError::NotAllowed(scope) => scope.into(),
+            SignError::Refused(refused) => refused.into(),
+            SignError::NotFound => Self::not_found("wallet"),
+            SignError::ReadOnly => Self::new(Code::WalletReadOnly),
+            SignError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<SigningRefused> for Problem {
+    fn from(refused: SigningRefused) -> Self {
+        let message = refused.to_string();
+        match refused {
+            SigningRefused::Invalid(invalid) => invalid.into(),
+            SigningRefused::MessageIsTransaction => Self {
+                param: Some("message".into()),
+                ..Self::new(Code::MessageIsTransaction)
+            },
+            SigningRefused::UnsupportedMethod { .. } => Self {
+                message: message.into(),
+                param: Some("method".into()),
+                ..Self::new(Code::UnsupportedMethod)
+            },
+            SigningRefused::Denied(message) => Self::policy_denied(message),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::SignMessage;
 use vestry_domain::ids::WalletId;
+use vestry_domain::signing::{Fields, MessageRequest};
 
 use crate::body::Body;
 use crate::call::Call;
@@ -12,7 +13,12 @@ use crate::path::PathId;
 use crate::problem::{Code, Problem};
 use crate::shapes::Wallet;
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::WalletReadOnly, Code::Sealed];
+pub(crate) const ERRORS: &[Code] = &[
+    Code::MessageIsTransaction,
+    Code::NotFound,
+    Code::WalletReadOnly,
+    Code::Sealed,
+];
 
 /// What to sign.
 #[derive(Deserialize, ToSchema)]
@@ -21,26 +27,36 @@ pub(crate) struct Request {
     /// At most 64 KiB. Without `encoding` it is text and is signed as UTF-8; text that begins with `0x` is still text.
     #[schema(examples("test"))]
     message: String,
-    /// How `message` names its bytes: `utf-8` (when absent), `hex` or `base64`.
-    #[schema(pattern = "^(utf-8|hex|base64)$", examples("utf-8"))]
+    /// How `message` names its bytes: `utf-8` (when absent), `hex`, `base64` or `base58`.
+    #[schema(pattern = "^(utf-8|hex|base64|base58)$", examples("utf-8"))]
     encoding: Option<String>,
+    /// Bitcoin only: `bip322` (when absent), `bip322-unprefixed` or `bip137`.
+    #[schema(pattern = "^(bip322|bip322-unprefixed|bip137)$", examples("bip322"))]
+    format: Option<String>,
 }
 
 /// A signature that was verified before it left.
 #[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
 #[schema(as = SignMessageResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,
+    #[serde(flatten)]
+    #[schema(value_type = SignedMessage)]
+    signed: Fields,
+}
+
+/// What every chain answers for a message.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes fields that the chains give")]
+pub(crate) struct SignedMessage {
     /// Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Other chains: in the form that `encoding` names.
     #[schema(min_length = 1)]
     signature: String,
-    /// Form of the signature, for chains other than Ethereum.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Form of the signature when it is not `0x` hex: `base58` or `base64`.
     #[schema(nullable = false)]
-    encoding: Option<&'static str>,
+    encoding: Option<String>,
 }
 
 /// Sign a message
@@ -65,8 +81,11 @@ pub(crate) async fn handle(
 ) -> Result<Json<Answer>, Problem> {
     let command = SignMessage {
         wallet_id,
-        message: request.message,
-        encoding: request.encoding,
+        request: MessageRequest {
+            message: request.message,
+            encoding: request.encoding,
+            format: request.format,
+        },
     };
     let signed = call
         .run(|service, caller| async move { service.sign_message(&caller, command).await })
@@ -74,7 +93,6 @@ pub(crate) async fn handle(
     Ok(Json(Answer {
         wallet_id: wallet_id.to_string(),
         wallet: signed.wallet.into(),
-        signature: signed.signature.signature,
-        encoding: signed.signature.encoding,
+        signed: signed.signed.0,
     }))
 }

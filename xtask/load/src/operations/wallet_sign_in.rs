@@ -1,10 +1,10 @@
 //! `wallets/registrations/*` and `wallets/verify`.
 
-use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
-use vestry_chains::Chains;
-use vestry_domain::Secret;
+use vestry_chains::{Chains, Signer};
+use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Secret};
 
 use crate::Failure;
 use crate::api::{Api, Call, text};
@@ -22,13 +22,14 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
             *end = number.to_be_bytes();
         }
         let key = chain.private_key(&bytes)?;
-        let address = chain.address(&chain.public_key(&key)?)?;
-        keys.push((key, address));
+        let public_key = chain.public_key(&key)?;
+        let address = chain.address(&public_key, Environment::Test)?;
+        keys.push((key, public_key, address));
     }
     let claim = |address: &str| json!({"wallet_type": "ethereum", "public_address": address});
     let begin = keys
         .iter()
-        .map(|(_, address)| Call::post("/v1/auth/wallets/registrations/begin", claim(address)))
+        .map(|(_, _, address)| Call::post("/v1/auth/wallets/registrations/begin", claim(address)))
         .collect();
     let begun = stopwatch
         .measure(api, "wallets registrations begin (new user)", begin)
@@ -36,13 +37,20 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
     let verify = keys
         .iter()
         .zip(&begun)
-        .map(|((key, address), begun)| {
-            let challenge = text(begun, "/challenge")?;
-            let signature = chain.sign_message(key, challenge.as_bytes())?;
+        .map(|((key, public_key, address), begun)| {
+            let request = SigningRequest::message(text(begun, "/challenge")?);
+            let signer = Signer {
+                public_key,
+                address,
+                environment: Environment::Test,
+            };
+            // Ethereum's signatures take no chance.
+            let signed = chain
+                .prepare(&request, signer)?
+                .sign(key, &mut |_: &mut [u8]| {})?;
             let mut body = claim(address);
             if let Some(body) = body.as_object_mut() {
-                let signature = format!("0x{}", HEXLOWER.encode(&signature));
-                body.insert("signature".to_owned(), Value::from(signature));
+                body.extend(signed.0);
                 body.insert("session_expires_in".to_owned(), Value::from(60));
             }
             Ok(Call::post("/v1/auth/wallets/verify", body))

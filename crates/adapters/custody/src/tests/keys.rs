@@ -13,7 +13,10 @@ use super::*;
 
 async fn sign(custody: &Custody, wallet: &(StoredWallet, WalletKey)) -> Result<(), CustodyError> {
     let (stored, key) = wallet.clone();
-    custody.sign_message(stored, key, b"m").await.map(|_| ())
+    custody
+        .sign(stored, key, &SigningRequest::message("m"))
+        .await
+        .map(|_| ())
 }
 
 fn is_sealed<T>(outcome: &Result<T, CustodyError>) -> bool {

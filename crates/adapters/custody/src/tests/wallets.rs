@@ -15,7 +15,7 @@ use crate::envelope::{self, Binding};
 async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
     let alarms = custody.alarms();
     let outcome = custody
-        .sign_message(stored.clone(), key.clone(), b"m")
+        .sign(stored.clone(), key.clone(), &SigningRequest::message("m"))
         .await;
     assert!(is_tampered(&outcome), "{outcome:?}");
     assert_eq!(custody.alarms(), alarms + 1);
@@ -23,7 +23,10 @@ async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
 
 async fn signs(custody: &Custody, wallet: &(StoredWallet, WalletKey)) {
     let (stored, key) = wallet.clone();
-    custody.sign_message(stored, key, b"m").await.unwrap();
+    custody
+        .sign(stored, key, &SigningRequest::message("m"))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -54,19 +57,21 @@ async fn a_new_wallet_signs_as_its_address_and_shows_nothing_of_its_key() {
 
     let (_, signed) = house
         .custody
-        .sign_message(stored.clone(), key.clone(), b"hello")
+        .sign(
+            stored.clone(),
+            key.clone(),
+            &SigningRequest::message("hello"),
+        )
         .await
         .unwrap();
-    assert_eq!(signed.encoding, None);
     let chains = Chains::new(&Secret::new([3; 32]));
     let chain = chains.get(WalletType::Ethereum).unwrap();
-    let bytes = hex::decode(signed.signature.strip_prefix("0x").unwrap()).unwrap();
-    chain
-        .verify_message(&key.public_key, b"hello", &bytes)
-        .unwrap();
+    let (of, address) = (wallet.wallet_type, &wallet.public_address);
+    let signature = signed.text("signature").unwrap();
+    chains.verify_own(of, address, b"hello", signature).unwrap();
     assert_eq!(
-        chain.address(&key.public_key).unwrap(),
-        wallet.public_address
+        &chain.address(&key.public_key, world.environment).unwrap(),
+        address
     );
     house.custody.verify_wallet(stored, key).await.unwrap();
     assert_eq!(house.custody.alarms(), 0);
@@ -228,7 +233,7 @@ async fn a_signature_that_does_not_fit_the_stored_public_key_is_withheld() {
     };
     let outcome = house
         .custody
-        .sign_message(stored.clone(), key.clone(), b"m")
+        .sign(stored.clone(), key.clone(), &SigningRequest::message("m"))
         .await;
     assert!(matches!(outcome, Err(CustodyError::Failed(_))));
     assert!(is_tampered(&house.custody.verify_wallet(stored, key).await));
@@ -306,7 +311,7 @@ async fn t2_no_altered_bit_and_no_other_length_opens() {
     for attempt in attempts {
         let outcome = house
             .custody
-            .sign_message(stored.clone(), attempt, b"m")
+            .sign(stored.clone(), attempt, &SigningRequest::message("m"))
             .await;
         assert!(
             matches!(
@@ -520,7 +525,9 @@ async fn t8_a_dump_opens_nothing_under_another_root_key() {
     )
     .unwrap();
     assert!(is_tampered(&thief.authenticate(stored.clone()).await));
-    assert!(is_tampered(&thief.sign_message(stored, key, b"m").await));
+    assert!(is_tampered(
+        &thief.sign(stored, key, &SigningRequest::message("m")).await
+    ));
     let order = house.order(world);
     assert!(is_tampered(&thief.create_wallet(order).await));
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use vestry_contract::fakes::{FakeStore, SeededEntropy};
 use vestry_contract::samples::Samples;
 use vestry_custody::Custody;
+use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, World};
 use vestry_ports::custody::{Custodian, WalletOrder};
@@ -170,7 +171,8 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
         let used = tokio::spawn(async move {
             let (stored, key) = custody.create_wallet(order).await.unwrap();
             for _ in 0..SIGNATURES_EACH {
-                let signed = custody.sign_message(stored.clone(), key.clone(), b"m");
+                let signed =
+                    custody.sign(stored.clone(), key.clone(), &SigningRequest::message("m"));
                 signed.await.unwrap();
             }
         });

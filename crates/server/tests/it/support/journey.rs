@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vestry_chains::Chains;
-use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Secret};
 
 use super::client::{Answer, Api};
 use super::database::Database;
@@ -82,11 +82,13 @@ pub(crate) async fn assert_signed(
 pub(crate) fn assert_signed_by(public_key: &str, owner: &Owner, message: &str, signature: &str) {
     let chains = Chains::new(&Secret::new([7; 32]));
     let chain = chains.get(WalletType::Ethereum).unwrap();
-    let public_key = unhex(public_key);
-    assert_eq!(chain.address(&public_key).unwrap(), owner.address);
-    let signature = unhex(signature.strip_prefix("0x").unwrap());
-    chain
-        .verify_message(&public_key, message.as_bytes(), &signature)
+    let address = chain
+        .address(&unhex(public_key), Environment::Test)
+        .unwrap();
+    assert_eq!(address, owner.address);
+    let message = message.as_bytes();
+    chains
+        .verify_own(WalletType::Ethereum, &address, message, signature)
         .unwrap();
 }
 

@@ -1,0 +1,56 @@
+//! `wallets/{wallet_id}/sign_transaction`.
+
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::ids::WalletId;
+use vestry_domain::signing::{SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
+
+use super::{SignError, SignedByWallet};
+use crate::{Caller, Service};
+
+/// What the caller sent.
+#[derive(Clone)]
+pub struct SignTransaction {
+    /// The wallet.
+    pub wallet_id: WalletId,
+    /// The transactions that were sent, each with the chain whose field it stood in.
+    pub transactions: Vec<(WalletType, Value)>,
+}
+
+impl Service {
+    /// Signs a transaction of the wallet's chain. It is not sent anywhere.
+    ///
+    /// # Errors
+    /// [`SignError`]; nothing is signed then.
+    pub async fn sign_transaction(
+        &self,
+        caller: &Caller,
+        command: SignTransaction,
+    ) -> Result<SignedByWallet, SignError> {
+        let SignTransaction {
+            wallet_id,
+            transactions,
+        } = command;
+        let request = |wallet_type| the_one(wallet_type, transactions);
+        self.sign(caller, wallet_id, request).await
+    }
+}
+
+/// The transaction of the wallet's chain, if it is the only one: of two, the caller means one that would not be signed.
+fn the_one(
+    wallet_type: WalletType,
+    transactions: Vec<(WalletType, Value)>,
+) -> Result<SigningRequest, SigningRefused> {
+    let field = wallet_type.transaction_field();
+    let mut fitting = None;
+    for (of, transaction) in transactions {
+        if of != wallet_type {
+            let message = format!("a wallet of type {wallet_type} signs {field} and nothing else");
+            return Err(Invalid::value(of.transaction_field(), message).into());
+        }
+        fitting = Some(transaction);
+    }
+    let transaction = fitting.ok_or_else(|| Invalid::missing(field))?;
+    Ok(SigningRequest::Transaction(transaction))
+}

@@ -1,0 +1,43 @@
+//! A digest that is signed.
+
+use alloy_primitives::hex;
+use serde_json::Value;
+use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Fields, Signed};
+
+use super::Ethereum;
+use crate::{ChainError, Prepared, PrivateKey, Signer};
+
+/// Signs a digest and answers `r‖s‖v` as `0x` hex.
+pub(super) struct SignsDigest<'a> {
+    chain: &'a Ethereum,
+    digest: [u8; 32],
+    public_key: Vec<u8>,
+}
+
+impl<'a> SignsDigest<'a> {
+    pub(super) fn new(chain: &'a Ethereum, digest: [u8; 32], signer: Signer<'_>) -> Self {
+        Self {
+            chain,
+            digest,
+            public_key: signer.public_key.to_vec(),
+        }
+    }
+
+    /// `r‖s‖v`, verified.
+    pub(super) fn signature(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        let signature = self.chain.sign_digest(key, self.digest)?;
+        self.chain
+            .verify_digest(&self.public_key, self.digest, &signature)?;
+        Ok(signature)
+    }
+}
+
+impl Prepared for SignsDigest<'_> {
+    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+        let text = hex::encode_prefixed(self.signature(key)?);
+        let mut fields = Fields::new();
+        fields.insert("signature".to_owned(), Value::String(text));
+        Ok(Signed(fields))
+    }
+}

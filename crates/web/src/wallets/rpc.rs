@@ -1,0 +1,81 @@
+//! `POST /v1/wallets/{wallet_id}/rpc`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use vestry_app::wallets::CallMethod;
+use vestry_domain::ids::WalletId;
+use vestry_domain::signing::Fields;
+
+use crate::body::Body;
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::UnsupportedMethod,
+    Code::MessageIsTransaction,
+    Code::NotFound,
+    Code::WalletReadOnly,
+    Code::PolicyDenied,
+    Code::Sealed,
+];
+
+/// A method of the wallet's chain.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = RpcRequest)]
+pub(crate) struct Request {
+    /// Its name, such as `personal_sign` or `sol_signMessage`. A name that the chain does not have is refused with those it has.
+    #[schema(examples("sol_signMessage"))]
+    method: String,
+    /// Its parameters, by name.
+    #[schema(value_type = Object)]
+    params: Map<String, Value>,
+}
+
+/// What the method answered.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RpcResponse)]
+pub(crate) struct Answer {
+    /// As it was sent.
+    method: String,
+    /// Depends on the method.
+    #[schema(value_type = Object)]
+    data: Fields,
+}
+
+/// Call a method of the wallet's chain
+///
+/// The methods that wallets of the chain have, as far as they sign something: nothing goes out to any network.
+///
+/// Needs the scope `wallets:sign`.
+#[utoipa::path(
+    post,
+    path = "/v1/wallets/{wallet_id}/rpc",
+    operation_id = "callWalletMethod",
+    tag = "Wallets",
+    params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
+    request_body = Request,
+    responses((status = 200, description = "The method's answer", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(wallet_id): PathId<WalletId>,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let method = request.method.clone();
+    let command = CallMethod {
+        wallet_id,
+        method: request.method,
+        params: request.params,
+    };
+    let signed = call
+        .run(|service, caller| async move { service.call_method(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        method,
+        data: signed.signed.0,
+    }))
+}
