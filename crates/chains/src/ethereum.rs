@@ -1,7 +1,11 @@
-//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages.
+//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, transactions of types 0 to 4.
 
+mod address;
 mod digest;
+mod fields;
+mod rpc;
 mod scalar;
+mod transaction;
 
 use alloy_primitives::{Address, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
@@ -12,7 +16,11 @@ use vestry_domain::{Environment, Secret};
 
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse};
 use digest::SignsDigest;
+use fields::Field;
 use scalar::Scalar;
+use transaction::{Answer, SignsTransaction};
+
+pub(crate) use address::parse as parse_address;
 
 /// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
 /// every library take 27 and 28).
@@ -27,6 +35,7 @@ const SIGNATURE_LENGTH: usize = 65;
 /// - Address: `0x` and 40 hex digits in the mixed case of EIP-55.
 /// - Message signature: over the digest of EIP-191 version 0x45 ("personal message"), 65 bytes `r‖s‖v`, nonce by
 ///   RFC 6979, `s` in the lower half of the range (EIP-2), `v` 27 or 28.
+/// - Transaction signature: the same 65 bytes, without the `v` of EIP-155; `signed_transaction` is the EIP-2718 encoding.
 pub struct Ethereum {
     curve: Secp256k1<All>,
 }
@@ -151,12 +160,15 @@ impl Chain for Ethereum {
             SigningRequest::Message(request) => {
                 refuse::formats(request)?;
                 let bytes = message::bytes(request, "message")?;
-                let digest = eip191_hash_message(bytes).0;
+                let digest = eip191_hash_message(bytes);
                 Ok(Box::new(SignsDigest::new(self, digest, signer)))
             }
-            SigningRequest::Transaction(_) | SigningRequest::Method { .. } => {
-                Err(SigningRefused::UnsupportedMethod { supported: &[] })
+            SigningRequest::Transaction(value) => {
+                let field = Field::new(value, WalletType::Ethereum.transaction_field());
+                let prepared = SignsTransaction::read(self, &field, signer, Answer::Transaction)?;
+                Ok(Box::new(prepared))
             }
+            SigningRequest::Method { name, params } => rpc::prepare(self, name, params, signer),
         }
     }
 }

@@ -4,10 +4,10 @@
 
 mod solana;
 
-use alloy_primitives::{Address, hex};
+use alloy_primitives::hex;
 use vestry_domain::wallet::WalletType;
 
-use crate::{ChainError, Chains};
+use crate::{ChainError, Chains, ethereum};
 
 impl Chains {
     /// The canonical form of an address from outside. Ethereum: EIP-55; mixed case must be right, all of one case is taken
@@ -55,14 +55,8 @@ impl Chains {
 }
 
 fn ethereum_address(text: &str) -> Result<String, ChainError> {
-    let digits = text.strip_prefix("0x").ok_or(ChainError::Address)?;
-    let bytes: [u8; 20] = hex::decode_to_array(digits).map_err(|_malformed| ChainError::Address)?;
-    let canonical = Address::from(bytes).to_checksum(None);
-    let one_case = !digits.bytes().any(|byte| byte.is_ascii_lowercase())
-        || !digits.bytes().any(|byte| byte.is_ascii_uppercase());
-    (one_case || canonical == text)
-        .then_some(canonical)
-        .ok_or(ChainError::Address)
+    let address = ethereum::parse_address(text).ok_or(ChainError::Address)?;
+    Ok(address.to_checksum(None))
 }
 
 /// `r‖s‖v` with `v` 27 or 28: some wallets, of metal mostly, say 0 and 1.

@@ -1,6 +1,6 @@
 //! A digest that is signed.
 
-use alloy_primitives::hex;
+use alloy_primitives::{B256, hex};
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Fields, Signed};
@@ -13,15 +13,24 @@ pub(super) struct SignsDigest<'a> {
     chain: &'a Ethereum,
     digest: [u8; 32],
     public_key: Vec<u8>,
+    beside: Fields,
 }
 
 impl<'a> SignsDigest<'a> {
-    pub(super) fn new(chain: &'a Ethereum, digest: [u8; 32], signer: Signer<'_>) -> Self {
+    pub(super) fn new(chain: &'a Ethereum, digest: B256, signer: Signer<'_>) -> Self {
         Self {
             chain,
-            digest,
+            digest: digest.0,
             public_key: signer.public_key.to_vec(),
+            beside: Fields::new(),
         }
+    }
+
+    /// Another field of the answer.
+    pub(super) fn beside(mut self, name: &str, text: impl Into<String>) -> Self {
+        let value = Value::String(text.into());
+        self.beside.insert(name.to_owned(), value);
+        self
     }
 
     /// `r‖s‖v`, verified.
@@ -38,6 +47,7 @@ impl Prepared for SignsDigest<'_> {
         let text = hex::encode_prefixed(self.signature(key)?);
         let mut fields = Fields::new();
         fields.insert("signature".to_owned(), Value::String(text));
+        fields.extend(self.beside.clone());
         Ok(Signed(fields))
     }
 }

@@ -363,3 +363,6 @@ proptest! {
         prop_assert_eq!(blinded.sign_message(&key, b"m"), ethereum().sign_message(&key, b"m"));
     }
 }
+
+mod support;
+mod transactions;

@@ -1,0 +1,215 @@
+//! The fields of a JSON object, each read under the path that the caller knows it by.
+//!
+//! A field that is `null` is absent. Nothing is guessed: a number is `0x` and hex digits, bytes are `0x` and pairs of them.
+
+use alloy_primitives::{Address, Bytes, FixedBytes, U256, hex};
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::signing::Fields;
+
+use super::address;
+
+/// Digits of the largest number of the EVM.
+const QUANTITY_DIGITS: usize = 64;
+/// A path repeats names that the caller chose; it is cut here, because it goes into an answer.
+const PATH_MAX: usize = 200;
+
+/// An object and where it stands.
+pub(super) struct Object<'a> {
+    fields: &'a Fields,
+    path: String,
+}
+
+/// A field that is there.
+pub(super) struct Field<'a> {
+    value: &'a Value,
+    path: String,
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn new(fields: &'a Fields, path: impl Into<String>) -> Self {
+        let path = path.into();
+        Self { fields, path }
+    }
+
+    /// The path of a field of this object.
+    pub(super) fn path(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Field<'a>> {
+        let value = self.fields.get(name).filter(|value| !value.is_null())?;
+        let path = self.path(name);
+        Some(Field { value, path })
+    }
+
+    pub(super) fn need(&self, name: &str) -> Result<Field<'a>, Invalid> {
+        self.find(name)
+            .ok_or_else(|| Invalid::missing(cut(self.path(name))))
+    }
+
+    /// Reads a field that has several names. Given under more than one, it must say the same under all of them.
+    pub(super) fn aliased<T: PartialEq>(
+        &self,
+        names: &[&str],
+        read: impl Fn(&Field<'a>) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Invalid> {
+        let mut first: Option<(T, String)> = None;
+        for field in names.iter().filter_map(|name| self.find(name)) {
+            let value = read(&field)?;
+            match &first {
+                None => first = Some((value, field.path)),
+                Some((known, _)) if *known == value => {}
+                Some((_, known)) => {
+                    let message = format!("{} says something else than {known}", field.path);
+                    return Err(Invalid::value(cut(field.path), message));
+                }
+            }
+        }
+        Ok(first.map(|(value, _)| value))
+    }
+
+    /// As [`Self::aliased`], and the field must be there; the first name is the one that is missed.
+    pub(super) fn need_aliased<T: PartialEq>(
+        &self,
+        names: &[&str],
+        read: impl Fn(&Field<'a>) -> Result<T, Invalid>,
+    ) -> Result<T, Invalid> {
+        let name = names.first().copied().unwrap_or_default();
+        self.aliased(names, read)?
+            .ok_or_else(|| Invalid::missing(cut(self.path(name))))
+    }
+
+    /// The names of all fields, those that are `null` left out.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, _)| name.as_str())
+    }
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn new(value: &'a Value, path: impl Into<String>) -> Self {
+        let path = path.into();
+        Self { value, path }
+    }
+
+    pub(super) const fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Refuses the value; `form` says what would be right.
+    pub(super) fn refuse(&self, form: &str) -> Invalid {
+        let path = cut(self.path.clone());
+        let message = format!("{path} {form}");
+        Invalid::value(path, message)
+    }
+
+    /// A quantity of JSON-RPC of at most 256 bits. Zeros in front are fine.
+    pub(super) fn quantity(&self) -> Result<U256, Invalid> {
+        self.hex_digits()
+            .filter(|digits| (1..=QUANTITY_DIGITS).contains(&digits.len()))
+            .and_then(|digits| U256::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| self.refuse("is 0x and 1 to 64 hex digits, as a string"))
+    }
+
+    pub(super) fn u128(&self) -> Result<u128, Invalid> {
+        u128::try_from(self.quantity()?)
+            .map_err(|_too_large| self.refuse("is a quantity of at most 128 bits"))
+    }
+
+    pub(super) fn u64(&self) -> Result<u64, Invalid> {
+        u64::try_from(self.quantity()?)
+            .map_err(|_too_large| self.refuse("is a quantity of at most 64 bits"))
+    }
+
+    /// `0x` and pairs of hex digits, at most `most` of them.
+    pub(super) fn bytes(&self, most: usize) -> Result<Bytes, Invalid> {
+        let digits = self
+            .hex_digits()
+            .filter(|digits| digits.len() % 2 == 0)
+            .ok_or_else(|| self.refuse("is 0x and an even number of hex digits, as a string"))?;
+        if digits.len() / 2 > most {
+            return Err(self.refuse(&format!("is at most {most} bytes")));
+        }
+        hex::decode(digits)
+            .map(Bytes::from)
+            .map_err(|_malformed| self.refuse("is 0x and an even number of hex digits"))
+    }
+
+    /// `0x` and exactly so many bytes.
+    pub(super) fn fixed<const N: usize>(&self) -> Result<FixedBytes<N>, Invalid> {
+        let mut bytes = FixedBytes::ZERO;
+        self.fill(bytes.as_mut_slice())?;
+        Ok(bytes)
+    }
+
+    /// As [`Self::fixed`], into a place that is there already.
+    pub(super) fn fill(&self, place: &mut [u8]) -> Result<(), Invalid> {
+        self.hex_digits()
+            .and_then(|digits| hex::decode_to_slice(digits, place).ok())
+            .ok_or_else(|| {
+                self.refuse(&format!(
+                    "is 0x and {} bytes in hex, as a string",
+                    place.len()
+                ))
+            })
+    }
+
+    pub(super) fn address(&self) -> Result<Address, Invalid> {
+        self.value.as_str().and_then(address::parse).ok_or_else(|| {
+            self.refuse(
+                "is an address: 0x and 40 hex digits, with the checksum of EIP-55 if their case is mixed",
+            )
+        })
+    }
+
+    pub(super) fn text(&self) -> Result<&'a str, Invalid> {
+        self.value
+            .as_str()
+            .ok_or_else(|| self.refuse("is a string"))
+    }
+
+    pub(super) fn object(&self) -> Result<Object<'a>, Invalid> {
+        self.value
+            .as_object()
+            .map(|fields| Object::new(fields, self.path.clone()))
+            .ok_or_else(|| self.refuse("is an object"))
+    }
+
+    /// The elements of a list that has at most `most`.
+    pub(super) fn list(&self, most: usize) -> Result<Vec<Field<'a>>, Invalid> {
+        let list = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.refuse("is a list"))?;
+        if list.len() > most {
+            return Err(self.refuse(&format!("has at most {most} elements")));
+        }
+        let elements = list.iter().enumerate();
+        Ok(elements
+            .map(|(place, value)| Field::new(value, format!("{}[{place}]", self.path)))
+            .collect())
+    }
+
+    /// What stands behind `0x`, if those are hex digits.
+    fn hex_digits(&self) -> Option<&'a str> {
+        let digits = self.value.as_str()?.strip_prefix("0x")?;
+        digits
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then_some(digits)
+    }
+}
+
+fn cut(path: String) -> String {
+    if path.len() <= PATH_MAX {
+        return path;
+    }
+    path.chars().take(PATH_MAX).collect()
+}

@@ -1,0 +1,82 @@
+//! The methods of `rpc`.
+
+use alloy_primitives::eip191_hash_message;
+use vestry_domain::Invalid;
+use vestry_domain::signing::{Fields, MessageRequest, SigningRefused};
+
+use super::Ethereum;
+use super::digest::SignsDigest;
+use super::fields::Object;
+use super::transaction::{Answer, SignsTransaction};
+use crate::{Prepared, Signer, message};
+
+/// Those that can be had, each with its aliases.
+const METHODS: &[&str] = &[
+    "personal_sign",
+    "eth_personalSign",
+    "signMessage",
+    "eth_signTransaction",
+];
+
+/// Reads the parameters of a method.
+///
+/// # Errors
+/// [`SigningRefused`]; its paths begin with `params`.
+pub(super) fn prepare<'a>(
+    chain: &'a Ethereum,
+    name: &str,
+    params: &Fields,
+    signer: Signer<'_>,
+) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+    let params = Object::new(params, "params");
+    let digest = match name {
+        "personal_sign" | "eth_personalSign" | "signMessage" => {
+            eip191_hash_message(message_bytes(&params)?)
+        }
+        "eth_signTransaction" => {
+            let field = params.need("transaction")?;
+            let prepared = SignsTransaction::read(chain, &field, signer, Answer::Method)?;
+            return Ok(Box::new(prepared));
+        }
+        refused => return Err(refusal(refused)),
+    };
+    let prepared = SignsDigest::new(chain, digest, signer).beside("encoding", "hex");
+    Ok(Box::new(prepared))
+}
+
+/// The bytes of `personal_sign`: text, or hex if `encoding` says so.
+fn message_bytes(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
+    let text = params.need("message")?.text()?;
+    let encoding = match params.find("encoding") {
+        None => None,
+        Some(field) => match field.text()? {
+            known @ ("utf-8" | "hex") => Some(known.to_owned()),
+            _ => return Err(field.refuse("is utf-8 or hex")),
+        },
+    };
+    let request = MessageRequest {
+        message: text.to_owned(),
+        encoding,
+        format: None,
+    };
+    message::bytes(&request, "params.message")
+}
+
+fn refusal(name: &str) -> SigningRefused {
+    match name {
+        "secp256k1_sign" => SigningRefused::Denied(
+            "secp256k1_sign signs a bare hash, which can be anything, and is not allowed".into(),
+        ),
+        "eth_sendTransaction" => Invalid::value(
+            "method",
+            "eth_sendTransaction is not offered: nothing is broadcast; call eth_signTransaction and send signed_transaction",
+        )
+        .into(),
+        "eth_sign" => Invalid::value(
+            "method",
+            "eth_sign is not offered: its messages cannot be told from transactions; call personal_sign",
+        )
+        .into(),
+        _ => SigningRefused::UnsupportedMethod { supported: METHODS },
+    }
+}
