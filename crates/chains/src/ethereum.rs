@@ -1,11 +1,14 @@
-//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, transactions of types 0 to 4.
+//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, transactions of types 0 to 4, EIP-7702
+//! authorizations, ERC-4337 user operations.
 
 mod address;
+mod authorization;
 mod digest;
 mod fields;
 mod rpc;
 mod scalar;
 mod transaction;
+mod user_operation;
 
 use alloy_primitives::{Address, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};

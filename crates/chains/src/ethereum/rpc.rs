@@ -4,10 +4,11 @@ use alloy_primitives::eip191_hash_message;
 use vestry_domain::Invalid;
 use vestry_domain::signing::{Fields, MessageRequest, SigningRefused};
 
-use super::Ethereum;
+use super::authorization::SignsAuthorization;
 use super::digest::SignsDigest;
 use super::fields::Object;
 use super::transaction::{Answer, SignsTransaction};
+use super::{Ethereum, user_operation};
 use crate::{Prepared, Signer, message};
 
 /// Those that can be had, each with its aliases.
@@ -16,6 +17,8 @@ const METHODS: &[&str] = &[
     "eth_personalSign",
     "signMessage",
     "eth_signTransaction",
+    "eth_sign7702Authorization",
+    "eth_signUserOperation",
 ];
 
 /// Reads the parameters of a method.
@@ -38,6 +41,10 @@ pub(super) fn prepare<'a>(
             let prepared = SignsTransaction::read(chain, &field, signer, Answer::Method)?;
             return Ok(Box::new(prepared));
         }
+        "eth_sign7702Authorization" => {
+            return Ok(Box::new(SignsAuthorization::read(chain, &params, signer)?));
+        }
+        "eth_signUserOperation" => user_operation::digest(&params)?,
         refused => return Err(refusal(refused)),
     };
     let prepared = SignsDigest::new(chain, digest, signer).beside("encoding", "hex");

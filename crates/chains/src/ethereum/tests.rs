@@ -364,5 +364,7 @@ proptest! {
     }
 }
 
+mod methods;
 mod support;
 mod transactions;
+mod user_operations;

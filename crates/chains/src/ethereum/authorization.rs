@@ -1,0 +1,65 @@
+//! Authorizations of EIP-7702: an account lets a contract act as its code.
+
+use alloy_eips::eip7702::Authorization;
+use alloy_primitives::{Signature, U256};
+use serde_json::{Value, json};
+use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Fields, Signed, SigningRefused};
+
+use super::digest::SignsDigest;
+use super::fields::{Field, Object};
+use super::{Ethereum, transaction};
+use crate::{ChainError, Prepared, PrivateKey, Signer};
+
+/// Signs an authorization, and answers it in the form that `authorizationList` of a transaction takes.
+pub(super) struct SignsAuthorization<'a> {
+    digest: SignsDigest<'a>,
+    authorization: Authorization,
+}
+
+impl<'a> SignsAuthorization<'a> {
+    /// # Errors
+    /// [`SigningRefused::Invalid`] with the path of the field; [`SigningRefused::Denied`] for chain 0, which stands for all
+    /// chains.
+    pub(super) fn read(
+        chain: &'a Ethereum,
+        params: &Object<'_>,
+        signer: Signer<'_>,
+    ) -> Result<Self, SigningRefused> {
+        let address = params.need_aliased(&["contractAddress", "contract"], Field::address)?;
+        let field = params.need("chainId")?;
+        if field.quantity()?.is_zero() {
+            return Err(SigningRefused::Denied(
+                "an authorization for chainId 0 is good on every chain, and is not allowed".into(),
+            ));
+        }
+        let authorization = Authorization {
+            chain_id: U256::from(transaction::chain_id(&field)?),
+            address,
+            nonce: transaction::nonce(&params.need("nonce")?)?,
+        };
+        let digest = SignsDigest::new(chain, authorization.signature_hash(), signer);
+        Ok(Self {
+            digest,
+            authorization,
+        })
+    }
+}
+
+impl Prepared for SignsAuthorization<'_> {
+    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+        let bytes = self.digest.signature(key)?;
+        let signature =
+            Signature::from_raw(&bytes).map_err(|_no_signature| ChainError::Signature)?;
+        let signed = json!({
+            "chainId": format!("{:#x}", self.authorization.chain_id),
+            "address": self.authorization.address.to_checksum(None),
+            "nonce": format!("{:#x}", self.authorization.nonce),
+            "yParity": if signature.v() { "0x1" } else { "0x0" },
+            "r": format!("{:#x}", signature.r()),
+            "s": format!("{:#x}", signature.s()),
+        });
+        let members: [(String, Value); 1] = [("authorization".to_owned(), signed)];
+        Ok(Signed(Fields::from_iter(members)))
+    }
+}
