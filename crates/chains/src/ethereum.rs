@@ -1,4 +1,4 @@
-//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, transactions of types 0 to 4, EIP-7702
+//! Ethereum: secp256k1 keys, EIP-55 addresses, EIP-191 messages, EIP-712 typed data, transactions of types 0 to 4, EIP-7702
 //! authorizations, ERC-4337 user operations.
 
 mod address;
@@ -8,6 +8,7 @@ mod fields;
 mod rpc;
 mod scalar;
 mod transaction;
+mod typed_data;
 mod user_operation;
 
 use alloy_primitives::{Address, eip191_hash_message};

@@ -8,7 +8,7 @@ use super::authorization::SignsAuthorization;
 use super::digest::SignsDigest;
 use super::fields::Object;
 use super::transaction::{Answer, SignsTransaction};
-use super::{Ethereum, user_operation};
+use super::{Ethereum, typed_data, user_operation};
 use crate::{Prepared, Signer, message};
 
 /// Those that can be had, each with its aliases.
@@ -16,6 +16,7 @@ const METHODS: &[&str] = &[
     "personal_sign",
     "eth_personalSign",
     "signMessage",
+    "eth_signTypedData_v4",
     "eth_signTransaction",
     "eth_sign7702Authorization",
     "eth_signUserOperation",
@@ -36,6 +37,7 @@ pub(super) fn prepare<'a>(
         "personal_sign" | "eth_personalSign" | "signMessage" => {
             eip191_hash_message(message_bytes(&params)?)
         }
+        "eth_signTypedData_v4" => typed_data::digest(&params.need("typed_data")?)?,
         "eth_signTransaction" => {
             let field = params.need("transaction")?;
             let prepared = SignsTransaction::read(chain, &field, signer, Answer::Method)?;

@@ -367,4 +367,5 @@ proptest! {
 mod methods;
 mod support;
 mod transactions;
+mod typed_data;
 mod user_operations;

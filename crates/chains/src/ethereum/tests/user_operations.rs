@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::support::{param, rpc};
 use vestry_domain::signing::{Fields, SigningRefused};
 
-
 const V06: &str = "0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789";
 const V07: &str = "0x0000000071727De22E5E9d8BAf0edAc6f37da032";
 const V08: &str = "0x4337084D9E255Ff0702461CF8895CE9E3b5Ff108";
