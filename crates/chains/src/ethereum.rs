@@ -6,7 +6,6 @@ mod authorization;
 mod digest;
 mod fields;
 mod rpc;
-mod scalar;
 mod transaction;
 mod typed_data;
 mod user_operation;
@@ -18,10 +17,10 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
+use crate::scalar::Scalar;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse};
 use digest::SignsDigest;
 use fields::Field;
-use scalar::Scalar;
 use transaction::{Answer, SignsTransaction};
 
 pub(crate) use address::parse as parse_address;

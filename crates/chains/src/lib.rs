@@ -12,6 +12,7 @@ mod message;
 mod own_wallet;
 mod private_key;
 mod refuse;
+mod scalar;
 
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;

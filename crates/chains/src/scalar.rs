@@ -6,18 +6,18 @@ use crate::{ChainError, PrivateKey};
 
 /// The curve library's own key type is `Copy` and does not wipe itself. It stays in this box: it is never moved out
 /// of it, is only lent, and is overwritten when the box goes.
-pub(super) struct Scalar(Box<SecretKey>);
+pub(crate) struct Scalar(Box<SecretKey>);
 
 impl Scalar {
     /// # Errors
     /// [`ChainError::PrivateKey`] for 0 and for numbers from the group order on (SEC 1 section 3.2.1).
-    pub(super) fn new(bytes: &[u8; PrivateKey::LENGTH]) -> Result<Self, ChainError> {
+    pub(crate) fn new(bytes: &[u8; PrivateKey::LENGTH]) -> Result<Self, ChainError> {
         SecretKey::from_slice(bytes)
             .map(|key| Self(Box::new(key)))
             .map_err(|_invalid| ChainError::PrivateKey)
     }
 
-    pub(super) const fn expose(&self) -> &SecretKey {
+    pub(crate) const fn expose(&self) -> &SecretKey {
         &self.0
     }
 }
