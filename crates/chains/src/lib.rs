@@ -6,6 +6,7 @@
 //! What is deliberately absent: input and output, async, storage, a source of randomness of its own. A private key
 //! comes in as bytes or is drawn from bytes that the caller supplies, and is wiped when it is dropped.
 
+mod bitcoin;
 mod chain;
 mod ethereum;
 mod message;
@@ -17,12 +18,14 @@ mod scalar;
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
 
+pub use self::bitcoin::Bitcoin;
 pub use chain::{Chain, ChainError, Prepared, Signer};
 pub use ethereum::Ethereum;
 pub use private_key::PrivateKey;
 
 /// All chains of this build. Made once and shared: it holds the curve contexts.
 pub struct Chains {
+    bitcoin: Bitcoin,
     ethereum: Ethereum,
 }
 
@@ -31,6 +34,7 @@ impl Chains {
     /// libraries; it decides no result.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
         Self {
+            bitcoin: Bitcoin::new(blinding),
             ethereum: Ethereum::new(blinding),
         }
     }
@@ -39,10 +43,8 @@ impl Chains {
     pub fn get(&self, wallet_type: WalletType) -> Option<&dyn Chain> {
         match wallet_type {
             WalletType::Ethereum => Some(&self.ethereum),
-            WalletType::Solana
-            | WalletType::Bitcoin
-            | WalletType::Polkadot
-            | WalletType::Stellar => None,
+            WalletType::Bitcoin => Some(&self.bitcoin),
+            WalletType::Solana | WalletType::Polkadot | WalletType::Stellar => None,
         }
     }
 }

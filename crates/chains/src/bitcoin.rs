@@ -1,0 +1,131 @@
+//! Bitcoin: secp256k1 keys, P2WPKH addresses (BIP-84), BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
+
+mod bip322;
+mod fields;
+mod message;
+mod owner;
+mod psbt;
+mod schnorr;
+mod signed_message;
+
+use ::bitcoin::secp256k1::ecdsa::Signature;
+use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
+use ::bitcoin::{Address, CompressedPublicKey, KnownHrp};
+use vestry_domain::signing::{SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Secret};
+
+use crate::scalar::Scalar;
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer};
+use owner::Owner;
+
+/// The methods of `rpc`; the names of the wallet standards stand for the first two.
+const METHODS: &[&str] = &["btc_signMessage", "btc_signPsbt", "signMessage", "signPsbt"];
+
+/// The Bitcoin chain.
+///
+/// - Private key: a number from 1 to n − 1, 32 bytes big-endian.
+/// - Public key: 33 bytes, compressed (SEC 1 section 2.3.3); segregated witness takes no other form (BIP-143).
+/// - Address: P2WPKH in lower-case bech32 (BIP-141, BIP-173): `bc1q…` for live, `tb1q…` for test.
+/// - Message signature: BIP-322 "simple" by default, BIP-137 on request, see [`message`].
+/// - Transactions: PSBTs of version 0 (BIP-174) and 2 (BIP-370), see [`psbt`].
+///
+/// ECDSA nonces are those of RFC 6979 and `s` is in the lower half of the range; BIP-340 signatures take 32 fresh
+/// bytes of the source as auxiliary randomness.
+pub struct Bitcoin {
+    curve: Secp256k1<All>,
+}
+
+impl Bitcoin {
+    /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
+    pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
+        let mut curve = Secp256k1::new();
+        curve.seeded_randomize(blinding.expose());
+        Self { curve }
+    }
+
+    /// An ECDSA signature over a digest, verified against the public key.
+    fn sign_ecdsa(
+        &self,
+        key: &PrivateKey,
+        digest: [u8; 32],
+        public_key: &PublicKey,
+    ) -> Result<Signature, ChainError> {
+        let scalar = Scalar::new(key.expose())?;
+        let digest = Message::from_digest(digest);
+        let signature = self.curve.sign_ecdsa(&digest, scalar.expose());
+        // The library verifies low `s` only, so this checks the form along with the signature.
+        self.curve
+            .verify_ecdsa(&digest, &signature, public_key)
+            .map_err(|_wrong| ChainError::Signature)?;
+        Ok(signature)
+    }
+}
+
+fn parse_public_key(bytes: &[u8]) -> Result<CompressedPublicKey, ChainError> {
+    // The library reads a prefix of longer input; a key has one name only.
+    bytes
+        .first_chunk::<33>()
+        .filter(|compressed| compressed.len() == bytes.len())
+        .and_then(|compressed| CompressedPublicKey::from_slice(compressed).ok())
+        .ok_or(ChainError::PublicKey)
+}
+
+impl Chain for Bitcoin {
+    fn wallet_type(&self) -> WalletType {
+        WalletType::Bitcoin
+    }
+
+    fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
+        let bytes: &[u8; PrivateKey::LENGTH] = bytes
+            .first_chunk()
+            .filter(|chunk| chunk.len() == bytes.len())
+            .ok_or(ChainError::PrivateKey)?;
+        Scalar::new(bytes)?;
+        Ok(PrivateKey::copied_from(bytes))
+    }
+
+    fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        let scalar = Scalar::new(key.expose())?;
+        let public_key = PublicKey::from_secret_key(&self.curve, scalar.expose());
+        Ok(public_key.serialize().to_vec())
+    }
+
+    fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError> {
+        let network = match environment {
+            Environment::Test => KnownHrp::Testnets,
+            Environment::Live => KnownHrp::Mainnet,
+        };
+        let address = Address::p2wpkh(&parse_public_key(public_key)?, network);
+        Ok(address.to_string())
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        request: &SigningRequest,
+        signer: Signer<'_>,
+    ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+        let owner = Owner::new(signer)?;
+        match request {
+            SigningRequest::Message(request) => message::prepare(self, owner, request, ""),
+            SigningRequest::Transaction(value) => {
+                let field = WalletType::Bitcoin.transaction_field();
+                let fields = value
+                    .as_object()
+                    .ok_or_else(|| fields::wrong_type(field, "an object"))?;
+                psbt::prepare(self, owner, fields, field)
+            }
+            SigningRequest::Method { name, params } => match name.as_str() {
+                "btc_signMessage" | "signMessage" => {
+                    let request = message::request(params)?;
+                    message::prepare(self, owner, &request, "params.")
+                }
+                "btc_signPsbt" | "signPsbt" => psbt::prepare(self, owner, params, "params"),
+                _ => Err(SigningRefused::UnsupportedMethod { supported: METHODS }),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

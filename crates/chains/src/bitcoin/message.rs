@@ -1,0 +1,137 @@
+//! Messages: which standard is meant, and what is answered.
+//!
+//! | `format` | signature |
+//! |---|---|
+//! | `bip322` (default) | BIP-322 "simple": `smp` and the base64 of the witness; the same without `smp` beside it |
+//! | `bip322-unprefixed` | the base64 alone, for verifiers from before BIP-322 2.0.0 |
+//! | `bip137` | base64 of 65 bytes, the first 39 to 42 |
+//! | `electrum` | the same, the first 31 to 34 |
+
+use ::bitcoin::consensus::encode;
+use ::bitcoin::ecdsa;
+use ::bitcoin::hashes::Hash;
+use ::bitcoin::sighash::{EcdsaSighashType, SighashCache};
+use ::bitcoin::{Amount, Witness};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
+
+use super::signed_message::Header;
+use super::{Bitcoin, Owner, bip322, fields, signed_message};
+use crate::message::bytes;
+use crate::{ChainError, Prepared, PrivateKey};
+
+/// What BIP-322 2.0.0 puts in front of "simple" signatures.
+const SIMPLE: &str = "smp";
+
+enum Format {
+    Bip322 { prefixed: bool },
+    Bip137(Header),
+}
+
+/// A message whose digest is known.
+struct SignsMessage<'a> {
+    chain: &'a Bitcoin,
+    owner: Owner,
+    format: Format,
+    digest: [u8; 32],
+}
+
+/// The message in the parameters of `btc_signMessage`.
+pub(super) fn request(params: &Fields) -> Result<MessageRequest, Invalid> {
+    let text = |name| Ok(fields::text(params, "params", name)?.map(str::to_owned));
+    Ok(MessageRequest {
+        message: fields::required_text(params, "params", "message")?.to_owned(),
+        encoding: text("encoding")?,
+        format: text("format")?,
+    })
+}
+
+/// Reads a message. `parent` is the path of its fields, with a dot at its end unless it is empty.
+pub(super) fn prepare<'a>(
+    chain: &'a Bitcoin,
+    owner: Owner,
+    request: &MessageRequest,
+    parent: &'static str,
+) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+    let format = format(request.format.as_deref(), parent)?;
+    let field = if parent.is_empty() {
+        "message"
+    } else {
+        "params.message"
+    };
+    let message = bytes(request, field)?;
+    let digest = match format {
+        Format::Bip322 { .. } => bip322_digest(&owner, &message)
+            .ok_or_else(|| Invalid::value(field, format!("{field} cannot be signed")))?,
+        Format::Bip137(_) => signed_message::digest(&message),
+    };
+    Ok(Box::new(SignsMessage {
+        chain,
+        owner,
+        format,
+        digest,
+    }))
+}
+
+fn format(name: Option<&str>, parent: &str) -> Result<Format, Invalid> {
+    match name {
+        None | Some("bip322") => Ok(Format::Bip322 { prefixed: true }),
+        Some("bip322-unprefixed") => Ok(Format::Bip322 { prefixed: false }),
+        Some("bip137") => Ok(Format::Bip137(Header::P2wpkh)),
+        Some("electrum") => Ok(Format::Bip137(Header::Electrum)),
+        Some(_) => Err(Invalid::value(
+            format!("{parent}format"),
+            "format is bip322, bip322-unprefixed, bip137 or electrum",
+        )),
+    }
+}
+
+/// The digest of the only input of `to_sign` (BIP-143, SIGHASH_ALL as BIP-322 wants it).
+fn bip322_digest(owner: &Owner, message: &[u8]) -> Option<[u8; 32]> {
+    let to_sign = bip322::to_sign(&bip322::to_spend(&owner.p2wpkh, message));
+    SighashCache::new(&to_sign)
+        .p2wpkh_signature_hash(0, &owner.p2wpkh, Amount::ZERO, EcdsaSighashType::All)
+        .map(|hash| hash.to_byte_array())
+        .ok()
+}
+
+impl Prepared for SignsMessage<'_> {
+    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+        let mut answer = Fields::new();
+        let mut put = |name: &str, text: String| {
+            answer.insert(name.to_owned(), Value::String(text));
+        };
+        match self.format {
+            Format::Bip322 { prefixed } => {
+                let text = STANDARD.encode(self.witness(key)?);
+                if prefixed {
+                    put("signature", format!("{SIMPLE}{text}"));
+                    put("signature_unprefixed", text);
+                } else {
+                    put("signature", text);
+                }
+            }
+            Format::Bip137(header) => {
+                let bytes =
+                    signed_message::sign(self.chain, &self.owner, key, self.digest, header)?;
+                put("signature", STANDARD.encode(bytes));
+            }
+        }
+        put("encoding", "base64".to_owned());
+        Ok(Signed(answer))
+    }
+}
+
+impl SignsMessage<'_> {
+    /// The witness of `to_sign`: signature and public key, as a transaction writes it.
+    fn witness(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        let public_key = &self.owner.public_key.0;
+        let signature = self.chain.sign_ecdsa(key, self.digest, public_key)?;
+        let signature = ecdsa::Signature::sighash_all(signature);
+        Ok(encode::serialize(&Witness::p2wpkh(&signature, public_key)))
+    }
+}

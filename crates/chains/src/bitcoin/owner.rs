@@ -1,0 +1,58 @@
+//! The public side of the wallet that signs: its key in the forms that scripts name it by.
+
+use std::borrow::Cow;
+
+use ::bitcoin::secp256k1::XOnlyPublicKey;
+use ::bitcoin::{CompressedPublicKey, PubkeyHash, Script, ScriptBuf};
+use vestry_domain::signing::SigningRefused;
+
+use super::parse_public_key;
+use crate::Signer;
+
+/// The signer's key and the outputs that pay to it alone.
+pub(super) struct Owner {
+    pub(super) public_key: CompressedPublicKey,
+    /// Its x coordinate, the form that taproot uses (BIP-340).
+    pub(super) x_only: XOnlyPublicKey,
+    /// The script of the wallet's address.
+    pub(super) p2wpkh: ScriptBuf,
+    /// The same, wrapped for wallets from before segregated witness (BIP-49).
+    pub(super) p2sh_p2wpkh: ScriptBuf,
+    /// The oldest form.
+    pub(super) p2pkh: ScriptBuf,
+}
+
+impl Owner {
+    /// # Errors
+    /// [`SigningRefused::Denied`] when the stored public key is none, which no request can bring about.
+    pub(super) fn new(signer: Signer<'_>) -> Result<Self, SigningRefused> {
+        let public_key = parse_public_key(signer.public_key).map_err(|_unreadable| {
+            SigningRefused::Denied(Cow::Borrowed("the public key of the wallet is unreadable"))
+        })?;
+        let p2wpkh = ScriptBuf::new_p2wpkh(&public_key.wpubkey_hash());
+        let x_only = XOnlyPublicKey::from(public_key.0);
+        Ok(Self {
+            public_key,
+            x_only,
+            p2sh_p2wpkh: p2wpkh.to_p2sh(),
+            p2pkh: ScriptBuf::new_p2pkh(&public_key.pubkey_hash()),
+            p2wpkh,
+        })
+    }
+
+    /// Whether a script has the key in it, or its hash: otherwise no signature of the key can satisfy it.
+    pub(super) fn is_in(&self, script: &Script) -> bool {
+        let hash: PubkeyHash = self.public_key.pubkey_hash();
+        contains(script.as_bytes(), &self.public_key.to_bytes())
+            || contains(script.as_bytes(), hash.as_ref())
+    }
+
+    /// The same for scripts of taproot, which have keys of 32 bytes (BIP-342).
+    pub(super) fn is_in_leaf(&self, script: &Script) -> bool {
+        contains(script.as_bytes(), &self.x_only.serialize())
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,152 @@
+//! `{psbt, encoding, sign_inputs, finalize}`: the fields of a request for signatures.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::hex;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::signing::Fields;
+
+use super::super::fields::{self, member, wrong_type};
+use super::sighash::Sighash;
+
+/// Most bytes of a PSBT: ten times the largest transaction that nodes pass on (100,000 bytes without witnesses), for it
+/// also holds the transactions whose outputs are spent.
+const PSBT_MAX: usize = 1024 * 1024;
+/// Most entries of `sign_inputs`: an input has 41 bytes at least, so no transaction of 100,000 bytes has more.
+const LISTED_MAX: usize = 2500;
+
+/// How a PSBT is written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Base64,
+    Hex,
+}
+
+/// An input that the caller wants signed.
+pub(super) struct Listed {
+    /// Its place in `sign_inputs`, for refusals.
+    pub(super) place: usize,
+    /// The signature hash type that the caller agrees to.
+    pub(super) sighash: Option<Sighash>,
+}
+
+pub(super) struct Request {
+    pub(super) psbt: Vec<u8>,
+    pub(super) encoding: Encoding,
+    /// By the number of the input; absent: every input that is ours.
+    pub(super) sign_inputs: Option<BTreeMap<usize, Listed>>,
+    pub(super) finalize: bool,
+}
+
+impl Encoding {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Base64 => "base64",
+            Self::Hex => "hex",
+        }
+    }
+
+    pub(super) fn encode(self, bytes: &[u8]) -> String {
+        match self {
+            Self::Base64 => STANDARD.encode(bytes),
+            Self::Hex => hex::encode(bytes),
+        }
+    }
+}
+
+impl Request {
+    /// Reads the fields of the object at the path `parent`.
+    pub(super) fn read(fields: &Fields, parent: &str) -> Result<Self, Invalid> {
+        let encoding = match fields::text(fields, parent, "encoding")? {
+            None | Some("base64") => Encoding::Base64,
+            Some("hex") => Encoding::Hex,
+            Some(_) => {
+                return Err(wrong_type(format!("{parent}.encoding"), "base64 or hex"));
+            }
+        };
+        let text = fields::required_text(fields, parent, "psbt")?;
+        Ok(Self {
+            psbt: decode(text, encoding, &format!("{parent}.psbt"))?,
+            encoding,
+            sign_inputs: sign_inputs(fields, &format!("{parent}.sign_inputs"))?,
+            finalize: fields::flag(fields, parent, "finalize")?,
+        })
+    }
+}
+
+fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid> {
+    let refuse = |what: &str| Invalid::value(path.to_owned(), format!("{path} {what}"));
+    let too_long = || refuse("is longer than 1 MiB");
+    // Looked at before the text is decoded; base64 has four characters for three bytes.
+    let (digits, characters_max) = match encoding {
+        Encoding::Base64 => (text, PSBT_MAX.div_ceil(3).saturating_mul(4)),
+        Encoding::Hex => (
+            text.strip_prefix("0x").unwrap_or(text),
+            PSBT_MAX.saturating_mul(2),
+        ),
+    };
+    if digits.len() > characters_max {
+        return Err(too_long());
+    }
+    let bytes = match encoding {
+        Encoding::Base64 => STANDARD
+            .decode(digits)
+            .map_err(|_malformed| refuse("is not standard base64 with padding"))?,
+        Encoding::Hex => hex::decode(digits)
+            .map_err(|_malformed| refuse("is not hex: an even number of the digits 0-9 a-f"))?,
+    };
+    if bytes.len() > PSBT_MAX {
+        return Err(too_long());
+    }
+    Ok(bytes)
+}
+
+fn sign_inputs(fields: &Fields, path: &str) -> Result<Option<BTreeMap<usize, Listed>>, Invalid> {
+    let Some(value) = member(fields, "sign_inputs") else {
+        return Ok(None);
+    };
+    let entries = value
+        .as_array()
+        .ok_or_else(|| wrong_type(path, "a list of objects with an index"))?;
+    if entries.is_empty() || entries.len() > LISTED_MAX {
+        let message = format!("{path} has from 1 to {LISTED_MAX} entries");
+        return Err(Invalid::value(path.to_owned(), message));
+    }
+    let mut listed = BTreeMap::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let path = format!("{path}[{place}]");
+        let (index, sighash) = listed_input(entry, &path)?;
+        if listed.insert(index, Listed { place, sighash }).is_some() {
+            let path = format!("{path}.index");
+            let message = format!("{path} is in the list twice");
+            return Err(Invalid::value(path, message));
+        }
+    }
+    Ok(Some(listed))
+}
+
+fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), Invalid> {
+    let fields = entry
+        .as_object()
+        .ok_or_else(|| wrong_type(path, "an object with an index"))?;
+    let index_path = format!("{path}.index");
+    let index = member(fields, "index").ok_or_else(|| Invalid::missing(index_path.clone()))?;
+    let index = index
+        .as_u64()
+        .and_then(|index| usize::try_from(index).ok())
+        .ok_or_else(|| wrong_type(index_path, "the number of an input, from 0"))?;
+    let sighash = member(fields, "sighash")
+        .map(|value| {
+            Sighash::of_json(value).ok_or_else(|| {
+                wrong_type(
+                    format!("{path}.sighash"),
+                    "DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
+                )
+            })
+        })
+        .transpose()?;
+    Ok((index, sighash))
+}

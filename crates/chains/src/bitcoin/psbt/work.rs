@@ -1,0 +1,198 @@
+//! From a PSBT and the wishes of the caller to the digests that are to be signed.
+
+use std::collections::BTreeMap;
+
+use ::bitcoin::psbt::Input;
+use ::bitcoin::sighash::SighashCache;
+use ::bitcoin::{Psbt, TxOut};
+use vestry_domain::Invalid;
+
+use super::super::{Bitcoin, Owner};
+use super::ours;
+use super::request::Listed;
+use super::sighash::Sighash;
+use super::spend::Spend;
+use super::unsigned::Malformed;
+
+/// Most inputs from before segregated witness that are signed at once: each costs a hash over the whole transaction
+/// (BIP-143, "Motivation"), so their cost grows with the square of the size.
+const LEGACY_MAX: usize = 200;
+
+/// One signature that is to be made.
+pub(super) struct Task {
+    pub(super) index: usize,
+    pub(super) spend: Spend,
+    pub(super) sighash: Sighash,
+    pub(super) digest: [u8; 32],
+}
+
+/// What is known of a PSBT when its inputs are looked at.
+pub(super) struct Work<'a> {
+    pub(super) chain: &'a Bitcoin,
+    pub(super) owner: &'a Owner,
+    pub(super) view: &'a Psbt,
+    pub(super) spent: &'a [Option<TxOut>],
+    /// The path of the fields, for refusals.
+    pub(super) parent: &'a str,
+}
+
+impl Work<'_> {
+    /// All signatures, in the order of the inputs.
+    pub(super) fn tasks(
+        &self,
+        listed: Option<&BTreeMap<usize, Listed>>,
+    ) -> Result<Vec<Task>, Invalid> {
+        if let Some((index, entry)) = listed.and_then(|listed| listed.last_key_value())
+            && *index >= self.view.inputs.len()
+        {
+            return Err(self.refuse_listed(entry, "index", "is not the number of an input"));
+        }
+        let mut cache = SighashCache::new(&self.view.unsigned_tx);
+        let mut tasks = Vec::new();
+        for (index, input) in self.view.inputs.iter().enumerate() {
+            let entry = listed.and_then(|listed| listed.get(&index));
+            if listed.is_some() && entry.is_none() {
+                continue;
+            }
+            let spends = self.spends(index, input)?;
+            if let Some(entry) = entry
+                && spends.is_empty()
+            {
+                let what = "is the number of an input that this wallet has nothing to sign of";
+                return Err(self.refuse_listed(entry, "index", what));
+            }
+            for spend in spends {
+                let sighash = self.sighash(index, input, &spend, entry)?;
+                let digest = spend
+                    .digest(&mut cache, index, self.spent, sighash)
+                    .ok_or_else(|| self.refuse(OUTPUTS_MISSING))?;
+                tasks.push(Task {
+                    index,
+                    spend,
+                    sighash,
+                    digest,
+                });
+            }
+        }
+        let is_legacy = |task: &&Task| matches!(task.spend, Spend::Legacy(_));
+        if tasks.iter().filter(is_legacy).count() > LEGACY_MAX {
+            return Err(self.refuse("has more than 200 inputs of this wallet from before segregated witness; name fewer in sign_inputs"));
+        }
+        if tasks.is_empty() {
+            return Err(self.refuse("has no input that this wallet has anything to sign of"));
+        }
+        Ok(tasks)
+    }
+
+    /// What is ours of an input. Nothing of one that is final already.
+    fn spends(&self, index: usize, input: &Input) -> Result<Vec<Spend>, Invalid> {
+        if input.final_script_sig.is_some() || input.final_script_witness.is_some() {
+            return Ok(Vec::new());
+        }
+        let Some(output) = self.spent.get(index).and_then(Option::as_ref) else {
+            // Whose it is cannot be told without the output, unless the fields say so.
+            return if ours::names(self.owner, input) {
+                Err(self.refuse("has an input of this wallet without the output that it spends"))
+            } else {
+                Ok(Vec::new())
+            };
+        };
+        let spends = ours::spends(self.chain, self.owner, input, &output.script_pubkey)
+            .map_err(|malformed| self.refuse(malformed))?;
+        let is_legacy = |spend: &Spend| matches!(spend, Spend::Legacy(_));
+        if input.non_witness_utxo.is_none() && spends.iter().any(is_legacy) {
+            // The signature does not cover the amount; only the whole transaction proves it (BIP-174, "Signer").
+            return Err(self.refuse("has an input of this wallet from before segregated witness without non_witness_utxo"));
+        }
+        Ok(spends)
+    }
+
+    /// The type that the caller, the PSBT or the kind of output asks for, in this order; all that are given agree.
+    fn sighash(
+        &self,
+        index: usize,
+        input: &Input,
+        spend: &Spend,
+        entry: Option<&Listed>,
+    ) -> Result<Sighash, Invalid> {
+        let field = input
+            .sighash_type
+            .map(|field| {
+                Sighash::of_number(field.to_u32())
+                    .ok_or_else(|| self.refuse("has an input with an unknown signature hash type"))
+            })
+            .transpose()?;
+        let agreed = entry.and_then(|entry| entry.sighash.map(|sighash| (entry, sighash)));
+        if let (Some(field), Some((entry, agreed))) = (field, agreed)
+            && field != agreed
+        {
+            let what = format!("is not {}, which the input asks for", field.name());
+            return Err(self.refuse_listed(entry, "sighash", &what));
+        }
+        let usual = if spend.is_taproot() {
+            Sighash::DEFAULT
+        } else {
+            Sighash::ALL
+        };
+        let sighash = agreed.map(|(_, agreed)| agreed).or(field).unwrap_or(usual);
+        if agreed.is_none() && !sighash.covers_everything() {
+            let what = format!(
+                "asks for the signature hash type {} in input {index}; agree to it in sign_inputs",
+                sighash.name()
+            );
+            return Err(self.refuse(&what));
+        }
+        if sighash == Sighash::DEFAULT && !spend.is_taproot() {
+            return Err(self.refuse("asks for the signature hash type DEFAULT outside of taproot"));
+        }
+        if sighash.is_single() && index >= self.view.unsigned_tx.output.len() {
+            // Before taproot such a signature covers nothing and can be used for any transaction.
+            return Err(self.refuse("asks for SINGLE in an input that has no output beside it"));
+        }
+        Ok(sighash)
+    }
+
+    pub(super) fn refuse(&self, what: &str) -> Invalid {
+        let path = format!("{}.psbt", self.parent);
+        let message = format!("{path} {what}");
+        Invalid::value(path, message)
+    }
+
+    fn refuse_listed(&self, entry: &Listed, field: &str, what: &str) -> Invalid {
+        let path = format!("{}.sign_inputs[{}].{field}", self.parent, entry.place);
+        let message = format!("{path} {what}");
+        Invalid::value(path, message)
+    }
+}
+
+const OUTPUTS_MISSING: Malformed =
+    "lacks an output that the signature would cover: taproot covers those of all inputs";
+
+/// The outputs that the inputs spend, as far as the PSBT has them.
+pub(super) fn spent(view: &Psbt) -> Result<Vec<Option<TxOut>>, Malformed> {
+    view.unsigned_tx
+        .input
+        .iter()
+        .zip(&view.inputs)
+        .map(|(spends, input)| {
+            let Some(whole) = &input.non_witness_utxo else {
+                return Ok(input.witness_utxo.clone());
+            };
+            if whole.compute_txid() != spends.previous_output.txid {
+                return Err(
+                    "has a non_witness_utxo that is not the transaction that its input spends",
+                );
+            }
+            let output = usize::try_from(spends.previous_output.vout)
+                .ok()
+                .and_then(|place| whole.output.get(place))
+                .ok_or("has an input that spends an output that its non_witness_utxo lacks")?;
+            match &input.witness_utxo {
+                Some(other) if other != output => {
+                    Err("has a witness_utxo and a non_witness_utxo that differ")
+                }
+                _ => Ok(Some(output.clone())),
+            }
+        })
+        .collect()
+}

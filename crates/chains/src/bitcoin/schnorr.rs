@@ -1,0 +1,88 @@
+//! BIP-340 signatures, with the key as it is or tweaked to that of a taproot output (BIP-341).
+
+use ::bitcoin::TapNodeHash;
+use ::bitcoin::hashes::Hash;
+use ::bitcoin::secp256k1::schnorr::Signature;
+use ::bitcoin::secp256k1::{Keypair, Message, Scalar as Tweak, XOnlyPublicKey};
+use ::bitcoin::taproot::TapTweakHash;
+use vestry_domain::random::ByteSource;
+use zeroize::Zeroize;
+
+use super::Bitcoin;
+use crate::scalar::Scalar;
+use crate::{ChainError, PrivateKey};
+
+/// A key pair for the length of one signature. The library's own type is `Copy` and does not wipe itself; it stays in
+/// this box and is overwritten when the box goes.
+struct Pair(Box<Keypair>);
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.0.non_secure_erase();
+    }
+}
+
+/// Which key a taproot signature is made with.
+#[derive(Clone, Copy)]
+pub(super) enum Tweaked {
+    /// That of the output: the internal key tweaked by itself and the root of its scripts, if there are any.
+    ToOutput(Option<TapNodeHash>),
+    /// The key itself, for a script that names it.
+    Not,
+}
+
+impl Bitcoin {
+    /// A BIP-340 signature over a digest, verified against the public key.
+    pub(super) fn sign_schnorr(
+        &self,
+        key: &PrivateKey,
+        tweaked: Tweaked,
+        digest: [u8; 32],
+        public_key: &XOnlyPublicKey,
+        source: &mut dyn ByteSource,
+    ) -> Result<Signature, ChainError> {
+        let scalar = Scalar::new(key.expose())?;
+        let mut pair = Pair(Box::new(Keypair::from_secret_key(
+            &self.curve,
+            scalar.expose(),
+        )));
+        if let Tweaked::ToOutput(merkle_root) = tweaked {
+            let (internal, _parity) = pair.0.x_only_public_key();
+            let tweak = tweak(internal, merkle_root).ok_or(ChainError::Signature)?;
+            let output = pair
+                .0
+                .add_xonly_tweak(&self.curve, &tweak)
+                .map_err(|_negligible| ChainError::Signature)?;
+            pair = Pair(Box::new(output));
+        }
+        let mut auxiliary = [0; 32];
+        source.fill(&mut auxiliary);
+        let digest = Message::from_digest(digest);
+        let signature = self
+            .curve
+            .sign_schnorr_with_aux_rand(&digest, &pair.0, &auxiliary);
+        auxiliary.zeroize();
+        self.curve
+            .verify_schnorr(&signature, &digest, public_key)
+            .map_err(|_wrong| ChainError::Signature)?;
+        Ok(signature)
+    }
+
+    /// The key of the output that an internal key and the root of its scripts make; none for a hash beyond the order
+    /// of the group, which nobody will ever meet.
+    pub(super) fn output_key(
+        &self,
+        internal: XOnlyPublicKey,
+        merkle_root: Option<TapNodeHash>,
+    ) -> Option<XOnlyPublicKey> {
+        let (output, _parity) = internal
+            .add_tweak(&self.curve, &tweak(internal, merkle_root)?)
+            .ok()?;
+        Some(output)
+    }
+}
+
+fn tweak(internal: XOnlyPublicKey, merkle_root: Option<TapNodeHash>) -> Option<Tweak> {
+    let hash = TapTweakHash::from_key_and_tweak(internal, merkle_root);
+    Tweak::from_be_bytes(hash.to_byte_array()).ok()
+}

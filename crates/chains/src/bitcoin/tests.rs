@@ -1,0 +1,6 @@
+//! Vectors, each with its source, and what must be refused.
+
+mod addresses;
+mod messages;
+mod psbts;
+mod support;
