@@ -11,6 +11,7 @@ mod chain;
 mod ethereum;
 mod message;
 mod own_wallet;
+mod polkadot;
 mod private_key;
 mod refuse;
 mod scalar;
@@ -21,12 +22,14 @@ use vestry_domain::wallet::WalletType;
 pub use self::bitcoin::Bitcoin;
 pub use chain::{Chain, ChainError, Prepared, Signer};
 pub use ethereum::Ethereum;
+pub use polkadot::Polkadot;
 pub use private_key::PrivateKey;
 
 /// All chains of this build. Made once and shared: it holds the curve contexts.
 pub struct Chains {
     bitcoin: Bitcoin,
     ethereum: Ethereum,
+    polkadot: Polkadot,
 }
 
 impl Chains {
@@ -36,6 +39,7 @@ impl Chains {
         Self {
             bitcoin: Bitcoin::new(blinding),
             ethereum: Ethereum::new(blinding),
+            polkadot: Polkadot,
         }
     }
 
@@ -44,7 +48,8 @@ impl Chains {
         match wallet_type {
             WalletType::Ethereum => Some(&self.ethereum),
             WalletType::Bitcoin => Some(&self.bitcoin),
-            WalletType::Solana | WalletType::Polkadot | WalletType::Stellar => None,
+            WalletType::Polkadot => Some(&self.polkadot),
+            WalletType::Solana | WalletType::Stellar => None,
         }
     }
 }

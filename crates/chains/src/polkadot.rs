@@ -1,0 +1,99 @@
+//! Polkadot: sr25519 keys, SS58 addresses, wrapped messages, extrinsics of version 4.
+
+mod address;
+mod extensions;
+mod message;
+mod object;
+mod payload;
+mod raw;
+mod rpc;
+mod sr25519;
+mod transaction;
+
+use serde_json::Value;
+use vestry_domain::signing::{SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Invalid};
+
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, refuse};
+use message::SignsMessage;
+use object::Object;
+use transaction::SignsTransaction;
+
+/// The Polkadot chain, and with it every chain of its family: one key has the same bytes on all of them.
+///
+/// - Private key: 32 bytes, any (sr25519's mini secret key, expanded as Ed25519 does it).
+/// - Public key: 32 bytes, a compressed Ristretto point.
+/// - Address: SS58 with prefix 0, the same in test and live.
+/// - Signature: 64 bytes `R‖s` with sr25519's mark in the last one, context `substrate`. Drawn anew each time: two of one
+///   message differ.
+/// - Message: `<Bytes>‖message‖</Bytes>`; the signature is answered bare, as 64 bytes.
+/// - Transaction: the payload of polkadot.js as JSON or as bytes; the signature is answered as a `MultiSignature`, 65 bytes.
+pub struct Polkadot;
+
+impl Chain for Polkadot {
+    fn wallet_type(&self) -> WalletType {
+        WalletType::Polkadot
+    }
+
+    fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
+        bytes
+            .first_chunk::<{ PrivateKey::LENGTH }>()
+            .filter(|chunk| chunk.len() == bytes.len())
+            .map(PrivateKey::copied_from)
+            .ok_or(ChainError::PrivateKey)
+    }
+
+    fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        Ok(sr25519::Pair::new(key)?.public_key().to_vec())
+    }
+
+    fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
+        sr25519::public_key(public_key).map(|key| address::encode(&key))
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        request: &SigningRequest,
+        signer: Signer<'_>,
+    ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+        match request {
+            SigningRequest::Message(request) => {
+                refuse::formats(request)?;
+                let bytes = crate::message::bytes(request, "message")?;
+                Ok(Box::new(SignsMessage::new(&bytes, signer)))
+            }
+            SigningRequest::Transaction(value) => {
+                let field = WalletType::Polkadot.transaction_field();
+                Ok(Box::new(transaction(value, field, signer)?))
+            }
+            SigningRequest::Method { name, params } => rpc::prepare(name, params, signer),
+        }
+    }
+}
+
+/// Either form of polkadot.js: the raw one has `data` and `type`, which the other one does not know.
+fn transaction(
+    value: &Value,
+    path: &str,
+    signer: Signer<'_>,
+) -> Result<SignsTransaction, SigningRefused> {
+    let object = Object::read(value, path)?;
+    if object.has("data") || object.has("type") {
+        Ok(raw::read(&object, signer)?)
+    } else {
+        Ok(payload::read(&object, signer)?)
+    }
+}
+
+/// The `address` of a request has to be that of the wallet, on whichever chain of the family.
+fn names_the_wallet(object: &Object<'_>, signer: Signer<'_>) -> Result<(), Invalid> {
+    match address::decode(object.text("address")?) {
+        Some(key) if key == signer.public_key => Ok(()),
+        Some(_) => Err(object.invalid("address", "is not the address of this wallet")),
+        None => Err(object.invalid("address", "is not an SS58 address of 32 bytes")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! What is refused, and which field is named.
+
+use vestry_domain::invalid::Reason;
+
+use super::*;
+
+/// The payload with some fields set, or taken away by `null`.
+fn with(changes: Value) -> Value {
+    let mut payload = payload();
+    for (name, value) in changes.as_object().unwrap() {
+        payload[name.as_str()] = value.clone();
+    }
+    payload
+}
+
+fn refused(request: &SigningRequest) -> Invalid {
+    match Wallet::new(ABANDON).prepare(request).err() {
+        Some(SigningRefused::Invalid(invalid)) => invalid,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_missing_field_is_named() {
+    for name in [
+        "address",
+        "blockHash",
+        "era",
+        "genesisHash",
+        "method",
+        "nonce",
+        "signedExtensions",
+        "specVersion",
+        "tip",
+        "transactionVersion",
+        "version",
+    ] {
+        let payload = with(json!({ name: null }));
+        let invalid = refused(&SigningRequest::Transaction(payload.clone()));
+        assert_eq!(invalid.param, format!("dot_transaction.{name}"));
+        assert_eq!(invalid.reason, Reason::Missing, "{name}");
+
+        let params = json!({"address": ADDRESS, "transactionPayload": payload});
+        let invalid = refused(&method("polkadot_signTransaction", params));
+        assert_eq!(invalid.param, format!("params.transactionPayload.{name}"));
+        assert_eq!(invalid.reason, Reason::Missing, "{name}");
+    }
+}
+
+#[test]
+fn a_field_of_the_wrong_type_is_named() {
+    let fields = [
+        "address",
+        "assetId",
+        "blockHash",
+        "blockNumber",
+        "era",
+        "genesisHash",
+        "metadataHash",
+        "method",
+        "mode",
+        "nonce",
+        "signedExtensions",
+        "specVersion",
+        "tip",
+        "transactionVersion",
+        "version",
+        "withSignedTransaction",
+    ];
+    for name in fields {
+        for wrong in [
+            json!(7),
+            json!(-1),
+            json!(0.5),
+            json!([]),
+            json!([1]),
+            json!({}),
+            json!("x"),
+            json!(""),
+        ] {
+            // An empty list of extensions leaves values out that matter here.
+            let invalid = match (name, &wrong) {
+                ("signedExtensions", Value::Array(list)) if list.is_empty() => continue,
+                _ => refused(&SigningRequest::Transaction(with(json!({ name: wrong })))),
+            };
+            assert_eq!(invalid.param, format!("dot_transaction.{name}"), "{wrong}");
+            assert_eq!(invalid.reason, Reason::Value);
+        }
+    }
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    let asset_hub = json!([
+        "CheckNonce",
+        "ChargeAssetTxPayment",
+        "CheckMortality",
+        "CheckMetadataHash"
+    ]);
+    let hash = "0x91b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a70ce90c3";
+    let too_many = vec!["CheckWeight"; 33];
+    for (name, changes) in [
+        (
+            "address",
+            json!({"address": "13KVd4f2a4S5pLp4gTTFezyXdPWx27vQ9vS6xBXJ9yWVd7xp"}),
+        ),
+        (
+            "address",
+            json!({"address": "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5"}),
+        ),
+        ("address", json!({"address": "1".repeat(10_000)})),
+        ("version", json!({"version": 5})),
+        ("version", json!({"version": 3})),
+        ("version", json!({"version": "4"})),
+        ("nonce", json!({"nonce": "0x"})),
+        ("nonce", json!({"nonce": "5"})),
+        ("nonce", json!({"nonce": "0X5"})),
+        ("nonce", json!({"nonce": "0x+5"})),
+        ("nonce", json!({"nonce": "0x100000000"})),
+        ("nonce", json!({"nonce": format!("0x{}", "0".repeat(65))})),
+        ("tip", json!({"tip": format!("0x1{}", "0".repeat(32))})),
+        ("specVersion", json!({"specVersion": "0x100000000"})),
+        ("transactionVersion", json!({"transactionVersion": "0xzz"})),
+        ("blockNumber", json!({"blockNumber": "0x10000000000000000"})),
+        ("method", json!({"method": "0x"})),
+        ("method", json!({"method": "0x00"})),
+        ("method", json!({"method": "0x000"})),
+        ("method", json!({"method": "0x0x00"})),
+        ("method", json!({"method": "0000"})),
+        (
+            "method",
+            json!({"method": format!("0x{}", "00".repeat(128 * 1024 + 1))}),
+        ),
+        ("blockHash", json!({"blockHash": "0x00"})),
+        ("genesisHash", json!({"genesisHash": format!("{hash}00")})),
+        ("era", json!({"era": "0x"})),
+        ("era", json!({"era": "0x01"})),
+        // Immortal and a byte too many; a period of 2; a phase beyond its period.
+        ("era", json!({"era": "0x0000"})),
+        ("era", json!({"era": "0x1000"})),
+        ("era", json!({"era": "0x4100"})),
+        ("era", json!({"era": "0xf50100"})),
+        ("mode", json!({"mode": 2})),
+        ("mode", json!({"mode": 256})),
+        ("metadataHash", json!({"mode": 1})),
+        ("metadataHash", json!({"mode": 0, "metadataHash": hash})),
+        ("metadataHash", json!({"mode": 1, "metadataHash": "0x00"})),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckNonce", "StorageWeightReclaim"]}),
+        ),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["checkNonce"]}),
+        ),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckNonce", "CheckNonce"]}),
+        ),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckWeight", "CheckWeight"]}),
+        ),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckEra", "CheckMortality"]}),
+        ),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["SkipCheckIfFeeless", "ChargeAssetTxPayment"]}),
+        ),
+        ("signedExtensions", json!({"signedExtensions": too_many})),
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckNonce", 5]}),
+        ),
+        // What no extension signs is not left out in silence.
+        ("assetId", json!({"assetId": "0x010100"})),
+        (
+            "tip",
+            json!({"signedExtensions": ["CheckNonce"], "tip": "0x01"}),
+        ),
+        (
+            "era",
+            json!({"signedExtensions": ["CheckNonce"], "era": "0xf501"}),
+        ),
+        (
+            "mode",
+            json!({"signedExtensions": ["CheckNonce"], "mode": 1, "metadataHash": hash}),
+        ),
+        // An option is 0x00 or 0x01 and something.
+        (
+            "assetId",
+            json!({"signedExtensions": asset_hub, "assetId": "0x01"}),
+        ),
+        (
+            "assetId",
+            json!({"signedExtensions": asset_hub, "assetId": "0x0000"}),
+        ),
+        (
+            "assetId",
+            json!({"signedExtensions": asset_hub, "assetId": "0x02010203"}),
+        ),
+        (
+            "assetId",
+            json!({"signedExtensions": asset_hub, "assetId": format!("0x01{}", "00".repeat(512))}),
+        ),
+    ] {
+        let invalid = refused(&SigningRequest::Transaction(with(changes.clone())));
+        assert_eq!(
+            invalid.param,
+            format!("dot_transaction.{name}"),
+            "{changes}"
+        );
+    }
+}
+
+#[test]
+fn what_says_nothing_may_stand_there_unsigned() {
+    let wallet = Wallet::new(ABANDON);
+    for changes in [
+        json!({"assetId": "0x00", "metadataHash": null, "withSignedTransaction": null}),
+        json!({"signedExtensions": [], "tip": "0x00", "mode": 0, "assetId": null}),
+        json!({"signedExtensions": [], "nonce": null, "era": null, "tip": null, "specVersion": null}),
+        json!({"blockNumber": null, "mode": null, "unknown": {"fields": "are ignored"}}),
+        json!({"nonce": "0x5", "tip": format!("0x{}", "0".repeat(64))}),
+    ] {
+        let fields = wallet.transaction(with(changes));
+        assert!(fields["signed_transaction"].is_string());
+    }
+}
+
+#[test]
+fn the_raw_form_names_its_fields() {
+    for (name, value) in [
+        ("address", json!({"data": "0x00", "type": "payload"})),
+        ("type", json!({"address": ADDRESS, "data": "0x00"})),
+        (
+            "type",
+            json!({"address": ADDRESS, "data": "0x00", "type": "bytes"}),
+        ),
+        (
+            "type",
+            json!({"address": ADDRESS, "data": "0x00", "type": 1}),
+        ),
+        ("data", json!({"address": ADDRESS, "type": "payload"})),
+        (
+            "data",
+            json!({"address": ADDRESS, "data": "0x", "type": "payload"}),
+        ),
+        (
+            "data",
+            json!({"address": ADDRESS, "data": "00", "type": "payload"}),
+        ),
+        (
+            "data",
+            json!({"address": ADDRESS, "data": [0], "type": "payload"}),
+        ),
+        (
+            "data",
+            json!({"address": ADDRESS, "data": format!("0x{}", "00".repeat(129 * 1024 + 1)), "type": "payload"}),
+        ),
+    ] {
+        let invalid = refused(&SigningRequest::Transaction(value));
+        assert_eq!(invalid.param, format!("dot_transaction.{name}"));
+    }
+}
+
+#[test]
+fn what_is_no_object_is_refused_by_its_own_name() {
+    for value in [json!(1), json!("0x00"), json!([]), json!(true)] {
+        let invalid = refused(&SigningRequest::Transaction(value.clone()));
+        assert_eq!(
+            (&*invalid.param, invalid.reason),
+            ("dot_transaction", Reason::Value)
+        );
+        let params = json!({"address": ADDRESS, "transactionPayload": value});
+        let invalid = refused(&method("polkadot_signTransaction", params));
+        assert_eq!(invalid.param, "params.transactionPayload");
+    }
+    let invalid = refused(&SigningRequest::Transaction(Value::Null));
+    assert_eq!(
+        (&*invalid.param, invalid.reason),
+        ("dot_transaction", Reason::Missing)
+    );
+}
+
+#[test]
+fn parameters_of_methods_are_named() {
+    let other = "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5";
+    for (name, param, params) in [
+        ("polkadot_signMessage", "params.message", json!({})),
+        (
+            "polkadot_signMessage",
+            "params.message",
+            json!({"message": null}),
+        ),
+        (
+            "polkadot_signMessage",
+            "params.message",
+            json!({"message": 5}),
+        ),
+        (
+            "polkadot_signMessage",
+            "params.message",
+            json!({"message": "0", "encoding": "hex"}),
+        ),
+        (
+            "polkadot_signMessage",
+            "params.encoding",
+            json!({"message": "0", "encoding": "utf-16"}),
+        ),
+        (
+            "polkadot_signMessage",
+            "params.encoding",
+            json!({"message": "0", "encoding": 5}),
+        ),
+        (
+            "dot_signRaw",
+            "params.address",
+            json!({"message": "0", "address": other}),
+        ),
+        (
+            "signMessage",
+            "params.address",
+            json!({"message": "0", "address": "nobody"}),
+        ),
+        (
+            "signMessage",
+            "params.address",
+            json!({"message": "0", "address": 5}),
+        ),
+        (
+            "polkadot_signTransaction",
+            "params.address",
+            json!({"transactionPayload": payload()}),
+        ),
+        (
+            "polkadot_signTransaction",
+            "params.address",
+            json!({"transactionPayload": payload(), "address": other}),
+        ),
+        (
+            "polkadot_signTransaction",
+            "params.transactionPayload",
+            json!({"address": ADDRESS}),
+        ),
+    ] {
+        assert_eq!(refused(&method(name, params)).param, param);
+    }
+}
+
+#[test]
+fn methods_of_other_chains_are_answered_with_those_of_this_one() {
+    for name in [
+        "personal_sign",
+        "polkadot_signmessage",
+        "",
+        "signTransaction",
+    ] {
+        let refused = Wallet::new(ABANDON).prepare(&method(name, json!({}))).err();
+        let supported = rpc::METHODS;
+        assert_eq!(
+            refused,
+            Some(SigningRefused::UnsupportedMethod { supported })
+        );
+    }
+    for name in rpc::METHODS {
+        let refused = Wallet::new(ABANDON).prepare(&method(name, json!({}))).err();
+        assert!(
+            matches!(refused, Some(SigningRefused::Invalid(_))),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_format_of_messages_is_refused() {
+    let request = SigningRequest::Message(MessageRequest {
+        format: Some("bip322".to_owned()),
+        ..MessageRequest::default()
+    });
+    assert_eq!(refused(&request).param, "format");
+}
+
+/// polkadot.js' `SignerResult` has the transaction under a name of its own, and only for those who asked.
+#[test]
+fn a_signer_result_has_the_transaction_when_it_was_asked_for() {
+    let wallet = Wallet::new(ABANDON);
+    for (asked, named) in [
+        (json!(true), true),
+        (json!(false), false),
+        (Value::Null, false),
+    ] {
+        let payload = with(json!({"withSignedTransaction": asked}));
+        assert_eq!(wallet.transaction(payload.clone()).len(), 2);
+        let params = json!({"address": ADDRESS, "transactionPayload": payload});
+        let data = wallet.signed(&method("polkadot_signTransaction", params));
+        assert_eq!(data.contains_key("signedTransaction"), named);
+        if named {
+            assert_eq!(data["signedTransaction"], data["signed_transaction"]);
+        }
+    }
+}
