@@ -1,5 +1,6 @@
 //! Vectors, each with its source, and what must be refused.
 
+mod differential;
 mod malformed;
 mod messages;
 mod refusals;
