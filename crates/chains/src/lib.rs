@@ -8,13 +8,16 @@
 
 mod bitcoin;
 mod chain;
+mod ed25519;
 mod ethereum;
 mod message;
+mod object;
 mod own_wallet;
 mod polkadot;
 mod private_key;
 mod refuse;
 mod scalar;
+mod solana;
 
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
@@ -24,12 +27,14 @@ pub use chain::{Chain, ChainError, Prepared, Signer};
 pub use ethereum::Ethereum;
 pub use polkadot::Polkadot;
 pub use private_key::PrivateKey;
+pub use solana::Solana;
 
 /// All chains of this build. Made once and shared: it holds the curve contexts.
 pub struct Chains {
     bitcoin: Bitcoin,
     ethereum: Ethereum,
     polkadot: Polkadot,
+    solana: Solana,
 }
 
 impl Chains {
@@ -40,6 +45,7 @@ impl Chains {
             bitcoin: Bitcoin::new(blinding),
             ethereum: Ethereum::new(blinding),
             polkadot: Polkadot,
+            solana: Solana,
         }
     }
 
@@ -49,7 +55,8 @@ impl Chains {
             WalletType::Ethereum => Some(&self.ethereum),
             WalletType::Bitcoin => Some(&self.bitcoin),
             WalletType::Polkadot => Some(&self.polkadot),
-            WalletType::Solana | WalletType::Stellar => None,
+            WalletType::Solana => Some(&self.solana),
+            WalletType::Stellar => None,
         }
     }
 }

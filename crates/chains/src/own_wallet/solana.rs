@@ -2,9 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_dalek::{Signature, VerifyingKey};
 
-use crate::ChainError;
+use crate::{ChainError, ed25519};
 
 pub(super) fn address(text: &str) -> Result<String, ChainError> {
     // Of 32 bytes there is one text only, so what can be read is canonical.
@@ -16,19 +15,16 @@ pub(super) fn address(text: &str) -> Result<String, ChainError> {
 pub(super) fn verify(address: &str, message: &[u8], signature: &str) -> Result<(), ChainError> {
     let key = key(address).ok_or(ChainError::Signature)?;
     let signature = signature_bytes(signature).ok_or(ChainError::Signature)?;
-    key.verify_strict(message, &Signature::from_bytes(&signature))
-        .map_err(|_differs| ChainError::Signature)
+    ed25519::verify(&key, message, &signature)
 }
 
-/// A key of small order signs everything, or nothing; nobody holds one.
-fn key(address: &str) -> Option<VerifyingKey> {
+fn key(address: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let length = bs58::decode(address).onto(&mut bytes).ok()?;
     if length != bytes.len() {
         return None;
     }
-    let key = VerifyingKey::from_bytes(&bytes).ok()?;
-    (!key.is_weak()).then_some(key)
+    ed25519::parse_public_key(&bytes).ok()
 }
 
 /// 64 bytes are 86 to 88 characters of base58, and 88 of base64, which end in `==`.

@@ -1,0 +1,71 @@
+//! A JSON object of a request, read field by field.
+
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::signing::Fields;
+
+/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent; fields
+/// that nobody asks for are ignored.
+pub(crate) struct Object<'a> {
+    fields: &'a Fields,
+    path: &'static str,
+}
+
+impl<'a> Object<'a> {
+    /// The parameters of an `rpc` call.
+    pub(crate) const fn params(fields: &'a Fields) -> Self {
+        Self {
+            fields,
+            path: "params",
+        }
+    }
+
+    /// What stands in the field that `path` names.
+    pub(crate) fn in_field(value: &'a Value, path: &'static str) -> Result<Self, Invalid> {
+        let fields = value
+            .as_object()
+            .ok_or_else(|| Invalid::value(path, format!("{path} is an object")))?;
+        Ok(Self { fields, path })
+    }
+
+    /// The path of a field as the caller wrote it.
+    pub(crate) fn path(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+
+    /// A refusal of a field: `rule` follows its path and says what would be right.
+    pub(crate) fn refusal(&self, name: &str, rule: &str) -> Invalid {
+        let path = self.path(name);
+        let message = format!("{path} {rule}");
+        Invalid::value(path, message)
+    }
+
+    /// A text that must be there.
+    pub(crate) fn text(&self, name: &str) -> Result<&'a str, Invalid> {
+        self.optional_text(name)?
+            .ok_or_else(|| Invalid::missing(self.path(name)))
+    }
+
+    /// A text that may be absent.
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Invalid> {
+        self.present(name)
+            .map(|value| {
+                value
+                    .as_str()
+                    .ok_or_else(|| self.refusal(name, "is a string"))
+            })
+            .transpose()
+    }
+
+    /// A whole number from 0 on that must be there.
+    pub(crate) fn number(&self, name: &str) -> Result<u64, Invalid> {
+        self.present(name)
+            .ok_or_else(|| Invalid::missing(self.path(name)))?
+            .as_u64()
+            .ok_or_else(|| self.refusal(name, "is a whole number"))
+    }
+
+    fn present(&self, name: &str) -> Option<&'a Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+}

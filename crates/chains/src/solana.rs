@@ -1,0 +1,96 @@
+//! Solana: ed25519 keys, base58 addresses, messages as they are, off-chain messages, transactions.
+
+mod encoding;
+mod message;
+mod offchain;
+mod transaction;
+mod wire;
+
+use vestry_domain::Environment;
+use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
+
+use crate::object::Object;
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519};
+
+/// The methods of `rpc`; the names of the Wallet Standard without its prefix stand for ours.
+const METHODS: &[&str] = &[
+    "sol_signMessage",
+    "signMessage",
+    "sol_signOffchainMessage",
+    "sol_signTransaction",
+    "signTransaction",
+];
+
+/// The Solana chain.
+///
+/// - Private key: the ed25519 seed, 32 bytes; or the pair as Solana's tools keep it, seed and public key, 64 bytes.
+/// - Public key: 32 bytes.
+/// - Address: the public key in base58; the same on every network.
+/// - Message signature: over the bytes of the message, nothing before them; so bytes that are a transaction of the wallet are
+///   refused.
+#[derive(Debug, Clone, Copy)]
+pub struct Solana;
+
+impl Chain for Solana {
+    fn wallet_type(&self) -> WalletType {
+        WalletType::Solana
+    }
+
+    fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
+        let Some((seed, public_key)) = bytes.split_first_chunk::<{ PrivateKey::LENGTH }>() else {
+            return Err(ChainError::PrivateKey);
+        };
+        let key = ed25519::private_key(seed)?;
+        if public_key.is_empty() || public_key == ed25519::public_key(&key) {
+            Ok(key)
+        } else {
+            Err(ChainError::PrivateKey)
+        }
+    }
+
+    fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+        Ok(ed25519::public_key(key).to_vec())
+    }
+
+    fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
+        let key = ed25519::parse_public_key(public_key)?;
+        Ok(bs58::encode(key).into_string())
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        request: &SigningRequest,
+        signer: Signer<'_>,
+    ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
+        match request {
+            SigningRequest::Message(request) => Ok(Box::new(message::of_request(request, signer)?)),
+            SigningRequest::Transaction(value) => {
+                let fields = Object::in_field(value, "sol_transaction")?;
+                Ok(Box::new(transaction::SignsTransaction::read(
+                    &fields, signer,
+                )?))
+            }
+            SigningRequest::Method { name, params } => method(name, params, signer),
+        }
+    }
+}
+
+fn method(
+    name: &str,
+    params: &Fields,
+    signer: Signer<'_>,
+) -> Result<Box<dyn Prepared>, SigningRefused> {
+    let params = Object::params(params);
+    match name {
+        "sol_signMessage" | "signMessage" => Ok(Box::new(message::of_params(&params, signer)?)),
+        "sol_signOffchainMessage" => Ok(Box::new(offchain::of_params(&params, signer)?)),
+        "sol_signTransaction" | "signTransaction" => Ok(Box::new(
+            transaction::SignsTransaction::read(&params, signer)?,
+        )),
+        _ => Err(SigningRefused::UnsupportedMethod { supported: METHODS }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Messages that are signed as they are.
+
+use serde_json::Value;
+use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
+
+use super::encoding::Encoding;
+use super::wire;
+use crate::object::Object;
+use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519, message, refuse};
+
+/// Signs bytes, and answers the signature and the name of its encoding, after fields that were known before.
+pub(super) struct SignsBytes {
+    pub(super) bytes: Vec<u8>,
+    pub(super) encoding: Encoding,
+    pub(super) public_key: Vec<u8>,
+    pub(super) known: Fields,
+}
+
+/// `sign_message`: the message as one of the four forms of text; the signature in base64 when the message is, else in base58.
+pub(super) fn of_request(
+    request: &MessageRequest,
+    signer: Signer<'_>,
+) -> Result<SignsBytes, SigningRefused> {
+    refuse::formats(request)?;
+    let bytes = message::bytes(request, "message")?;
+    let encoding = request.encoding.as_deref().and_then(Encoding::named);
+    guarded(bytes, encoding.unwrap_or(Encoding::Base58), signer)
+}
+
+/// `sol_signMessage`: without `encoding` (or with `utf-8`) text, answered in base58; else bytes in `base58` or `base64`, answered in
+/// the same.
+pub(super) fn of_params(
+    params: &Object<'_>,
+    signer: Signer<'_>,
+) -> Result<SignsBytes, SigningRefused> {
+    let text = params.text("message")?;
+    let named = params.optional_text("encoding")?;
+    let encoding = match named {
+        None | Some("utf-8") => Encoding::Base58,
+        Some(name) => Encoding::named(name)
+            .ok_or_else(|| params.refusal("encoding", "is base58, base64 or utf-8"))?,
+    };
+    let request = MessageRequest {
+        message: text.to_owned(),
+        encoding: named.map(str::to_owned),
+        format: None,
+    };
+    let bytes = message::bytes(&request, "params.message")?;
+    guarded(bytes, encoding, signer)
+}
+
+/// Nothing marks a signed message as one: a signature over bytes that are a transaction is a signature of the transaction.
+fn guarded(
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    signer: Signer<'_>,
+) -> Result<SignsBytes, SigningRefused> {
+    if wire::concerns(&bytes, signer.public_key) {
+        return Err(SigningRefused::MessageIsTransaction);
+    }
+    Ok(SignsBytes {
+        bytes,
+        encoding,
+        public_key: signer.public_key.to_vec(),
+        known: Fields::new(),
+    })
+}
+
+impl Prepared for SignsBytes {
+    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+        let signature = ed25519::sign(key, &self.public_key, &self.bytes)?;
+        let mut fields = self.known.clone();
+        fields.insert(
+            "signature".to_owned(),
+            Value::String(self.encoding.write(&signature)),
+        );
+        fields.insert("encoding".to_owned(), Value::from(self.encoding.name()));
+        Ok(Signed(fields))
+    }
+}

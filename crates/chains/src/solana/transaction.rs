@@ -1,0 +1,69 @@
+//! `sol_transaction` and `sol_signTransaction`.
+
+use serde_json::Value;
+use vestry_domain::Invalid;
+use vestry_domain::random::ByteSource;
+use vestry_domain::signing::{Fields, Signed};
+
+use super::encoding::Encoding;
+use super::wire::{TRANSACTION_MAX, Transaction};
+use crate::object::Object;
+use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
+
+/// Puts the wallet's signature into its slot of a transaction. Its blockhash stays as it is, and so do the other slots.
+pub(super) struct SignsTransaction {
+    transaction: Transaction,
+    slot: usize,
+    encoding: Encoding,
+    public_key: Vec<u8>,
+}
+
+impl SignsTransaction {
+    /// Reads `transaction` and `encoding`, both required.
+    ///
+    /// # Errors
+    /// Also when the wallet is not among those that must sign.
+    pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, Invalid> {
+        let text = fields.text("transaction")?;
+        let encoding = Encoding::named(fields.text("encoding")?)
+            .ok_or_else(|| fields.refusal("encoding", "is base64 or base58"))?;
+        let bytes = encoding
+            .read(text, TRANSACTION_MAX)
+            .map_err(|rule| fields.refusal("transaction", &rule))?;
+        let transaction =
+            Transaction::parse(&bytes).map_err(|rule| fields.refusal("transaction", rule))?;
+        let slot = transaction.slot_of(signer.public_key).ok_or_else(|| {
+            fields.refusal("transaction", "does not ask for a signature of this wallet")
+        })?;
+        Ok(Self {
+            transaction,
+            slot,
+            encoding,
+            public_key: signer.public_key.to_vec(),
+        })
+    }
+}
+
+impl Prepared for SignsTransaction {
+    /// `signature` in base58 always, `signed_transaction` in the encoding of the request, which `encoding` names;
+    /// `fully_signed` says whether every signature is there and right.
+    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+        let signature = ed25519::sign(key, &self.public_key, self.transaction.message())?;
+        let signed = self
+            .transaction
+            .signed(self.slot, &signature)
+            .ok_or(ChainError::Signature)?;
+        let text = self.encoding.write(signed.bytes());
+        let fields = [
+            (
+                "signature",
+                Value::String(Encoding::Base58.write(&signature)),
+            ),
+            ("signed_transaction", Value::String(text)),
+            ("encoding", Value::from(self.encoding.name())),
+            ("fully_signed", Value::Bool(signed.is_fully_signed())),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value));
+        Ok(Signed(Fields::from_iter(fields)))
+    }
+}
