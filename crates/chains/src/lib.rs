@@ -18,6 +18,7 @@ mod private_key;
 mod refuse;
 mod scalar;
 mod solana;
+mod stellar;
 
 use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
@@ -28,6 +29,7 @@ pub use ethereum::Ethereum;
 pub use polkadot::Polkadot;
 pub use private_key::PrivateKey;
 pub use solana::Solana;
+pub use stellar::Stellar;
 
 /// All chains of this build. Made once and shared: it holds the curve contexts.
 pub struct Chains {
@@ -35,6 +37,7 @@ pub struct Chains {
     ethereum: Ethereum,
     polkadot: Polkadot,
     solana: Solana,
+    stellar: Stellar,
 }
 
 impl Chains {
@@ -46,17 +49,18 @@ impl Chains {
             ethereum: Ethereum::new(blinding),
             polkadot: Polkadot,
             solana: Solana,
+            stellar: Stellar,
         }
     }
 
-    /// The chain of a wallet type; none when this build has no such chain.
-    pub fn get(&self, wallet_type: WalletType) -> Option<&dyn Chain> {
+    /// The chain of a wallet type.
+    pub fn get(&self, wallet_type: WalletType) -> &dyn Chain {
         match wallet_type {
-            WalletType::Ethereum => Some(&self.ethereum),
-            WalletType::Bitcoin => Some(&self.bitcoin),
-            WalletType::Polkadot => Some(&self.polkadot),
-            WalletType::Solana => Some(&self.solana),
-            WalletType::Stellar => None,
+            WalletType::Ethereum => &self.ethereum,
+            WalletType::Solana => &self.solana,
+            WalletType::Bitcoin => &self.bitcoin,
+            WalletType::Polkadot => &self.polkadot,
+            WalletType::Stellar => &self.stellar,
         }
     }
 }

@@ -1,0 +1,51 @@
+//! XDR (RFC 4506) from outside.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+use stellar_xdr::{Limits, ReadXdr, WriteXdr};
+
+/// Most bytes. The public network takes transactions of 129 KiB (`tx_max_size_bytes`, which its validators vote on); as base64 this
+/// fills a request of 256 KiB.
+const XDR_MAX: usize = 192 * 1024;
+/// Most levels of values in values, as the network's own reader of contract values has it. They are what recursion costs stack for.
+const DEPTH_MAX: u32 = 500;
+
+/// Reads base64 of XDR, all of it and nothing after it. What was read must be written in the same bytes: padding is zeros.
+///
+/// # Errors
+/// What is wrong, to be put after the name of the field.
+pub(super) fn read<T: ReadXdr + WriteXdr>(text: &str, what: &str) -> Result<T, String> {
+    if text.len() > XDR_MAX.div_ceil(3).saturating_mul(4) {
+        return Err(format!("is at most {XDR_MAX} bytes of XDR"));
+    }
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|_malformed| "is standard base64 with padding".to_owned())?;
+    let malformed = || format!("is the XDR of {what}, complete and with nothing after it");
+    let value = T::from_xdr(&bytes, limits()).map_err(|_malformed| malformed())?;
+    match value.to_xdr(limits()) {
+        Ok(written) if written == bytes => Ok(value),
+        _ => Err(malformed()),
+    }
+}
+
+/// The XDR of what was read here, as base64. None when it grew beyond the limits.
+pub(super) fn write<T: WriteXdr>(value: &T) -> Option<String> {
+    let bytes = value.to_xdr(limits()).ok()?;
+    Some(STANDARD.encode(bytes))
+}
+
+/// SHA-256 of the XDR of what was read here.
+pub(super) fn hash<T: WriteXdr>(value: &T) -> Option<[u8; 32]> {
+    let bytes = value.to_xdr(limits()).ok()?;
+    Some(Sha256::digest(bytes).into())
+}
+
+/// Room for the signature that comes to what was read.
+const fn limits() -> Limits {
+    Limits {
+        depth: DEPTH_MAX,
+        len: XDR_MAX + 1024,
+    }
+}
