@@ -369,3 +369,4 @@ mod support;
 mod transactions;
 mod typed_data;
 mod user_operations;
+mod vectors;
