@@ -2,6 +2,8 @@
 //!
 //! A field that is `null` is absent. Nothing is guessed: a number is `0x` and hex digits, bytes are `0x` and pairs of them.
 
+use std::fmt::Arguments;
+
 use alloy_primitives::{Address, Bytes, FixedBytes, U256, hex};
 use serde_json::Value;
 use vestry_domain::Invalid;
@@ -11,7 +13,7 @@ use super::address;
 
 /// Digits of the largest number of the EVM.
 const QUANTITY_DIGITS: usize = 64;
-/// A path repeats names that the caller chose; it is cut here, because it goes into an answer.
+/// A path repeats names that the caller chose, for each element of a list anew; beyond this it does not grow.
 const PATH_MAX: usize = 200;
 
 /// An object and where it stands.
@@ -34,7 +36,7 @@ impl<'a> Object<'a> {
 
     /// The path of a field of this object.
     pub(super) fn path(&self, name: &str) -> String {
-        format!("{}.{name}", self.path)
+        longer(&self.path, format_args!(".{name}"))
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Field<'a>> {
@@ -45,7 +47,7 @@ impl<'a> Object<'a> {
 
     pub(super) fn need(&self, name: &str) -> Result<Field<'a>, Invalid> {
         self.find(name)
-            .ok_or_else(|| Invalid::missing(cut(self.path(name))))
+            .ok_or_else(|| Invalid::missing(self.path(name)))
     }
 
     /// Reads a field that has several names. Given under more than one, it must say the same under all of them.
@@ -62,7 +64,7 @@ impl<'a> Object<'a> {
                 Some((known, _)) if *known == value => {}
                 Some((_, known)) => {
                     let message = format!("{} says something else than {known}", field.path);
-                    return Err(Invalid::value(cut(field.path), message));
+                    return Err(Invalid::value(field.path, message));
                 }
             }
         }
@@ -77,7 +79,7 @@ impl<'a> Object<'a> {
     ) -> Result<T, Invalid> {
         let name = names.first().copied().unwrap_or_default();
         self.aliased(names, read)?
-            .ok_or_else(|| Invalid::missing(cut(self.path(name))))
+            .ok_or_else(|| Invalid::missing(self.path(name)))
     }
 
     /// The names of all fields, those that are `null` left out.
@@ -105,9 +107,7 @@ impl<'a> Field<'a> {
 
     /// Refuses the value; `form` says what would be right.
     pub(super) fn refuse(&self, form: &str) -> Invalid {
-        let path = cut(self.path.clone());
-        let message = format!("{path} {form}");
-        Invalid::value(path, message)
+        Invalid::value(self.path.clone(), format!("{} {form}", self.path))
     }
 
     /// A quantity of JSON-RPC of at most 256 bits. Zeros in front are fine.
@@ -193,7 +193,7 @@ impl<'a> Field<'a> {
         }
         let elements = list.iter().enumerate();
         Ok(elements
-            .map(|(place, value)| Field::new(value, format!("{}[{place}]", self.path)))
+            .map(|(place, value)| Field::new(value, longer(&self.path, format_args!("[{place}]"))))
             .collect())
     }
 
@@ -207,9 +207,13 @@ impl<'a> Field<'a> {
     }
 }
 
-fn cut(path: String) -> String {
-    if path.len() <= PATH_MAX {
-        return path;
+fn longer(path: &str, end: Arguments<'_>) -> String {
+    if path.len() >= PATH_MAX {
+        return path.to_owned();
     }
-    path.chars().take(PATH_MAX).collect()
+    let mut path = format!("{path}{end}");
+    if path.len() > PATH_MAX {
+        path.truncate(path.floor_char_boundary(PATH_MAX));
+    }
+    path
 }

@@ -364,9 +364,13 @@ proptest! {
     }
 }
 
+mod arbitrary;
 mod methods;
+mod samples;
 mod support;
 mod transactions;
+mod transactions_refused;
 mod typed_data;
+mod typed_data_refused;
 mod user_operations;
 mod vectors;

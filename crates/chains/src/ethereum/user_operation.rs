@@ -9,7 +9,7 @@
 mod packed;
 mod v06;
 
-use alloy_primitives::{Address, B256, U256, address, eip191_hash_message, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, address, eip191_hash_message, keccak256};
 use vestry_domain::Invalid;
 
 use super::fields::{Field, Object};
@@ -97,7 +97,7 @@ impl Common {
     }
 }
 
-fn data(field: &Field<'_>) -> Result<alloy_primitives::Bytes, Invalid> {
+fn data(field: &Field<'_>) -> Result<Bytes, Invalid> {
     field.bytes(DATA_MAX)
 }
 

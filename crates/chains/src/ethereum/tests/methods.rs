@@ -3,9 +3,11 @@
 use alloy_eips::eip7702::Authorization;
 use alloy_primitives::U256;
 use serde_json::{Value, json};
-use vestry_domain::signing::SigningRefused;
+use vestry_domain::signing::{MessageRequest, SigningRefused};
 
-use super::support::{param, rpc, transaction};
+use super::samples::example;
+use super::support::{ABANDON_ADDRESS, param, rpc, transaction};
+use super::*;
 
 /// `sign_message "hello"` by eth-account (chains.md, section 1).
 const HELLO: &str = "0x22f6b9cd7ff4f321e11181c4fe64adeea9469908fb514fbb6001fe022002dfda1f4ec9ea436bad14a7823806487d3aeb39b22e2556590922d6a8308971a17e991c";
@@ -165,5 +167,41 @@ fn an_authorization_names_one_chain_and_one_contract() {
             format!("params.{path}"),
             "{name} {value}"
         );
+    }
+}
+
+/// A prepared request is for one wallet, whichever key is put in.
+#[test]
+fn a_key_of_another_wallet_signs_nothing() {
+    let chain = ethereum();
+    let public_key = chain.public_key(&key(ABANDON)).unwrap();
+    let signer = Signer {
+        public_key: &public_key,
+        address: ABANDON_ADDRESS,
+        environment: Environment::Test,
+    };
+    let method = |name: &str, params: Value| SigningRequest::Method {
+        name: name.to_owned(),
+        params: params.as_object().unwrap().clone(),
+    };
+    let authorization = json!({ "contract": CONTRACT, "chainId": "0x1", "nonce": "0x0" });
+    let typed = json!({ "types": { "T": [] }, "primaryType": "T", "domain": {}, "message": {} });
+    let hello = MessageRequest {
+        message: "hello".to_owned(),
+        ..MessageRequest::default()
+    };
+    let mut nothing = |_bytes: &mut [u8]| {};
+    for request in [
+        SigningRequest::Message(hello),
+        SigningRequest::Transaction(example()),
+        method("personal_sign", json!({ "message": "hello" })),
+        method("eth_signTransaction", json!({ "transaction": example() })),
+        method("eth_sign7702Authorization", authorization),
+        method("eth_signTypedData_v4", json!({ "typed_data": typed })),
+    ] {
+        let prepared = chain.prepare(&request, signer).unwrap();
+        let strangers = prepared.sign(&small(7), &mut nothing);
+        assert_eq!(strangers, Err(ChainError::Signature));
+        assert!(prepared.sign(&key(ABANDON), &mut nothing).is_ok());
     }
 }

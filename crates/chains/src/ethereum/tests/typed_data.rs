@@ -1,17 +1,15 @@
-//! Typed data: the standard's example, what other libraries compute, and what is refused.
+//! Typed data that is signed, and the values that it may have.
 
-use alloy_dyn_abi::TypedData;
 use serde_json::{Value, json};
 use vestry_domain::signing::{Fields, SigningRefused};
 
+use super::support::{param, rpc};
+use super::*;
 use crate::ethereum::fields::Field;
 use crate::ethereum::typed_data::digest;
 
-use super::support::{param, rpc};
-use super::*;
-
 /// The example of EIP-712 (assets/eip-712/Example.js).
-fn mail() -> Value {
+pub(super) fn mail() -> Value {
     json!({
         "types": {
             "EIP712Domain": [
@@ -47,12 +45,12 @@ fn digest_of(data: &Value) -> String {
     digest(&Field::new(data, "typed_data")).unwrap().to_string()
 }
 
-fn sign(data: &Value) -> Result<Fields, SigningRefused> {
+pub(super) fn sign(data: &Value) -> Result<Fields, SigningRefused> {
     rpc("eth_signTypedData_v4", json!({ "typed_data": data }))
 }
 
 /// Typed data with one structure `T` of one member.
-fn single(kind: &str, value: Value) -> Value {
+pub(super) fn single(kind: &str, value: Value) -> Value {
     json!({
         "types": { "T": [{ "name": "x", "type": kind }] },
         "primaryType": "T",
@@ -265,235 +263,4 @@ fn numbers_are_read_from_json_decimal_and_hex_and_have_bounds() {
         param(sign(&single("uint8[]", json!([1, 256])))),
         "params.typed_data.message.x[1]"
     );
-}
-
-#[test]
-fn types_that_are_none_are_refused_where_they_stand() {
-    for kind in [
-        "uint",
-        "int",
-        "uint7",
-        "uint264",
-        "uint08",
-        "uint0",
-        "bytes0",
-        "bytes33",
-        "function",
-        "",
-        "[]",
-        "uint8[",
-        "uint8]",
-        "uint8[-1]",
-        "uint8[01]",
-        "uint8[x]",
-        "uint8[] ",
-        "(uint8)",
-        "uint8,T",
-        "Unknown",
-        "T x",
-        "U[]",
-        "uint8[99999999999999999999999]",
-        "ufixed128x18",
-        "1T",
-    ] {
-        assert_eq!(
-            param(sign(&single(kind, json!(1)))),
-            "params.typed_data.types.T[0].type",
-            "{kind}"
-        );
-    }
-    let deep = format!("uint8{}", "[]".repeat(33));
-    assert_eq!(
-        param(sign(&single(&deep, json!([])))),
-        "params.typed_data.types.T[0].type"
-    );
-    for (pointer, value, path) in [
-        ("/types", json!(null), "types"),
-        ("/types", json!([]), "types"),
-        ("/types/Mail", json!({}), "types.Mail"),
-        ("/types/Mail/0", json!("Person from"), "types.Mail[0]"),
-        ("/types/Mail/0/name", json!(null), "types.Mail[0].name"),
-        ("/types/Mail/0/name", json!("a b"), "types.Mail[0].name"),
-        ("/types/Mail/0/name", json!("to"), "types.Mail[1].name"),
-        ("/types/Mail/0/type", json!(1), "types.Mail[0].type"),
-        ("/primaryType", json!(null), "primaryType"),
-        ("/primaryType", json!("Post"), "primaryType"),
-        ("/primaryType", json!("EIP712Domain"), "primaryType"),
-        ("/primaryType", json!("Mail[]"), "primaryType"),
-        ("/domain", json!(null), "domain"),
-        ("/domain", json!("x"), "domain"),
-        ("/message", json!(null), "message"),
-        ("/message", json!([]), "message"),
-        ("/message/from", json!(null), "message.from"),
-        ("/message/from/name", json!(null), "message.from.name"),
-    ] {
-        let mut changed = mail();
-        *changed.pointer_mut(pointer).unwrap() = value.clone();
-        assert_eq!(
-            param(sign(&changed)),
-            format!("params.typed_data.{path}"),
-            "{pointer} {value}"
-        );
-    }
-    for name in ["uint8", "address", "a b", "A(", "A,B", "", "1A", "bytes[]"] {
-        let mut changed = mail();
-        changed["types"][name] = json!([]);
-        assert_eq!(
-            param(sign(&changed)),
-            format!("params.typed_data.types.{name}")
-        );
-    }
-    for text in ["", "{", "[]", "5", "{}{}"] {
-        let path = param(sign(&json!(text)));
-        assert_eq!(path, "params.typed_data", "{text}");
-    }
-    assert_eq!(
-        param(rpc("eth_signTypedData_v4", json!({}))),
-        "params.typed_data"
-    );
-}
-
-/// A few kilobytes of types can stand for a tree of 2^60 structures; what is worked on is what there are values for.
-#[test]
-fn types_that_multiply_and_values_that_are_deep_end_quickly() {
-    let mut types = serde_json::Map::new();
-    for level in 0..60 {
-        let next = format!("T{}", level + 1);
-        let members = json!([{ "name": "a", "type": next }, { "name": "b", "type": next }]);
-        types.insert(format!("T{level}"), members);
-    }
-    types.insert("T60".to_owned(), json!([]));
-    let data = json!({ "types": types, "primaryType": "T0", "domain": {}, "message": { "a": {} } });
-    assert_eq!(param(sign(&data)), "params.typed_data.message.a.a");
-
-    let mut message = json!({ "x": [] });
-    for _ in 0..40 {
-        message = json!({ "x": [message] });
-    }
-    let deep = json!({
-        "types": { "T": [{ "name": "x", "type": "T[]" }] }, "primaryType": "T", "domain": {}, "message": message,
-    });
-    assert!(param(sign(&deep)).starts_with("params.typed_data.message.x[0].x[0]"));
-}
-
-fn atoms() -> impl Strategy<Value = (String, Value)> {
-    let numbers = prop_oneof![
-        any::<i64>().prop_map(|n| json!(n)),
-        any::<i128>().prop_map(|n| json!(n.to_string()))
-    ];
-    let bits = (1_usize..=32).prop_map(|bytes| bytes * 8);
-    let bytes = prop::collection::vec(any::<u8>(), 0..40);
-    prop_oneof![
-        (bits, any::<bool>(), numbers).prop_map(|(bits, signed, number)| {
-            (
-                format!("{}int{bits}", if signed { "" } else { "u" }),
-                number,
-            )
-        }),
-        any::<bool>().prop_map(|value| ("bool".to_owned(), json!(value))),
-        any::<String>().prop_map(|value| ("string".to_owned(), json!(value))),
-        any::<[u8; 20]>().prop_map(|value| {
-            (
-                "address".to_owned(),
-                json!(Address::from(value).to_checksum(None)),
-            )
-        }),
-        bytes.prop_map(|value| ("bytes".to_owned(), json!(hex::encode_prefixed(value)))),
-        prop::collection::vec(any::<u8>(), 1..=32).prop_map(|value| {
-            (
-                format!("bytes{}", value.len()),
-                json!(hex::encode_prefixed(value)),
-            )
-        }),
-    ]
-}
-
-/// A structure of atoms, arrays of them, and a nested structure.
-fn structures() -> impl Strategy<Value = Value> {
-    prop::collection::vec((atoms(), 0_usize..4), 1..6).prop_map(|members| {
-        let mut types = Vec::new();
-        let mut values = serde_json::Map::new();
-        for (place, ((kind, value), form)) in members.into_iter().enumerate() {
-            let name = format!("m{place}");
-            let (kind, value) = match form {
-                0 => (kind, value),
-                1 => (format!("{kind}[]"), json!([value, value])),
-                2 => (format!("{kind}[1][]"), json!([[value]])),
-                _ => (format!("{kind}[2]"), json!([value, value])),
-            };
-            types.push(json!({ "name": name, "type": kind }));
-            values.insert(name, value);
-        }
-        json!({
-            "types": {
-                "Outer": [{ "name": "inner", "type": "Inner" }, { "name": "list", "type": "Inner[]" }],
-                "Inner": types,
-                "EIP712Domain": [{ "name": "name", "type": "string" }],
-            },
-            "primaryType": "Outer",
-            "domain": { "name": "n" },
-            "message": { "inner": values, "list": [values] },
-        })
-    })
-}
-
-fn arbitrary_json() -> impl Strategy<Value = Value> {
-    let words = prop_oneof![
-        Just("types"),
-        Just("T"),
-        Just("name"),
-        Just("type"),
-        Just("domain"),
-        Just("message"),
-        Just("primaryType"),
-        Just("uint8"),
-        Just("T[]"),
-        Just("chainId"),
-        Just("0x1"),
-        Just("x"),
-        Just("nonce"),
-        Just("gas"),
-        Just("to"),
-    ];
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-        words.clone().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(6, 60, 6, move |inner| {
-        let name = words.clone().prop_map(str::to_owned);
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::vec((name, inner), 0..6)
-                .prop_map(|members| Value::Object(members.into_iter().collect())),
-        ]
-    })
-}
-
-proptest! {
-    /// alloy's own hashing of typed data, which reads values more freely, as the second opinion.
-    #[test]
-    fn what_is_accepted_has_the_digest_that_alloy_computes(data in structures()) {
-        let theirs: Result<TypedData, _> = serde_json::from_value(data.clone());
-        let theirs = theirs.ok().and_then(|data| data.eip712_signing_hash().ok());
-        let ours = digest(&Field::new(&data, "typed_data")).ok();
-        prop_assert_eq!(ours, theirs);
-    }
-
-    #[test]
-    fn arbitrary_json_is_refused_or_signed_and_nothing_else(value in arbitrary_json(), other in arbitrary_json()) {
-        let _ = sign(&value);
-        let _ = super::support::transaction(value.clone());
-        let types = json!({ "T": [{ "name": "x", "type": "uint8" }, { "name": "name", "type": "T[]" }] });
-        let _ = sign(&json!({ "types": types, "primaryType": "T", "domain": value, "message": other }));
-        for method in ["personal_sign", "eth_sign7702Authorization", "eth_signUserOperation", "eth_signTransaction"] {
-            if value.is_object() {
-                let _ = rpc(method, value.clone());
-            }
-            let _ = rpc(method, json!({ "transaction": value, "message": value, "contract": other, "user_operation": value }));
-        }
-    }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use vestry_domain::signing::{Fields, MessageRequest};
 
+use super::samples::recovered;
 use super::support::{param, sign};
-use super::transactions::recovered;
 use super::*;
 use crate::ethereum::fields::Field;
 use crate::ethereum::typed_data::digest;

@@ -187,4 +187,4 @@ cases = {
     "typed_data": [typed_data() for _ in range(2 * count)],
     "authorizations": [sole_authorization() for _ in range(count)],
 }
-json.dump(cases, sys.stdout, ensure_ascii=True, separators=(",", ":"))
+print(json.dumps(cases, separators=(",", ":")))

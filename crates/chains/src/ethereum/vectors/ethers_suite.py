@@ -84,4 +84,4 @@ cases = {
     "transactions": transactions,
     "typed_data": [typed_data(test) for test in suite("eip712")[::every]],
 }
-json.dump(cases, sys.stdout, separators=(",", ":"))
+print(json.dumps(cases, separators=(",", ":")))

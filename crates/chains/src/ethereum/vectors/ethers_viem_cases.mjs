@@ -183,4 +183,4 @@ const cases = {
   typed_data: await Promise.all(times(2 * count, typedData)),
   user_operations: await Promise.all(["0.6", "0.7", "0.8"].flatMap((version) => times(2 * count, () => userOperation(version)))),
 };
-process.stdout.write(JSON.stringify(cases));
+console.log(JSON.stringify(cases));

@@ -1,0 +1,289 @@
+//! Transactions that are refused, and under which name.
+
+use serde_json::{Value, json};
+
+use super::samples::{every_type, example, recovered, refused, with, without};
+use super::support::{ABANDON_ADDRESS, param, rpc, transaction};
+use super::*;
+
+#[test]
+fn a_type_that_contradicts_a_field_is_refused_under_the_name_of_the_field() {
+    for (number, field, value) in [
+        ("0x0", "accessList", json!([])),
+        ("0x0", "maxFeePerGas", json!("0x1")),
+        ("0x1", "maxPriorityFeePerGas", json!("0x1")),
+        ("0x2", "gasPrice", json!("0x1")),
+        ("0x2", "maxFeePerBlobGas", json!("0x1")),
+        ("0x2", "blobVersionedHashes", json!([])),
+        ("0x2", "blobs", json!([])),
+        ("0x2", "sidecar", json!({})),
+        ("0x2", "authorizationList", json!([])),
+        ("0x3", "authorizationList", json!([])),
+        ("0x4", "blobVersionedHashes", json!([])),
+    ] {
+        let base = json!({ "type": number, "chainId": "0x1", "nonce": "0x0", "gas": "0x1" });
+        let path = format!("eth_transaction.{field}");
+        assert_eq!(
+            refused(with(base, json!({ field: value }))),
+            path,
+            "{number}"
+        );
+    }
+    assert_eq!(
+        refused(with(example(), json!({ "gasPrice": "0x1" }))),
+        "eth_transaction.gasPrice"
+    );
+    for unknown in ["0x5", "0x6", "0x7f", "0x100"] {
+        assert_eq!(
+            refused(with(example(), json!({ "type": unknown }))),
+            "eth_transaction.type"
+        );
+    }
+    let no_fee = json!({ "chainId": "0x1", "nonce": "0x0", "gas": "0x1" });
+    assert_eq!(refused(no_fee), "eth_transaction.type");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let required: [&[&str]; 5] = [
+        &["gasPrice"],
+        &["gasPrice"],
+        &["maxFeePerGas", "maxPriorityFeePerGas"],
+        &[
+            "maxFeePerGas",
+            "maxPriorityFeePerGas",
+            "maxFeePerBlobGas",
+            "blobVersionedHashes",
+            "to",
+        ],
+        &[
+            "maxFeePerGas",
+            "maxPriorityFeePerGas",
+            "authorizationList",
+            "to",
+        ],
+    ];
+    for (number, (value, special)) in every_type().into_iter().zip(required).enumerate() {
+        let value = with(value, json!({ "type": format!("{number:#x}") }));
+        for name in special.iter().chain(&["chainId", "nonce", "gas"]) {
+            let path = format!("eth_transaction.{name}");
+            assert_eq!(refused(without(value.clone(), name)), path, "type {number}");
+            let null = with(value.clone(), json!({ *name: null }));
+            assert_eq!(refused(null), path, "type {number}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_guessed_from_values_of_another_form() {
+    let quantities = [
+        "value",
+        "nonce",
+        "gas",
+        "chainId",
+        "maxFeePerGas",
+        "maxPriorityFeePerGas",
+        "type",
+    ];
+    let wrong = [
+        json!(8),
+        json!(8.0),
+        json!("8"),
+        json!("0x"),
+        json!(""),
+        json!("0X8"),
+        json!("0x8g"),
+        json!("0x8 "),
+        json!(" 0x8"),
+        json!("0x_8"),
+        json!("-0x8"),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!(format!("0x{}1", "0".repeat(64))),
+    ];
+    for name in quantities {
+        for value in &wrong {
+            let changed = with(example(), json!({ name: value }));
+            assert_eq!(
+                refused(changed),
+                format!("eth_transaction.{name}"),
+                "{value}"
+            );
+        }
+    }
+    for (name, value) in [
+        ("nonce", "0x10000000000000000"),
+        ("nonce", "0xffffffffffffffff"),
+        ("gas", "0x10000000000000000"),
+        ("chainId", "0x0"),
+        ("chainId", "0x7fffffffffffffdc"),
+        ("chainId", "0x10000000000000000"),
+        ("maxFeePerGas", "0x100000000000000000000000000000000"),
+        ("to", "0x"),
+        ("to", "0xe9534c9faf3cdbc636c25e1981a80efae03f187"),
+        ("to", "e9534c9faf3cdbc636c25e1981a80efae03f187a"),
+        // One letter in the other case.
+        ("to", "0xe9534C9fAF3cDBc636c25E1981A80EfaE03f187a"),
+        ("data", "0x123"),
+        ("data", "1234"),
+        ("data", "0x12zz"),
+        ("input", "0x1"),
+    ] {
+        let changed = with(example(), json!({ name: value }));
+        assert_eq!(
+            refused(changed),
+            format!("eth_transaction.{name}"),
+            "{value}"
+        );
+    }
+    for value in [json!(null), json!("0x02"), json!([]), json!(7), json!(true)] {
+        assert_eq!(refused(value), "eth_transaction");
+    }
+    let method = json!({ "transaction": with(example(), json!({ "nonce": 8 })) });
+    assert_eq!(
+        param(rpc("eth_signTransaction", method)),
+        "params.transaction.nonce"
+    );
+    assert_eq!(
+        param(rpc("eth_signTransaction", json!({}))),
+        "params.transaction"
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    for (changes, path) in [
+        (json!({ "gasLimit": "0x5209" }), "gasLimit"),
+        (json!({ "data": "0x12", "input": "0x13" }), "input"),
+        (
+            json!({ "from": "0xE9534C9fAF3cDBc636c25E1981A80EfaE03f187a" }),
+            "from",
+        ),
+        (
+            json!({ "from": "0x9858effd232B4033E47d90003D41EC34EcaEda94" }),
+            "from",
+        ),
+        (
+            json!({ "maxPriorityFeePerGas": "0xdf8475801" }),
+            "maxPriorityFeePerGas",
+        ),
+    ] {
+        let changed = with(example(), changes);
+        assert_eq!(refused(changed), format!("eth_transaction.{path}"));
+    }
+    transaction(with(
+        example(),
+        json!({ "maxPriorityFeePerGas": "0xdf8475800" }),
+    ))
+    .unwrap();
+}
+
+#[test]
+fn what_is_wrong_inside_a_list_is_named_by_its_place() {
+    let [_, with_access, _, _, set_code] = every_type();
+    let key = format!("0x{}", "ab".repeat(32));
+    let address = "0xe9534c9faf3cdbc636c25e1981a80efae03f187a";
+    for (list, path) in [
+        (json!({}), ""),
+        (json!([1]), "[0]"),
+        (json!([{ "storageKeys": [] }]), "[0].address"),
+        (json!([{ "address": address }]), "[0].storageKeys"),
+        (
+            json!([{ "address": "0x1", "storageKeys": [] }]),
+            "[0].address",
+        ),
+        (
+            json!([{ "address": address, "storageKeys": [key, "0x1"] }]),
+            "[0].storageKeys[1]",
+        ),
+        (
+            json!([{ "address": address, "storageKeys": [key] }, []]),
+            "[1]",
+        ),
+    ] {
+        let changed = with(with_access.clone(), json!({ "accessList": list }));
+        assert_eq!(
+            refused(changed),
+            format!("eth_transaction.accessList{path}")
+        );
+    }
+    let good = set_code["authorizationList"][0].clone();
+    for (list, path) in [
+        (json!([]), ""),
+        (json!("0x"), ""),
+        (json!([good, null]), "[1]"),
+        (
+            json!([with(good.clone(), json!({ "yParity": "0x2" }))]),
+            "[0].yParity",
+        ),
+        (
+            json!([with(good.clone(), json!({ "yParity": "0x1b" }))]),
+            "[0].yParity",
+        ),
+        (
+            json!([with(
+                good.clone(),
+                json!({ "nonce": "0x10000000000000000" })
+            )]),
+            "[0].nonce",
+        ),
+        (json!([without(good.clone(), "chainId")]), "[0].chainId"),
+        (json!([without(good.clone(), "address")]), "[0].address"),
+        (json!([without(good.clone(), "r")]), "[0].r"),
+        (json!([with(good, json!({ "s": 1 }))]), "[0].s"),
+    ] {
+        let changed = with(set_code.clone(), json!({ "authorizationList": list }));
+        assert_eq!(
+            refused(changed),
+            format!("eth_transaction.authorizationList{path}")
+        );
+    }
+}
+
+/// `data` fills a transaction up to what nodes take, and not a byte more.
+#[test]
+fn oversized_data_is_refused_before_it_is_read() {
+    let most = format!("0x{}", "00".repeat(128 * 1024));
+    transaction(with(example(), json!({ "data": most }))).unwrap();
+    let more = format!("{most}00");
+    assert_eq!(
+        refused(with(example(), json!({ "data": more }))),
+        "eth_transaction.data"
+    );
+}
+
+/// Each character of the transaction in turn becomes another one, or ends the text.
+#[test]
+fn a_changed_character_is_refused_or_changes_what_is_signed() {
+    for value in every_type() {
+        let signed = transaction(value.clone()).unwrap();
+        let text = value.to_string();
+        for place in 0..text.len() {
+            assert!(serde_json::from_str::<Value>(&text[..place]).is_err());
+            for character in ["0", "7", "g", "\""] {
+                let changed = format!("{}{character}{}", &text[..place], &text[place + 1..]);
+                let Ok(changed) = serde_json::from_str::<Value>(&changed) else {
+                    continue;
+                };
+                let fields = match transaction(changed.clone()) {
+                    Err(_refused) => continue,
+                    Ok(fields) => fields,
+                };
+                let encoded = hex::decode(fields["signed_transaction"].as_str().unwrap()).unwrap();
+                assert_eq!(recovered(&encoded), ABANDON_ADDRESS);
+                // A name that became an unknown one leaves a field out, which may be one that says nothing (`data`, a type 1
+                // with an empty list); a digit never goes unnoticed.
+                let same_names = value
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .eq(changed.as_object().unwrap().keys());
+                assert!(
+                    !same_names || changed == value || fields != signed,
+                    "{changed}"
+                );
+            }
+        }
+    }
+}
