@@ -95,3 +95,6 @@ fn check(transaction: &Transaction) -> Result<(), Malformed> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,5 +2,4 @@
 
 mod addresses;
 mod messages;
-mod psbts;
-mod support;
+pub(super) mod support;

@@ -62,11 +62,19 @@ impl Map {
         &self.0
     }
 
-    /// Puts a record in, in the place of the one with the same key or else at the end.
+    /// Puts a record in: in the place of the one with the same key, or else in front of the first with a later key, which
+    /// keeps maps in order that are, as those of most programs.
     pub(super) fn set(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        match self.0.iter_mut().find(|record| record.key == key) {
-            Some(record) => record.value = value,
-            None => self.0.push(Record { key, value }),
+        let same = self.0.iter().position(|record| record.key == key);
+        if let Some(record) = same.and_then(|place| self.0.get_mut(place)) {
+            record.value = value;
+            return;
+        }
+        let place = self.0.iter().position(|record| record.key > key);
+        let record = Record { key, value };
+        match place {
+            Some(place) => self.0.insert(place, record),
+            None => self.0.push(record),
         }
     }
 

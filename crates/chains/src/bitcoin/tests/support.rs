@@ -1,5 +1,7 @@
 //! What the tests share: keys, and requests without the ceremony.
 
+use std::sync::LazyLock;
+
 use alloy_primitives::hex;
 use serde_json::{Map, Value};
 use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused, SigningRequest};
@@ -8,50 +10,51 @@ use vestry_domain::{Environment, Secret};
 use super::super::Bitcoin;
 use crate::{Chain, ChainError, PrivateKey, Signer};
 
-pub(super) fn chain() -> Bitcoin {
-    Bitcoin::new(&Secret::new([0x42; 32]))
+pub(in crate::bitcoin) fn chain() -> &'static Bitcoin {
+    static CHAIN: LazyLock<Bitcoin> = LazyLock::new(|| Bitcoin::new(&Secret::new([0x42; 32])));
+    &CHAIN
 }
 
-pub(super) fn bytes(text: &str) -> Vec<u8> {
+pub(in crate::bitcoin) fn bytes(text: &str) -> Vec<u8> {
     hex::decode(text).unwrap()
 }
 
-pub(super) fn key(text: &str) -> PrivateKey {
+pub(in crate::bitcoin) fn key(text: &str) -> PrivateKey {
     chain().private_key(&bytes(text)).unwrap()
 }
 
 /// A key in the form that wallets hand out; the vectors have no other.
-pub(super) fn wif(text: &str) -> PrivateKey {
+pub(in crate::bitcoin) fn wif(text: &str) -> PrivateKey {
     let parsed = ::bitcoin::PrivateKey::from_wif(text).unwrap();
     chain().private_key(&parsed.to_bytes()).unwrap()
 }
 
-pub(super) fn small(number: u8) -> PrivateKey {
+pub(in crate::bitcoin) fn small(number: u8) -> PrivateKey {
     let mut bytes = [0; 32];
     bytes[31] = number;
     chain().private_key(&bytes).unwrap()
 }
 
-pub(super) fn address(key: &PrivateKey, environment: Environment) -> String {
+pub(in crate::bitcoin) fn address(key: &PrivateKey, environment: Environment) -> String {
     let public_key = chain().public_key(key).unwrap();
     chain().address(&public_key, environment).unwrap()
 }
 
 /// Auxiliary randomness of zeros, which the vectors of BIP-341 use.
-pub(super) fn zeros(buffer: &mut [u8]) {
+pub(in crate::bitcoin) fn zeros(buffer: &mut [u8]) {
     buffer.fill(0);
 }
 
 /// Why nothing came of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(in crate::bitcoin) enum Failed {
     Refused(SigningRefused),
     Chain(ChainError),
 }
 
 impl Failed {
     /// The field that a refusal names.
-    pub(super) fn param(&self) -> &str {
+    pub(in crate::bitcoin) fn param(&self) -> &str {
         match self {
             Self::Refused(SigningRefused::Invalid(invalid)) => &invalid.param,
             other => panic!("not a refused field: {other:?}"),
@@ -60,7 +63,7 @@ impl Failed {
 }
 
 /// Prepares for the wallet of one key and signs with another.
-pub(super) fn sign_with(
+pub(in crate::bitcoin) fn sign_with(
     wallet: &PrivateKey,
     key: &PrivateKey,
     request: &SigningRequest,
@@ -77,11 +80,14 @@ pub(super) fn sign_with(
     Ok(fields)
 }
 
-pub(super) fn sign(key: &PrivateKey, request: &SigningRequest) -> Result<Fields, Failed> {
+pub(in crate::bitcoin) fn sign(
+    key: &PrivateKey,
+    request: &SigningRequest,
+) -> Result<Fields, Failed> {
     sign_with(key, key, request)
 }
 
-pub(super) fn message(text: &str, format: Option<&str>) -> SigningRequest {
+pub(in crate::bitcoin) fn message(text: &str, format: Option<&str>) -> SigningRequest {
     SigningRequest::Message(MessageRequest {
         message: text.to_owned(),
         encoding: None,
@@ -89,7 +95,7 @@ pub(super) fn message(text: &str, format: Option<&str>) -> SigningRequest {
     })
 }
 
-pub(super) fn method(name: &str, params: Value) -> SigningRequest {
+pub(in crate::bitcoin) fn method(name: &str, params: Value) -> SigningRequest {
     let Value::Object(params) = params else {
         panic!("params are an object");
     };
@@ -99,6 +105,6 @@ pub(super) fn method(name: &str, params: Value) -> SigningRequest {
     }
 }
 
-pub(super) fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
+pub(in crate::bitcoin) fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
     fields[name].as_str().unwrap()
 }

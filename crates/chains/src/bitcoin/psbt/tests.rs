@@ -1,0 +1,8 @@
+//! PSBTs of version 0 and 2.
+
+mod differential;
+mod mutations;
+mod official;
+mod refusals;
+mod signing;
+mod support;

@@ -1,0 +1,318 @@
+//! What is refused, and the field that the refusal names.
+
+use ::bitcoin::{Amount, Psbt, PublicKey, ScriptBuf};
+use alloy_primitives::hex;
+use serde_json::{Value, json};
+use vestry_domain::signing::{SigningRefused, SigningRequest};
+
+use super::support::{as_v2, base64, of_bytes, p2wpkh, public_key, request, unsigned, with};
+use crate::bitcoin::tests::support::{Failed, method, sign, small};
+
+fn good() -> Psbt {
+    unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(2))])
+}
+
+fn refused(request: &SigningRequest) -> Failed {
+    sign(&small(1), request).unwrap_err()
+}
+
+#[test]
+fn requests_that_are_malformed_name_the_field() {
+    let psbt = base64(&good().serialize());
+    let long = "A".repeat(2 * 1024 * 1024);
+    let long_hex = "0".repeat(4 * 1024 * 1024);
+    let many: Vec<Value> = (0..3000).map(|index| json!({"index": index})).collect();
+    let other_base64 = psbt.replace('+', "-").replace('/', "_");
+    for (fields, param) in [
+        (json!({}), "psbt"),
+        (json!({"psbt": null}), "psbt"),
+        (json!({"psbt": 1}), "psbt"),
+        (json!({"psbt": ""}), "psbt"),
+        (json!({"psbt": "cHNidP8="}), "psbt"),
+        (json!({"psbt": format!("{psbt}AA==")}), "psbt"),
+        (json!({"psbt": format!(" {psbt}")}), "psbt"),
+        (json!({"psbt": other_base64, "encoding": "hex"}), "psbt"),
+        (json!({"psbt": psbt, "encoding": "hex"}), "psbt"),
+        (json!({"psbt": long}), "psbt"),
+        (json!({"psbt": long_hex, "encoding": "hex"}), "psbt"),
+        (json!({"psbt": psbt, "encoding": "base58"}), "encoding"),
+        (json!({"psbt": psbt, "encoding": 64}), "encoding"),
+        (json!({"psbt": psbt, "finalize": "yes"}), "finalize"),
+        (json!({"psbt": psbt, "finalize": 1}), "finalize"),
+        (json!({"psbt": psbt, "sign_inputs": {}}), "sign_inputs"),
+        (json!({"psbt": psbt, "sign_inputs": []}), "sign_inputs"),
+        (json!({"psbt": psbt, "sign_inputs": many}), "sign_inputs"),
+        (json!({"psbt": psbt, "sign_inputs": [0]}), "sign_inputs[0]"),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": -1}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0.5}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": "0"}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 2}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 1}]}),
+            "sign_inputs[0].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0}, {"index": 0}]}),
+            "sign_inputs[1].index",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": "all"}]}),
+            "sign_inputs[0].sighash",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": 4}]}),
+            "sign_inputs[0].sighash",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": 257}]}),
+            "sign_inputs[0].sighash",
+        ),
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": []}]}),
+            "sign_inputs[0].sighash",
+        ),
+        // There is no DEFAULT before taproot.
+        (
+            json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": 0}]}),
+            "psbt",
+        ),
+    ] {
+        let by_call = refused(&SigningRequest::Transaction(fields.clone()));
+        assert_eq!(by_call.param(), format!("btc_transaction.{param}"));
+        let by_method = refused(&method("btc_signPsbt", fields));
+        assert_eq!(by_method.param(), format!("params.{param}"));
+    }
+    for value in [json!(null), json!([]), json!("psbt"), json!(1), json!(true)] {
+        let refused = refused(&SigningRequest::Transaction(value));
+        assert_eq!(refused.param(), "btc_transaction");
+    }
+}
+
+/// Every way to be refused that chains.md lists, each in a PSBT that is fine but for that.
+#[test]
+fn psbts_that_must_not_be_signed_are_refused() {
+    type Spoil = fn(&mut Psbt);
+    let spoils: [(&str, Spoil); 14] = [
+        ("no output", |psbt| {
+            psbt.inputs[0].witness_utxo = None;
+            psbt.inputs[0].non_witness_utxo = None;
+        }),
+        ("no output, though the fields name the key", |psbt| {
+            psbt.inputs[0].witness_utxo = None;
+            psbt.inputs[0].non_witness_utxo = None;
+            psbt.inputs[0]
+                .bip32_derivation
+                .insert(public_key(&small(1)).0, Default::default());
+        }),
+        ("another transaction", |psbt| {
+            let whole = psbt.inputs[0].non_witness_utxo.as_mut().unwrap();
+            whole.output[1].value = Amount::from_sat(100_001);
+        }),
+        ("another transaction in somebody else's input", |psbt| {
+            psbt.inputs[1].non_witness_utxo = psbt.inputs[0].non_witness_utxo.clone();
+        }),
+        ("outputs that differ", |psbt| {
+            psbt.inputs[0].witness_utxo.as_mut().unwrap().value = Amount::from_sat(5);
+        }),
+        ("an output that is not there", |psbt| {
+            psbt.unsigned_tx.input[0].previous_output.vout = 2;
+        }),
+        ("NONE that nobody agreed to", |psbt| {
+            psbt.inputs[0].sighash_type = Some(::bitcoin::EcdsaSighashType::None.into());
+        }),
+        ("SINGLE that nobody agreed to", |psbt| {
+            psbt.inputs[0].sighash_type = Some(::bitcoin::EcdsaSighashType::Single.into());
+        }),
+        ("ANYONECANPAY that nobody agreed to", |psbt| {
+            let sighash = ::bitcoin::EcdsaSighashType::AllPlusAnyoneCanPay;
+            psbt.inputs[0].sighash_type = Some(sighash.into());
+        }),
+        ("an unknown type", |psbt| {
+            psbt.inputs[0].sighash_type = Some(::bitcoin::psbt::PsbtSighashType::from_u32(77));
+        }),
+        ("the same output twice", |psbt| {
+            psbt.unsigned_tx.input[1] = psbt.unsigned_tx.input[0].clone();
+            psbt.inputs[1] = psbt.inputs[0].clone();
+        }),
+        ("more out than in", |psbt| {
+            psbt.unsigned_tx.output[0].value = Amount::from_sat(110_001);
+        }),
+        ("more than there is", |psbt| {
+            psbt.unsigned_tx.output[0].value = Amount::from_sat(u64::MAX);
+        }),
+        ("final already", |psbt| {
+            psbt.inputs[0].final_script_witness = Some(::bitcoin::Witness::new());
+        }),
+    ];
+    assert!(sign(&small(1), &request(&good())).is_ok());
+    for (what, spoil) in spoils {
+        let mut psbt = good();
+        spoil(&mut psbt);
+        let refused = refused(&request(&psbt));
+        assert_eq!(refused.param(), "btc_transaction.psbt", "{what}");
+    }
+    // Nothing of ours.
+    let theirs = sign(&small(3), &request(&good())).unwrap_err();
+    assert_eq!(theirs.param(), "btc_transaction.psbt");
+    let empty = unsigned(&[]);
+    assert_eq!(refused(&request(&empty)).param(), "btc_transaction.psbt");
+}
+
+#[test]
+fn a_type_that_was_agreed_to_is_that_of_the_input() {
+    let mut psbt = good();
+    psbt.inputs[0].sighash_type = Some(::bitcoin::EcdsaSighashType::None.into());
+    let listed = |sighash: &str| {
+        with(
+            &psbt.serialize(),
+            json!({"sign_inputs": [{"index": 0, "sighash": sighash}]}),
+        )
+    };
+    assert!(sign(&small(1), &listed("NONE")).is_ok());
+    assert_eq!(
+        refused(&listed("ALL")).param(),
+        "btc_transaction.sign_inputs[0].sighash"
+    );
+}
+
+/// Before taproot a SINGLE without its output signs the number one, which anybody can use.
+#[test]
+fn single_needs_an_output_beside_it() {
+    let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(1))]);
+    psbt.unsigned_tx.output.pop();
+    psbt.outputs.pop();
+    let listed = |index: usize| {
+        let listed = json!({"sign_inputs": [{"index": index, "sighash": "SINGLE"}]});
+        with(&psbt.serialize(), listed)
+    };
+    assert!(sign(&small(1), &listed(0)).is_ok());
+    assert_eq!(refused(&listed(1)).param(), "btc_transaction.psbt");
+}
+
+#[test]
+fn inputs_from_before_segregated_witness_need_their_transaction() {
+    let script = ScriptBuf::new_p2pkh(&PublicKey::new(public_key(&small(1)).0).pubkey_hash());
+    let mut psbt = unsigned(&[script]);
+    assert!(sign(&small(1), &request(&psbt)).is_ok());
+    psbt.inputs[0].non_witness_utxo = None;
+    assert_eq!(refused(&request(&psbt)).param(), "btc_transaction.psbt");
+}
+
+#[test]
+fn taproot_needs_the_outputs_of_all_inputs() {
+    let ours = public_key(&small(1)).0;
+    let script = ScriptBuf::new_p2tr(
+        &::bitcoin::secp256k1::Secp256k1::new(),
+        ::bitcoin::XOnlyPublicKey::from(ours),
+        None,
+    );
+    let mut psbt = unsigned(&[script, p2wpkh(&small(2))]);
+    psbt.inputs[1].witness_utxo = None;
+    psbt.inputs[1].non_witness_utxo = None;
+    assert_eq!(refused(&request(&psbt)).param(), "btc_transaction.psbt");
+    // Unless the signature covers its own input only.
+    let listed = json!({"sign_inputs": [{"index": 0, "sighash": "ALL|ANYONECANPAY"}]});
+    assert!(sign(&small(1), &with(&psbt.serialize(), listed)).is_ok());
+}
+
+#[test]
+fn a_fee_above_the_cap_is_denied() {
+    let with_fee = |inputs: u64, fee: u64| {
+        let mut psbt = unsigned(&[p2wpkh(&small(1))]);
+        psbt.inputs[0].non_witness_utxo = None;
+        psbt.inputs[0].witness_utxo.as_mut().unwrap().value = Amount::from_sat(inputs);
+        psbt.unsigned_tx.output[0].value = Amount::from_sat(inputs - fee);
+        psbt
+    };
+    for (inputs, fee, denied) in [
+        (20_000_000, 1_000_000, false),
+        (1_000_000, 1_000_000, false),
+        (10_000_000, 1_000_000, false),
+        (10_000_000, 1_000_001, true),
+        (20_000_000, 2_000_000, false),
+        (20_000_000, 2_000_001, true),
+    ] {
+        let psbt = with_fee(inputs, fee);
+        for request in [request(&psbt), of_bytes(&as_v2(&psbt, None))] {
+            let result = sign(&small(1), &request);
+            let is_denied = matches!(result, Err(Failed::Refused(SigningRefused::Denied(_))));
+            assert_eq!(is_denied, denied, "{inputs} {fee}");
+            assert_eq!(result.is_ok(), !denied);
+        }
+    }
+    // What an unknown input adds can only make the fee larger.
+    let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(2))]);
+    psbt.inputs[0].non_witness_utxo = None;
+    psbt.inputs[0].witness_utxo.as_mut().unwrap().value = Amount::from_sat(50_000_000);
+    psbt.inputs[1].non_witness_utxo = None;
+    psbt.inputs[1].witness_utxo = None;
+    assert!(matches!(
+        refused(&request(&psbt)),
+        Failed::Refused(SigningRefused::Denied(_))
+    ));
+}
+
+/// Who lets others add inputs may ask for more than is there.
+#[test]
+fn others_may_pay_where_the_signature_lets_them() {
+    let mut psbt = unsigned(&[p2wpkh(&small(1))]);
+    psbt.unsigned_tx.output[0].value = Amount::from_sat(500_000);
+    let listed = |sighash: &str| {
+        let listed = json!({"sign_inputs": [{"index": 0, "sighash": sighash}]});
+        with(&psbt.serialize(), listed)
+    };
+    assert!(sign(&small(1), &listed("SINGLE|ANYONECANPAY")).is_ok());
+    assert_eq!(refused(&listed("SINGLE")).param(), "btc_transaction.psbt");
+}
+
+#[test]
+fn transactions_that_no_node_passes_on_are_refused() {
+    let mut psbt = unsigned(&[p2wpkh(&small(1))]);
+    psbt.unsigned_tx.output[0].script_pubkey = ScriptBuf::from_bytes(vec![0x6a; 100_000]);
+    assert_eq!(refused(&request(&psbt)).param(), "btc_transaction.psbt");
+    psbt.unsigned_tx.output[0].script_pubkey = ScriptBuf::from_bytes(vec![0x6a; 99_000]);
+    assert!(sign(&small(1), &request(&psbt)).is_ok());
+}
+
+/// The counts of version 2 are believed only as far as there are maps.
+#[test]
+fn counts_that_promise_too_much_are_refused() {
+    let bytes = as_v2(&good(), None);
+    let text = hex::encode(&bytes);
+    for count in [
+        "ffffffffffffffffff",
+        "fe00000080",
+        "fd0001",
+        "03",
+        "01",
+        "00",
+    ] {
+        for kind in ["04", "05"] {
+            let length = format!("{:02x}", count.len() / 2);
+            let spoiled = text.replacen(
+                &format!("01{kind}0102"),
+                &format!("01{kind}{length}{count}"),
+                1,
+            );
+            assert_ne!(spoiled, text);
+            let spoiled = hex::decode(spoiled).unwrap();
+            assert_eq!(refused(&of_bytes(&spoiled)).param(), "btc_transaction.psbt");
+        }
+    }
+}
