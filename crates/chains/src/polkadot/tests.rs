@@ -3,6 +3,8 @@
 mod differential;
 mod malformed;
 mod messages;
+mod methods;
+mod official;
 mod refusals;
 
 use alloy_primitives::hex;

@@ -1,9 +1,12 @@
 //! What other people's code made of the same requests: polkadot.js, and the Python libraries. The scripts that asked them
 //! stand beside the vectors.
 
+use std::collections::BTreeSet;
+
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest};
 use serde_json::from_str;
+use sha2::Sha256;
 
 use super::*;
 
@@ -157,4 +160,40 @@ fn raw_payloads_are_signed_as_if_they_had_been_assembled_here() {
         assert!(wallet.verifies(&signed, &signature[1..]));
         assert_eq!(fields["signed_transaction"], Value::Null);
     }
+}
+
+/// All names that polkadot.js knows, and none that it does not: the sets of the payloads have each of its 24.
+#[test]
+fn the_extensions_known_here_are_those_of_polkadot_js() {
+    let file: Value = from_str(include_str!("../vectors/payloads.json")).unwrap();
+    let sets = file["sets"].as_array().unwrap();
+    let names: BTreeSet<&str> = sets
+        .iter()
+        .flat_map(|set| set.as_array().unwrap())
+        .map(text)
+        .collect();
+    assert_eq!(names.len(), 24);
+    for name in names {
+        assert!(extensions::parts(name).is_some(), "{name}");
+    }
+}
+
+/// Of all pairs of bytes, those that polkadot.js reads as a mortal era and writes as the same two bytes: a byte for each, 1
+/// or 0, hashed. Made with @polkadot/types 16.5.6, `createType('ExtrinsicEra', …)`.
+#[test]
+fn mortal_eras_are_those_of_polkadot_js() {
+    let wallet = Wallet::new(ABANDON);
+    let mut payload = refusals::with(json!({"method": "0x0000"}));
+    let map: Vec<u8> = (0..=u16::MAX)
+        .map(|era| {
+            payload["era"] = hex::encode_prefixed(era.to_le_bytes()).into();
+            let request = SigningRequest::Transaction(payload.clone());
+            u8::from(wallet.prepare(&request).is_ok())
+        })
+        .collect();
+    assert_eq!(map.iter().filter(|mortal| **mortal == 1).count(), 24_572);
+    assert_eq!(
+        hex::encode(Sha256::digest(&map)),
+        "a59e70ec91a24a6bf0d439b43df14fc0e25c93d287011563ed28d203a6ccdac8"
+    );
 }
