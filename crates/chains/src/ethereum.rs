@@ -178,3 +178,5 @@ impl Chain for Ethereum {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

@@ -72,3 +72,5 @@ fn ethereum_signature(text: &str) -> Result<[u8; 65], ChainError> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

