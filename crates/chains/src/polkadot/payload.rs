@@ -74,9 +74,6 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
         }
     }
     metadata(object)?;
-    if !object.has("genesisHash") {
-        return Err(object.missing("genesisHash"));
-    }
     let mut parts = Parts {
         method,
         sent: Vec::new(),
@@ -110,20 +107,31 @@ fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
     };
     let mut wanted = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    for name in names {
+    for (index, name) in names.iter().enumerate() {
         let name = name
             .as_str()
             .ok_or_else(|| object.invalid(FIELD, "is not an array of strings"))?;
         let added = parts(name).ok_or_else(|| {
-            let fault = "names an extension that is not known here, nor what it adds; the raw form \
-                         {address, data, type} takes the bytes of any payload";
-            object.invalid(FIELD, fault)
+            let fault = format!(
+                "has at index {index} an extension that is not known here, nor what it adds; the raw form \
+                 {{address, data, type}} takes the bytes of any payload"
+            );
+            object.invalid(FIELD, &fault)
         })?;
         if seen.contains(&name) || added.iter().any(|part| wanted.contains(part)) {
-            return Err(object.invalid(FIELD, "names two extensions that add the same"));
+            let fault =
+                format!("has at index {index} an extension that adds what another one adds");
+            return Err(object.invalid(FIELD, &fault));
         }
         seen.push(name);
         wanted.extend_from_slice(added);
+    }
+    // Without it the genesisHash beside it would be a claim: the same signature would hold on any chain.
+    if !wanted.contains(&Part::GenesisHash) {
+        return Err(object.invalid(
+            FIELD,
+            "lacks CheckGenesis, which says for which chain it is",
+        ));
     }
     Ok(wanted)
 }

@@ -139,7 +139,7 @@ fn payloads_and_transactions_are_byte_for_byte_those_of_polkadot_js() {
         let length = u16::try_from(body.len()).unwrap() << 2 | 1;
         assert_eq!(transaction, [length.to_le_bytes().to_vec(), body].concat());
     }
-    assert_eq!(plain + hashed, 240);
+    assert_eq!(plain + hashed, 224);
     assert!(plain > 50 && hashed > 20, "{plain} {hashed}");
 }
 
@@ -159,6 +159,22 @@ fn raw_payloads_are_signed_as_if_they_had_been_assembled_here() {
         assert_eq!(signature[0], 1);
         assert!(wallet.verifies(&signed, &signature[1..]));
         assert_eq!(fields["signed_transaction"], Value::Null);
+    }
+}
+
+/// `sp_runtime::generic::SignedPayload` hashes what is longer than 256 bytes.
+#[test]
+fn payloads_are_hashed_from_257_bytes_on() {
+    let wallet = Wallet::new(ABANDON);
+    for length in [1, 255, 256, 257, 258, 100_000] {
+        let payload = vec![5; length];
+        let data = hex::encode_prefixed(&payload);
+        let fields =
+            wallet.transaction(json!({"address": ADDRESS, "data": data, "type": "payload"}));
+        let signature = hex_of(&fields["signature"]);
+        let hash = Blake2b::<U32>::digest(&payload);
+        assert_eq!(wallet.verifies(&payload, &signature[1..]), length <= 256);
+        assert_eq!(wallet.verifies(&hash, &signature[1..]), length > 256);
     }
 }
 

@@ -78,11 +78,7 @@ fn a_field_of_the_wrong_type_is_named() {
             json!("x"),
             json!(""),
         ] {
-            // An empty list of extensions leaves values out that matter here.
-            let invalid = match (name, &wrong) {
-                ("signedExtensions", Value::Array(list)) if list.is_empty() => continue,
-                _ => refused(&SigningRequest::Transaction(with(json!({ name: wrong })))),
-            };
+            let invalid = refused(&SigningRequest::Transaction(with(json!({ name: wrong }))));
             assert_eq!(invalid.param, format!("dot_transaction.{name}"), "{wrong}");
             assert_eq!(invalid.reason, Reason::Value);
         }
@@ -92,6 +88,7 @@ fn a_field_of_the_wrong_type_is_named() {
 #[test]
 fn values_that_cannot_be_are_refused() {
     let asset_hub = json!([
+        "CheckGenesis",
         "CheckNonce",
         "ChargeAssetTxPayment",
         "CheckMortality",
@@ -147,46 +144,52 @@ fn values_that_cannot_be_are_refused() {
         ("metadataHash", json!({"mode": 1, "metadataHash": "0x00"})),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckNonce", "StorageWeightReclaim"]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce", "StorageWeightReclaim"]}),
         ),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["checkNonce"]}),
+            json!({"signedExtensions": ["CheckGenesis", "checkNonce"]}),
         ),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckNonce", "CheckNonce"]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce", "CheckNonce"]}),
         ),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckWeight", "CheckWeight"]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckWeight", "CheckWeight"]}),
         ),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckEra", "CheckMortality"]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckEra", "CheckMortality"]}),
         ),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["SkipCheckIfFeeless", "ChargeAssetTxPayment"]}),
+            json!({"signedExtensions": ["CheckGenesis", "SkipCheckIfFeeless", "ChargeAssetTxPayment"]}),
         ),
         ("signedExtensions", json!({"signedExtensions": too_many})),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckNonce", 5]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce", 5]}),
         ),
+        // A transaction of no chain in particular.
+        (
+            "signedExtensions",
+            json!({"signedExtensions": ["CheckNonce"]}),
+        ),
+        ("signedExtensions", json!({"signedExtensions": []})),
         // What no extension signs is not left out in silence.
         ("assetId", json!({"assetId": "0x010100"})),
         (
             "tip",
-            json!({"signedExtensions": ["CheckNonce"], "tip": "0x01"}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce"], "tip": "0x01"}),
         ),
         (
             "era",
-            json!({"signedExtensions": ["CheckNonce"], "era": "0xf501"}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce"], "era": "0xf501"}),
         ),
         (
             "mode",
-            json!({"signedExtensions": ["CheckNonce"], "mode": 1, "metadataHash": hash}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce"], "mode": 1, "metadataHash": hash}),
         ),
         // An option is 0x00 or 0x01 and something.
         (
@@ -220,8 +223,8 @@ fn what_says_nothing_may_stand_there_unsigned() {
     let wallet = Wallet::new(ABANDON);
     for changes in [
         json!({"assetId": "0x00", "metadataHash": null, "withSignedTransaction": null}),
-        json!({"signedExtensions": [], "tip": "0x00", "mode": 0, "assetId": null}),
-        json!({"signedExtensions": [], "nonce": null, "era": null, "tip": null, "specVersion": null}),
+        json!({"signedExtensions": ["CheckGenesis"], "tip": "0x00", "mode": 0, "assetId": null}),
+        json!({"signedExtensions": ["CheckGenesis"], "nonce": null, "era": null, "tip": null, "specVersion": null}),
         json!({"blockNumber": null, "mode": null, "unknown": {"fields": "are ignored"}}),
         json!({"nonce": "0x5", "tip": format!("0x{}", "0".repeat(64))}),
     ] {
