@@ -7,8 +7,8 @@ use crate::{ChainError, PrivateKey};
 /// Bytes of a signature, `R‖S`.
 pub(crate) const SIGNATURE_LENGTH: usize = 64;
 
-/// The expanded pair of a seed for the length of one operation. The library wipes it when it is dropped; the box keeps moves
-/// from leaving copies on the stack.
+/// The expanded pair of a seed for the length of one operation. The library wipes it when it is dropped; the box keeps
+/// moves from leaving copies on the stack.
 struct Pair(Box<SigningKey>);
 
 impl Pair {
@@ -29,8 +29,8 @@ pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKey, ChainError> {
     Ok(PrivateKey::copied_from(seed))
 }
 
-/// A point of the curve that can be somebody's key, in the one encoding that RFC 8032 section 5.1.2 gives it. A point of small order
-/// signs everything, or nothing, and nobody holds one.
+/// A point of the curve that can be somebody's key, in the one encoding that RFC 8032 section 5.1.2 gives it. A point of
+/// small order signs everything, or nothing, and nobody holds one.
 pub(crate) fn parse_public_key(bytes: &[u8]) -> Result<[u8; 32], ChainError> {
     let bytes: &[u8; 32] = bytes.try_into().map_err(|_length| ChainError::PublicKey)?;
     let key = VerifyingKey::from_bytes(bytes).map_err(|_off_curve| ChainError::PublicKey)?;
@@ -53,7 +53,8 @@ pub(crate) fn sign(
     Ok(signature)
 }
 
-/// Verifies as RFC 8032 section 5.1.7 says, and refuses keys and points `R` of small order besides, as Solana and Stellar do.
+/// Verifies as RFC 8032 section 5.1.7 says, and refuses keys and points `R` of small order besides, as Solana and Stellar
+/// do.
 pub(crate) fn verify(
     public_key: &[u8],
     message: &[u8],

@@ -4,8 +4,8 @@ use serde_json::Value;
 use vestry_domain::Invalid;
 use vestry_domain::signing::Fields;
 
-/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent; fields
-/// that nobody asks for are ignored.
+/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent;
+/// fields that nobody asks for are ignored.
 pub(crate) struct Object<'a> {
     fields: &'a Fields,
     path: &'static str,

@@ -69,8 +69,8 @@ fn every_flipped_bit_and_every_other_length_is_refused() {
     assert!(verify(&public, &message, &[&signature[..], &[0]].concat()).is_err());
 }
 
-/// Keys of small order ("Taming the many EdDSAs", Chalkias and others, table 6): with them, signatures exist that verify over any
-/// message.
+/// Keys of small order ("Taming the many EdDSAs", Chalkias and others, table 6): with them, signatures exist that verify
+/// over any message.
 #[test]
 fn keys_of_small_order_are_no_public_keys() {
     for key in [

@@ -3,8 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Most characters of base58. Reading and writing it takes time that grows with the square of the length; this is what 1,232 bytes
-/// can need, the largest transaction before v1, and the limit of Solana's own RPC nodes. Larger ones go as base64.
+/// Most characters of base58. Reading and writing it takes time that grows with the square of the length; this is what
+/// 1,232 bytes can need, the largest transaction before v1, and the limit of Solana's own RPC nodes. Larger ones go as
+/// base64.
 pub(super) const BASE58_MAX: usize = 1683;
 
 /// The form of a signature or a transaction in an answer.

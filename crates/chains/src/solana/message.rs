@@ -17,7 +17,8 @@ pub(super) struct SignsBytes {
     pub(super) known: Fields,
 }
 
-/// `sign_message`: the message as one of the four forms of text; the signature in base64 when the message is, else in base58.
+/// `sign_message`: the message as one of the four forms of text; the signature in base64 when the message is, else in
+/// base58.
 pub(super) fn of_request(
     request: &MessageRequest,
     signer: Signer<'_>,
@@ -28,8 +29,8 @@ pub(super) fn of_request(
     guarded(bytes, encoding.unwrap_or(Encoding::Base58), signer)
 }
 
-/// `sol_signMessage`: without `encoding` (or with `utf-8`) text, answered in base58; else bytes in `base58` or `base64`, answered in
-/// the same.
+/// `sol_signMessage`: without `encoding` (or with `utf-8`) text, answered in base58; else bytes in `base58` or `base64`,
+/// answered in the same.
 pub(super) fn of_params(
     params: &Object<'_>,
     signer: Signer<'_>,

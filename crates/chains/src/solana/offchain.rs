@@ -1,7 +1,7 @@
 //! Off-chain messages (OCMS): text that no transaction can be taken for, with those who sign it named in it.
 //!
-//! Version 0 is Anza's proposal "Off-Chain Message Signing"; version 1 is that of sRFC discussion 3, which `@solana/offchain-messages`
-//! implements.
+//! Version 0 is Anza's proposal "Off-Chain Message Signing"; version 1 is that of sRFC discussion 3, which
+//! `@solana/offchain-messages` implements.
 
 use serde_json::Value;
 use vestry_domain::Invalid;
@@ -21,8 +21,8 @@ const SHORT_MAX: usize = 1232;
 /// Bytes of a version 0 message with one signer that are not its text.
 const V0_HEAD: usize = 16 + 1 + 32 + 1 + 1 + 32 + 2;
 
-/// `sol_signOffchainMessage`: `message`, text; `version`, 0 or 1; for version 0 `application_domain`, base58 of 32 bytes, zeros when it
-/// is absent. The wallet is the only signer.
+/// `sol_signOffchainMessage`: `message`, text; `version`, 0 or 1; for version 0 `application_domain`, base58 of 32 bytes,
+/// zeros when it is absent. The wallet is the only signer.
 pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<SignsBytes, Invalid> {
     let text = params.text("message")?;
     if text.is_empty() || text.len() > TEXT_MAX {
@@ -76,7 +76,8 @@ fn version_0(domain: &[u8; 32], signer: &[u8], text: &str) -> Option<Vec<u8>> {
     )
 }
 
-/// 0: short and printable ASCII. 1: short and any UTF-8. 2: longer.
+/// 0: short and printable ASCII. 1: short and any UTF-8. 2: longer. Readers differ on whether it is the text that is limited
+/// (1,212 or 1,232 bytes) or the whole; what is short as a whole is short to all of them, and format 2 has room for the rest.
 fn format(text: &str) -> u8 {
     let is_short = text.len() <= SHORT_MAX.saturating_sub(V0_HEAD);
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -90,4 +91,22 @@ fn format(text: &str) -> u8 {
 /// One signer needs no sorting.
 fn version_1(signer: &[u8], text: &str) -> Vec<u8> {
     [SIGNING_DOMAIN.as_slice(), &[1, 1], signer, text.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    /// anza-xyz/solana-sdk, `offchain-message/src/lib.rs`, `test_offchain_message_utf8`: its hash is SHA-256 of the message,
+    /// whose domain and signer are zeros.
+    #[test]
+    fn version_0_is_written_as_the_sdk_writes_it() {
+        let message = version_0(&[0; 32], &[0; 32], "Тестовое сообщение").unwrap();
+        assert_eq!(
+            bs58::encode(Sha256::digest(message)).into_string(),
+            "E5tkTdEzcYTe5deSvw5jqzwPUEVBT83P4aHCYxjtzEW8"
+        );
+    }
 }

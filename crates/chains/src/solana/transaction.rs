@@ -14,6 +14,8 @@ use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 pub(super) struct SignsTransaction {
     transaction: Transaction,
     slot: usize,
+    /// Whether the transaction is complete with our signature.
+    others_signed: bool,
     encoding: Encoding,
     public_key: Vec<u8>,
 }
@@ -36,6 +38,7 @@ impl SignsTransaction {
             fields.refusal("transaction", "does not ask for a signature of this wallet")
         })?;
         Ok(Self {
+            others_signed: transaction.others_signed(slot),
             transaction,
             slot,
             encoding,
@@ -53,7 +56,7 @@ impl Prepared for SignsTransaction {
             .transaction
             .signed(self.slot, &signature)
             .ok_or(ChainError::Signature)?;
-        let text = self.encoding.write(signed.bytes());
+        let text = self.encoding.write(&signed);
         let fields = [
             (
                 "signature",
@@ -61,7 +64,7 @@ impl Prepared for SignsTransaction {
             ),
             ("signed_transaction", Value::String(text)),
             ("encoding", Value::from(self.encoding.name())),
-            ("fully_signed", Value::Bool(signed.is_fully_signed())),
+            ("fully_signed", Value::Bool(self.others_signed)),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
         Ok(Signed(Fields::from_iter(fields)))

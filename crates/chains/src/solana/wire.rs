@@ -13,7 +13,6 @@ const LEGACY_MAX: usize = 1232;
 pub(super) const TRANSACTION_MAX: usize = 4096;
 
 /// A transaction that the network could take once all have signed it.
-#[derive(Clone)]
 pub(super) struct Transaction {
     /// As it goes over the wire, with a slot for every signature; an empty one is all zeros.
     bytes: Vec<u8>,
@@ -28,8 +27,8 @@ pub(super) struct Transaction {
 impl Transaction {
     /// Reads a whole transaction, or a message alone, which gets empty slots.
     ///
-    /// The bytes must be those that would be written for what was read. So nothing follows them, nothing is encoded in a second
-    /// way, and what is signed is what was sent.
+    /// The bytes must be those that would be written for what was read. So nothing follows them, nothing is encoded in a
+    /// second way, and what is signed is what was sent.
     ///
     /// # Errors
     /// What is wrong, to be put after the name of the field.
@@ -71,11 +70,6 @@ impl Transaction {
         })
     }
 
-    /// As it goes over the wire.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// What signatures are over.
     pub(super) fn message(&self) -> &[u8] {
         self.bytes.get(self.message.clone()).unwrap_or_default()
@@ -86,18 +80,23 @@ impl Transaction {
         self.signers.iter().position(|signer| signer == public_key)
     }
 
-    /// The same with a signature in a slot; the other slots stay as they came. None when there is no such slot.
-    pub(super) fn signed(&self, slot: usize, signature: &[u8; SIGNATURE_LENGTH]) -> Option<Self> {
-        let mut signed = self.clone();
-        let place = signed.place(slot)?;
-        signed.bytes.get_mut(place)?.copy_from_slice(signature);
-        Some(signed)
+    /// As it goes over the wire, with a signature in a slot; the other slots stay as they came. None when there is no
+    /// such slot.
+    pub(super) fn signed(
+        &self,
+        slot: usize,
+        signature: &[u8; SIGNATURE_LENGTH],
+    ) -> Option<Vec<u8>> {
+        let mut bytes = self.bytes.clone();
+        bytes.get_mut(self.place(slot)?)?.copy_from_slice(signature);
+        Some(bytes)
     }
 
-    /// Whether every required signature is there and is one of its signer over this message.
-    pub(super) fn is_fully_signed(&self) -> bool {
-        self.signers.iter().enumerate().all(|(slot, signer)| {
-            self.place(slot)
+    /// Whether every signature but that of one slot is there, and is one of its signer over this message.
+    pub(super) fn others_signed(&self, slot: usize) -> bool {
+        let mut others = (0..).zip(&self.signers).filter(|(other, _)| *other != slot);
+        others.all(|(other, signer)| {
+            self.place(other)
                 .and_then(|place| self.bytes.get(place))
                 .is_some_and(|held| ed25519::verify(signer, self.message(), held).is_ok())
         })
@@ -111,8 +110,9 @@ impl Transaction {
     }
 }
 
-/// Whether bytes are, from the first to the last, a message or a whole transaction in whose list of accounts a key stands. This is
-/// more than [`Transaction::parse`] takes: what is too large or makes no sense today is refused a signature all the same.
+/// Whether bytes are, from the first to the last, a message or a whole transaction in whose list of accounts a key
+/// stands. This is more than [`Transaction::parse`] takes: what is too large or makes no sense today is refused a
+/// signature all the same.
 pub(super) fn concerns(bytes: &[u8], public_key: &[u8]) -> bool {
     // Text does not hold the bytes of the key, and most of what is signed is text.
     let length = public_key.len().max(1);

@@ -12,19 +12,20 @@ use super::{network, xdr};
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519};
 
-/// Signs the hash of what a contract host hashes for an authorization (CAP-46-11), or for one that is bound to an address (CAP-71).
+/// Signs the hash of what a contract host hashes for an authorization (CAP-46-11), or for one that is bound to an address
+/// (CAP-71).
 pub(super) struct SignsAuthEntry {
     hash: [u8; 32],
     public_key: Vec<u8>,
 }
 
 impl SignsAuthEntry {
-    /// Reads `auth_entry`, base64 of a `HashIdPreimage`, and `network_passphrase` if it is there. The account may be another one
-    /// than the wallet's: the wallet may be one of its signers.
+    /// Reads `auth_entry`, base64 of a `HashIdPreimage`, and `network_passphrase` if it is there. The account may be
+    /// another one than the wallet's: the wallet may be one of its signers.
     ///
     /// # Errors
-    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `auth_entry` for other preimages
-    /// also, whose hashes are ids and no authorizations.
+    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `auth_entry` for other
+    /// preimages also, whose hashes are ids and no authorizations.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, SigningRefused> {
         let text = fields.text("auth_entry")?;
         network::check(fields, signer.environment)?;

@@ -26,12 +26,12 @@ pub(super) struct SignsEnvelope {
 }
 
 impl SignsEnvelope {
-    /// Reads `xdr` and, if it is there, `network_passphrase`. The wallet need not be the source of the transaction: it may be one
-    /// of several signers of an account.
+    /// Reads `xdr` and, if it is there, `network_passphrase`. The wallet need not be the source of the transaction: it
+    /// may be one of several signers of an account.
     ///
     /// # Errors
-    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `xdr` also when it has no room
-    /// for another signature.
+    /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `xdr` also when it has
+    /// no room for another signature.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, SigningRefused> {
         let text = fields.text("xdr")?;
         network::check(fields, signer.environment)?;

@@ -5,10 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use stellar_xdr::{Limits, ReadXdr, WriteXdr};
 
-/// Most bytes. The public network takes transactions of 129 KiB (`tx_max_size_bytes`, which its validators vote on); as base64 this
-/// fills a request of 256 KiB.
+/// Most bytes. The public network takes transactions of 129 KiB (`tx_max_size_bytes`, which its validators vote on); as
+/// base64 this fills a request of 256 KiB.
 const XDR_MAX: usize = 192 * 1024;
-/// Most levels of values in values, as the network's own reader of contract values has it. They are what recursion costs stack for.
+/// Most levels of values in values, as the network's own reader of contract values has it. They are what recursion costs
+/// stack for.
 const DEPTH_MAX: u32 = 500;
 
 /// Reads base64 of XDR, all of it and nothing after it. What was read must be written in the same bytes: padding is zeros.

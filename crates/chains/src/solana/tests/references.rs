@@ -1,5 +1,5 @@
-//! What solders 0.29.0 (PyPI) and @solana/kit 5.5.1 (npm) signed, byte by byte. The files and the scripts that wrote them lie in
-//! `vectors`.
+//! What solders 0.29.0 (PyPI) and @solana/kit 5.5.1 (npm) signed, byte by byte. The files and the scripts that wrote them
+//! lie in `vectors`.
 
 use super::*;
 use base64::Engine;

@@ -114,7 +114,8 @@ fn every_truncation_and_every_trailing_byte_is_refused() {
     }
 }
 
-/// What was sent, with the signature in a slot; or, where the change made a message of the whole, with slots before or after it.
+/// What was sent, with the signature in a slot; or, where the change made a message of the whole, with slots before or
+/// after it.
 fn assert_is_signed(fields: &Fields, sent: &[u8]) {
     let mut signed = STANDARD.decode(text(fields, "signed_transaction")).unwrap();
     let signature = bs58::decode(text(fields, "signature")).into_vec().unwrap();
@@ -130,8 +131,8 @@ fn assert_is_signed(fields: &Fields, sent: &[u8]) {
     }
 }
 
-/// Whatever a changed byte makes of a transaction is refused, or is another transaction that asks for the wallet's signature, and
-/// then it is that one that is signed.
+/// Whatever a changed byte makes of a transaction is refused, or is another transaction that asks for the wallet's
+/// signature, and then it is that one that is signed.
 #[test]
 fn every_changed_byte_is_refused_or_signed_as_what_it_is() {
     let mut taken = 0;

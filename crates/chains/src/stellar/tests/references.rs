@@ -1,5 +1,5 @@
-//! What stellar-sdk 16.1.1 (PyPI) and @stellar/stellar-sdk 15.1.0 (npm) signed, byte by byte. The files and the scripts that wrote
-//! them lie in `vectors`.
+//! What stellar-sdk 16.1.1 (PyPI) and @stellar/stellar-sdk 15.1.0 (npm) signed, byte by byte. The files and the scripts
+//! that wrote them lie in `vectors`.
 
 use super::*;
 use stellar_strkey::ed25519::PrivateKey as Secret;

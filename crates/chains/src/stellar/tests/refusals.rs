@@ -64,8 +64,8 @@ fn every_truncation_and_every_trailing_byte_is_refused() {
     }
 }
 
-/// Whatever a changed byte makes of an envelope is refused, or is another envelope, and then it is that one that is signed: what was
-/// sent, one more signature counted, and the signature behind it.
+/// Whatever a changed byte makes of an envelope is refused, or is another envelope, and then it is that one that is
+/// signed: what was sent, one more signature counted, and the signature behind it.
 #[test]
 fn every_changed_byte_is_refused_or_signed_as_what_it_is() {
     let mut taken = 0;
