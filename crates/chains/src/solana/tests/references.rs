@@ -1,5 +1,5 @@
-//! What solders 0.29.0 (PyPI) and @solana/kit 5.5.1 (npm) signed, byte by byte. The files and the scripts that wrote them
-//! lie in `vectors`.
+//! What solders 0.29.0 (PyPI) and @solana/kit 5.5.1 (npm; 8.4.0 for v1) signed, byte by byte. The files and the
+//! scripts that wrote them lie in `vectors`.
 
 use super::*;
 use base64::Engine;
@@ -17,9 +17,13 @@ fn kit() -> Value {
     serde_json::from_str(include_str!("../vectors/kit.json")).unwrap()
 }
 
-/// A transaction of every kind with what belongs to it, from both libraries.
+fn kit_v1() -> Value {
+    serde_json::from_str(include_str!("../vectors/kit_v1.json")).unwrap()
+}
+
+/// Transactions of every kind with what belongs to them, from both libraries.
 pub(super) fn transactions() -> Vec<Value> {
-    [solders(), kit()]
+    [solders(), kit(), kit_v1()]
         .iter()
         .flat_map(|made| made["transactions"].as_array().unwrap().clone())
         .collect()
@@ -71,11 +75,11 @@ fn messages_of_solders_are_signed_alike_and_verify() {
     }
 }
 
-/// Legacy and v0 of both, v1 of solders: with the other signatures that were there before, and from the message alone.
+/// Legacy, v0 and v1 of both: with the other signatures that were there before, and from the message alone.
 #[test]
 fn transactions_of_both_are_signed_alike() {
     let cases = transactions();
-    assert_eq!(cases.len(), 66);
+    assert_eq!(cases.len(), 74);
     let mut fully = 0;
     for case in &cases {
         let wallet = Wallet::of_seed(string(case, "seed"));
