@@ -102,3 +102,19 @@ fn only_32_bytes_are_a_seed() {
         assert_eq!(refused, Some(ChainError::PrivateKey));
     }
 }
+
+/// C2SP/wycheproof, `testvectors_v1/ed25519_test.json`: each with its labelled outcome.
+#[test]
+fn wycheproof_is_decided_as_labelled() {
+    let file: serde_json::Value =
+        serde_json::from_str(include_str!("vectors/wycheproof.json")).unwrap();
+    let cases = file["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 151);
+    for case in cases {
+        let [public_key, message, signature] =
+            [1, 2, 3].map(|at| bytes(case[at].as_str().unwrap()));
+        let is_valid = case[4] == "valid";
+        let verified = verify(&public_key, &message, &signature);
+        assert_eq!(verified.is_ok(), is_valid, "tcId {}", case[0]);
+    }
+}
