@@ -21,7 +21,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
-use ::bitcoin::{Transaction, policy};
+use ::bitcoin::{Transaction, TxOut, policy};
 use vestry_domain::Invalid;
 use vestry_domain::signing::{Fields, SigningRefused};
 
@@ -31,7 +31,7 @@ use fee::FeeRefused;
 use request::Request;
 use signed::SignsPsbt;
 use unsigned::{Malformed, Unsigned};
-use work::Work;
+use work::{LEGACY_MAX, Work};
 
 /// Reads a PSBT. `parent` is the path of the object whose fields these are.
 pub(super) fn prepare<'a>(
@@ -50,6 +50,12 @@ pub(super) fn prepare<'a>(
     let view = &unsigned.view;
     check(&view.unsigned_tx).map_err(refuse)?;
     let spent = work::spent(view).map_err(refuse)?;
+    let is_legacy = |output: &&TxOut| output.script_pubkey.is_p2pkh();
+    if request.finalize && spent.iter().flatten().filter(is_legacy).count() > LEGACY_MAX {
+        let path = format!("{parent}.finalize");
+        let message = format!("{path} is not possible with more than 200 inputs of P2PKH");
+        return Err(Invalid::value(path, message).into());
+    }
     let work = Work {
         chain,
         owner: &owner,

@@ -10,6 +10,10 @@ use ::bitcoin::consensus::encode;
 
 const MAGIC: &[u8] = b"psbt\xff";
 
+/// Most maps and records together: a record can be three bytes long and takes fifty times as much memory once it is read.
+/// The largest transaction that nodes pass on has some 11,000 outputs or 2,400 inputs.
+const PARTS_MAX: usize = 50_000;
+
 /// One record: the key's first byte is its type.
 #[derive(Clone)]
 pub(super) struct Record {
@@ -99,13 +103,16 @@ impl Map {
 }
 
 impl Maps {
-    /// Reads all maps. None unless they fill the bytes exactly, lengths are in their shortest form and no map has a key
-    /// twice.
+    /// Reads all maps. None unless they fill the bytes exactly, lengths are in their shortest form, no map has a key twice
+    /// and there are at most [`PARTS_MAX`] of them and their records.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes.strip_prefix(MAGIC)?);
+        let mut reader = Reader {
+            rest: bytes.strip_prefix(MAGIC)?,
+            parts_left: PARTS_MAX,
+        };
         let global = reader.map()?;
         let mut rest = Vec::new();
-        while !reader.0.is_empty() {
+        while !reader.rest.is_empty() {
             rest.push(reader.map()?);
         }
         Some(Self { global, rest })
@@ -137,14 +144,18 @@ impl Container {
     }
 }
 
-/// The bytes that are left.
-struct Reader<'a>(&'a [u8]);
+/// The bytes that are left, and how many maps and records may be in them.
+struct Reader<'a> {
+    rest: &'a [u8],
+    parts_left: usize,
+}
 
 impl<'a> Reader<'a> {
     fn map(&mut self) -> Option<Map> {
         let mut records = Vec::new();
         let mut keys = BTreeSet::new();
         loop {
+            self.parts_left = self.parts_left.checked_sub(1)?;
             let key = self.bytes()?;
             if key.is_empty() {
                 return Some(Map(records));
@@ -161,8 +172,8 @@ impl<'a> Reader<'a> {
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.compact_size()?).ok()?;
-        let (head, tail) = self.0.split_at_checked(length)?;
-        self.0 = tail;
+        let (head, tail) = self.rest.split_at_checked(length)?;
+        self.rest = tail;
         Some(head)
     }
 
@@ -178,8 +189,8 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, tail) = self.0.split_first_chunk()?;
-        self.0 = tail;
+        let (head, tail) = self.rest.split_first_chunk()?;
+        self.rest = tail;
         Some(*head)
     }
 }

@@ -15,7 +15,9 @@ const FEE_FREE_OF_CAP: u64 = 1_000_000;
 const FEE_PART: u64 = 10;
 
 /// Checks amounts and fee. Outputs whose amount the PSBT does not have count as nothing, so that the fee is then the
-/// least that it can be; of a PSBT that has none of them the fee cannot be known.
+/// least that it can be; of a PSBT that has none of them the fee cannot be known. The amount of an input without its whole
+/// transaction is what the PSBT says: a signature for P2WPKH holds for this amount only, and says nothing of those of the
+/// other inputs (BIP-143).
 ///
 /// `others_may_pay`: somebody may add inputs after us, so that the outputs may be more than the inputs.
 pub(super) fn check(

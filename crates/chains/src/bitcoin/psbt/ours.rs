@@ -1,12 +1,17 @@
 //! Which inputs are the wallet's: those whose output pays to its key, and those whose derivation fields name it.
 
+use std::collections::BTreeSet;
+
 use ::bitcoin::psbt::Input;
 use ::bitcoin::taproot::{LeafVersion, TapLeafHash};
-use ::bitcoin::{Script, ScriptBuf, TapNodeHash};
+use ::bitcoin::{Script, ScriptBuf, TapNodeHash, XOnlyPublicKey};
 
 use super::super::{Bitcoin, Owner};
 use super::spend::Spend;
 use super::unsigned::Malformed;
+
+/// Most scripts of one taproot output that are signed for: each costs a signature, and one of them is enough to spend it.
+const LEAVES_MAX: usize = 32;
 
 /// Whether the derivation fields of an input have the key (BIP-174, BIP-371).
 pub(super) fn names(owner: &Owner, input: &Input) -> bool {
@@ -99,35 +104,36 @@ fn taproot(
             "names the wallet's key as the internal key of an output that is not made of it",
         );
     }
-    let Some((leaves, _path)) = input.tap_key_origins.get(&owner.x_only) else {
-        return Ok(Vec::new());
-    };
-    Ok(leaves
-        .iter()
-        .filter(|leaf| is_leaf_of(chain, owner, input, script, **leaf))
-        .map(|leaf| Spend::TaprootLeaf(*leaf))
-        .collect())
+    match input.tap_key_origins.get(&owner.x_only) {
+        Some((leaves, _path)) => by_leaves(chain, owner, input, script, leaves),
+        None => Ok(Vec::new()),
+    }
 }
 
-/// Whether the PSBT has a script with this hash that the output commits to and that has the key in it.
-fn is_leaf_of(
+/// The leaves that are named, that the PSBT has a script of, that the output commits to and that have the key in them.
+fn by_leaves(
     chain: &Bitcoin,
     owner: &Owner,
     input: &Input,
     script: &Script,
-    hash: TapLeafHash,
-) -> bool {
-    let Some(output_key) = script
+    named: &[TapLeafHash],
+) -> Result<Vec<Spend>, Malformed> {
+    let output_key = script
         .as_bytes()
         .get(2..)
-        .and_then(|bytes| ::bitcoin::XOnlyPublicKey::from_slice(bytes).ok())
-    else {
-        return false;
-    };
-    input.tap_scripts.iter().any(|(control, (leaf, version))| {
-        *version == LeafVersion::TapScript
-            && TapLeafHash::from_script(leaf, *version) == hash
+        .and_then(|bytes| XOnlyPublicKey::from_slice(bytes).ok())
+        .ok_or("spends a taproot output whose key is none")?;
+    let named: BTreeSet<TapLeafHash> = named.iter().copied().collect();
+    let mut leaves = BTreeSet::new();
+    for (control, (leaf, version)) in &input.tap_scripts {
+        let hash = TapLeafHash::from_script(leaf, *version);
+        let is_ours = *version == LeafVersion::TapScript
+            && named.contains(&hash)
             && owner.is_in_leaf(leaf)
-            && control.verify_taproot_commitment(&chain.curve, output_key, leaf)
-    })
+            && control.verify_taproot_commitment(&chain.curve, output_key, leaf);
+        if is_ours && leaves.insert(hash) && leaves.len() > LEAVES_MAX {
+            return Err("names the wallet's key in more than 32 scripts of an output");
+        }
+    }
+    Ok(leaves.into_iter().map(Spend::TaprootLeaf).collect())
 }

@@ -16,7 +16,7 @@ use super::unsigned::Malformed;
 
 /// Most inputs from before segregated witness that are signed at once: each costs a hash over the whole transaction
 /// (BIP-143, "Motivation"), so their cost grows with the square of the size.
-const LEGACY_MAX: usize = 200;
+pub(super) const LEGACY_MAX: usize = 200;
 
 /// One signature that is to be made.
 pub(super) struct Task {
@@ -49,6 +49,7 @@ impl Work<'_> {
         }
         let mut cache = SighashCache::new(&self.view.unsigned_tx);
         let mut tasks = Vec::new();
+        let mut legacy = 0_usize;
         for (index, input) in self.view.inputs.iter().enumerate() {
             let entry = listed.and_then(|listed| listed.get(&index));
             if listed.is_some() && entry.is_none() {
@@ -62,6 +63,10 @@ impl Work<'_> {
                 return Err(self.refuse_listed(entry, "index", what));
             }
             for spend in spends {
+                legacy = legacy.saturating_add(usize::from(matches!(spend, Spend::Legacy(_))));
+                if legacy > LEGACY_MAX {
+                    return Err(self.refuse(TOO_MANY_LEGACY));
+                }
                 let sighash = self.sighash(index, input, &spend, entry)?;
                 let digest = spend
                     .digest(&mut cache, index, self.spent, sighash)
@@ -73,10 +78,6 @@ impl Work<'_> {
                     digest,
                 });
             }
-        }
-        let is_legacy = |task: &&Task| matches!(task.spend, Spend::Legacy(_));
-        if tasks.iter().filter(is_legacy).count() > LEGACY_MAX {
-            return Err(self.refuse("has more than 200 inputs of this wallet from before segregated witness; name fewer in sign_inputs"));
         }
         if tasks.is_empty() {
             return Err(self.refuse("has no input that this wallet has anything to sign of"));
@@ -164,6 +165,8 @@ impl Work<'_> {
         Invalid::value(path, message)
     }
 }
+
+const TOO_MANY_LEGACY: Malformed = "has more than 200 inputs of this wallet from before segregated witness; name fewer in sign_inputs";
 
 const OUTPUTS_MISSING: Malformed =
     "lacks an output that the signature would cover: taproot covers those of all inputs";

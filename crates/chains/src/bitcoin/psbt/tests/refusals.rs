@@ -290,6 +290,43 @@ fn transactions_that_no_node_passes_on_are_refused() {
     assert!(sign(&small(1), &request(&psbt)).is_ok());
 }
 
+/// Each costs a hash over the whole transaction.
+#[test]
+fn inputs_from_before_segregated_witness_are_limited_in_number() {
+    let p2pkh =
+        |number| ScriptBuf::new_p2pkh(&PublicKey::new(public_key(&small(number)).0).pubkey_hash());
+    let two_hundred = unsigned(&vec![p2pkh(1); 200]);
+    let answer = sign(&small(1), &request(&two_hundred)).unwrap();
+    assert_eq!(answer["signatures"].as_array().unwrap().len(), 200);
+    let one_more = unsigned(&vec![p2pkh(1); 201]);
+    assert_eq!(refused(&request(&one_more)).param(), "btc_transaction.psbt");
+    let listed = json!({"sign_inputs": [{"index": 7}]});
+    assert!(sign(&small(1), &with(&one_more.serialize(), listed)).is_ok());
+    // Those of others are hashed when the transaction is made.
+    let mut of_others = vec![p2pkh(2); 201];
+    of_others.push(p2wpkh(&small(1)));
+    let finalize = with(&unsigned(&of_others).serialize(), json!({"finalize": true}));
+    assert_eq!(refused(&finalize).param(), "btc_transaction.finalize");
+}
+
+/// Three bytes a record: a field that nobody knows, again and again.
+#[test]
+fn records_are_limited_in_number() {
+    let mut psbt = good();
+    let unknown = |number: u32| ::bitcoin::psbt::raw::Key {
+        type_value: 0xf0,
+        key: number.to_le_bytes().to_vec(),
+    };
+    psbt.unknown = (0..49_000)
+        .map(|number| (unknown(number), vec![]))
+        .collect();
+    assert!(sign(&small(1), &request(&psbt)).is_ok());
+    psbt.unknown = (0..50_000)
+        .map(|number| (unknown(number), vec![]))
+        .collect();
+    assert_eq!(refused(&request(&psbt)).param(), "btc_transaction.psbt");
+}
+
 /// The counts of version 2 are believed only as far as there are maps.
 #[test]
 fn counts_that_promise_too_much_are_refused() {
