@@ -27,8 +27,8 @@ const METHODS: &[&str] = &["btc_signMessage", "btc_signPsbt", "signMessage", "si
 /// - Private key: a number from 1 to n − 1, 32 bytes big-endian.
 /// - Public key: 33 bytes, compressed (SEC 1 section 2.3.3); segregated witness takes no other form (BIP-143).
 /// - Address: P2WPKH in lower-case bech32 (BIP-141, BIP-173): `bc1q…` for live, `tb1q…` for test.
-/// - Message signature: BIP-322 "simple" by default, BIP-137 on request, see [`message`].
-/// - Transactions: PSBTs of version 0 (BIP-174) and 2 (BIP-370), see [`psbt`].
+/// - Message signature: BIP-322 "simple" by default, BIP-137 on request.
+/// - Transactions: PSBTs of version 0 (BIP-174) and 2 (BIP-370), of at most 1 MiB.
 ///
 /// ECDSA nonces are those of RFC 6979 and `s` is in the lower half of the range; BIP-340 signatures take 32 fresh
 /// bytes of the source as auxiliary randomness.

@@ -143,12 +143,20 @@ impl Work<'_> {
             );
             return Err(self.refuse(&what));
         }
+        let refuse = |what| match agreed {
+            Some((entry, _)) => self.refuse_listed(entry, "sighash", what),
+            None => self.refuse(what),
+        };
         if sighash == Sighash::DEFAULT && !spend.is_taproot() {
-            return Err(self.refuse("asks for the signature hash type DEFAULT outside of taproot"));
+            return Err(refuse(
+                "asks for the signature hash type DEFAULT outside of taproot",
+            ));
         }
         if sighash.is_single() && index >= self.view.unsigned_tx.output.len() {
             // Before taproot such a signature covers nothing and can be used for any transaction.
-            return Err(self.refuse("asks for SINGLE in an input that has no output beside it"));
+            return Err(refuse(
+                "asks for SINGLE in an input that has no output beside it",
+            ));
         }
         Ok(sighash)
     }

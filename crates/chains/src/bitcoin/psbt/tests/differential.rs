@@ -1,5 +1,7 @@
 //! What other libraries make of the same keys and PSBTs; see `vectors/generate.js` and `vectors/generate.py`.
 
+use std::sync::LazyLock;
+
 use ::bitcoin::Psbt;
 use ::bitcoin::secp256k1::{Message, Secp256k1, schnorr};
 use ::bitcoin::sighash::{Prevouts, SighashCache, TapSighashType};
@@ -7,10 +9,10 @@ use serde_json::{Value, json};
 use vestry_domain::Environment;
 
 use super::support::{of_bytes, signed_bytes, with};
-use crate::Chain;
 use crate::bitcoin::psbt::unsigned::Unsigned;
 use crate::bitcoin::psbt::work;
 use crate::bitcoin::tests::support::{address, bytes, chain, key, message, sign, text};
+use crate::{Chain, PrivateKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -26,6 +28,14 @@ fn cases(file: &str, name: &str) -> Vec<Vec<Value>> {
 
 const EMBIT: &str = include_str!("../../vectors/embit.json");
 const BITCOINJS: &str = include_str!("../../vectors/bitcoinjs.json");
+
+/// The wallet and the unsigned PSBT of one of the cases.
+pub(super) fn of_embit(which: usize) -> (PrivateKey, Vec<u8>) {
+    static CASES: LazyLock<Vec<Vec<Value>>> = LazyLock::new(|| cases(EMBIT, "psbts"));
+    let case = &CASES[which];
+    let psbt = STANDARD.decode(case[3].as_str().unwrap()).unwrap();
+    (key(case[0].as_str().unwrap()), psbt)
+}
 
 #[test]
 fn addresses_are_those_of_bip_utils() {

@@ -126,6 +126,20 @@ proptest! {
         let _result = sign(&small(1), &of_bytes(&bytes));
     }
 
+    /// Of every kind of input, in both versions.
+    #[test]
+    fn altered_psbts_of_embit_never_panic(
+        which in 0..40_usize,
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let (key, mut psbt) = super::differential::of_embit(which);
+        for (place, byte) in edits {
+            let place = place.index(psbt.len());
+            psbt[place] = byte;
+        }
+        let _result = sign(&key, &super::support::with(&psbt, json!({"finalize": true})));
+    }
+
     #[test]
     fn arbitrary_json_never_panics(value in any_json()) {
         let _refused = sign(&small(1), &SigningRequest::Transaction(value.clone()));

@@ -1,11 +1,18 @@
 //! The vectors of BIP-174, BIP-370, BIP-341 and BIP-340.
 
+use ::bitcoin::absolute::LockTime;
 use ::bitcoin::consensus::encode;
 use ::bitcoin::hashes::Hash;
-use ::bitcoin::{Amount, Psbt, ScriptBuf, TapNodeHash, Transaction, TxOut};
+use ::bitcoin::transaction::Version;
+use ::bitcoin::{
+    Address, Amount, Network, Psbt, ScriptBuf, Sequence, TapNodeHash, Transaction, TxOut,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::support::{signed_bytes, with};
+use crate::bitcoin::bip322;
 use crate::bitcoin::psbt::unsigned::Unsigned;
 use crate::bitcoin::schnorr::Tweaked;
 use crate::bitcoin::tests::support::{bytes, chain, key, sign, text, wif};
@@ -119,6 +126,56 @@ fn the_transaction_of_bip_341_is_signed_byte_by_byte() {
     assert_eq!(answer["finalized"], json!(true));
     assert_eq!(answer["encoding"], json!("hex"));
     assert_eq!(text(&answer, "signed_transaction"), file["signed"]);
+}
+
+/// BIP-322, `bip-0322/generated-test-vectors.json`, "full": those with one key. A full signature is `to_sign` as a signed
+/// transaction, which makes it a vector for PSBTs of every kind of output that pays to one key.
+#[test]
+fn full_signatures_of_bip_322_are_made_as_transactions() {
+    for (secret, address, message, expected) in [
+        (
+            "L2m4Wo96ZaFFd7cGFiv6SnCr1ntYEa6PVbfg6Z6gFCMW76ysZ6AT",
+            "164P4mbDkPcyvRnFGAZd1ThjxSj7Fbsywz",
+            "GI2SVNWVCWTEEIMFZFFZYAQNSA",
+            "AgAAAAGEmHuloQANVIqnpMegGLNFKwAGE0Urv0a/uMiHnJ+FQwAAAABrSDBFAiEAr8VdqPCZU/oVqKKj2WwHfeCX/lzp+Rfk8d59cS9xdGECIAar0nievDdeVstmIgjfM7kzMepL6HrecBuJtgEitFxBASECzgU8WF30ffzpbdClcw/0NBkTCkuRbiEzr+CTXePjiPfgBwAAAQAAAAAAAAAAAWrgBwAA",
+        ),
+        (
+            "KyAbLfXdznrXRfeaCQTXPzqT5k12FHwKBLKE8fk8KZ9ye7nQf1TA",
+            "bc1qkwzsslep5elkuat4608v7tpntpr3d9n7w5cwwq",
+            "YGIAANMREUXLFRI4HIEOCE4T23",
+            "AgAAAAABAaVatLF3wpACTG5XowFYPJPv65lgTlZypjUV9d1DNduCAAAAAADgBwAAAQAAAAAAAAAAAWoCRzBEAiB+SJdR6bVLpv5+kK8pOXSUDS24rU53YkTQEvelQJ22uwIgEfqM8eYTupu4LtA0Tz7z1LIbhpP2PrUxWEt9osnrxFEBIQMasC7JaIHbbAUt1kU81yx7S4QHScnEDBs4GsdHDPMPSuAHAAA=",
+        ),
+        (
+            "KyS1o2pNNmd5bfw4cnhVZLJus7CFLgbYBKB3GY2KQKuWKT8remsc",
+            "37HVPoc7ZsU5C9Z2VKcCkSLzEknYXCzm3s",
+            "OQXDXSR5SN5N7WRXSPTI462HKH",
+            "AgAAAAABAbtjBsUTHnoyuNG4NGbx6cI1Z01QLlfGHJX/WIRCAU6/AAAAABcWABTGXFmsgRqCkic6D+eE4AKm1iyVhuAHAAABAAAAAAAAAAABagJHMEQCIBp/IMJTnnhI6YrHJwIQbfucoizq0esZ35QRxtpXuk7fAiAGx6kSd9BuPDY+R0sHTJU0ZFtScJI8ASojEHwrClKxDQEhAl3boe/68fHvtuYzRkaS3GOSxnUTJwejjrubm+czK+Yi4AcAAA==",
+        ),
+    ] {
+        let script = script_of(address);
+        let to_spend = bip322::to_spend(&script, message.as_bytes());
+        let mut to_sign = bip322::to_sign(&to_spend);
+        to_sign.version = Version::TWO;
+        to_sign.lock_time = LockTime::from_consensus(2016);
+        to_sign.input[0].sequence = Sequence(2016);
+        let mut psbt = Psbt::from_unsigned_tx(to_sign).unwrap();
+        psbt.inputs[0].non_witness_utxo = Some(to_spend);
+        let finalize = with(&psbt.serialize(), json!({"finalize": true}));
+        let answer = sign(&wif(secret), &finalize).unwrap();
+        assert_eq!(
+            bytes(text(&answer, "signed_transaction")),
+            STANDARD.decode(expected).unwrap(),
+            "{address}"
+        );
+    }
+}
+
+fn script_of(address: &str) -> ScriptBuf {
+    let unchecked: Address<_> = address.parse().unwrap();
+    unchecked
+        .require_network(Network::Bitcoin)
+        .unwrap()
+        .script_pubkey()
 }
 
 /// BIP-340, `bip-0340/test-vectors.csv`, numbers 0 to 3: those with a secret key.

@@ -90,7 +90,7 @@ fn requests_that_are_malformed_name_the_field() {
         // There is no DEFAULT before taproot.
         (
             json!({"psbt": psbt, "sign_inputs": [{"index": 0, "sighash": 0}]}),
-            "psbt",
+            "sign_inputs[0].sighash",
         ),
     ] {
         let by_call = refused(&SigningRequest::Transaction(fields.clone()));
@@ -202,7 +202,10 @@ fn single_needs_an_output_beside_it() {
         with(&psbt.serialize(), listed)
     };
     assert!(sign(&small(1), &listed(0)).is_ok());
-    assert_eq!(refused(&listed(1)).param(), "btc_transaction.psbt");
+    assert_eq!(
+        refused(&listed(1)).param(),
+        "btc_transaction.sign_inputs[0].sighash"
+    );
 }
 
 #[test]
