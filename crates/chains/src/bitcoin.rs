@@ -16,7 +16,7 @@ use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, secp256k1};
 use owner::Owner;
 
 /// The methods of `rpc`; the names of the wallet standards stand for the first two.
@@ -39,9 +39,9 @@ pub struct Bitcoin {
 impl Bitcoin {
     /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
-        let mut curve = Secp256k1::new();
-        curve.seeded_randomize(blinding.expose());
-        Self { curve }
+        Self {
+            curve: secp256k1::curve(blinding),
+        }
     }
 
     /// An ECDSA signature over a digest, verified against the public key.
@@ -62,41 +62,26 @@ impl Bitcoin {
     }
 }
 
-fn parse_public_key(bytes: &[u8]) -> Result<CompressedPublicKey, ChainError> {
-    // The library reads a prefix of longer input; a key has one name only.
-    bytes
-        .first_chunk::<33>()
-        .filter(|compressed| compressed.len() == bytes.len())
-        .and_then(|compressed| CompressedPublicKey::from_slice(compressed).ok())
-        .ok_or(ChainError::PublicKey)
-}
-
 impl Chain for Bitcoin {
     fn wallet_type(&self) -> WalletType {
         WalletType::Bitcoin
     }
 
     fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
-        let bytes: &[u8; PrivateKey::LENGTH] = bytes
-            .first_chunk()
-            .filter(|chunk| chunk.len() == bytes.len())
-            .ok_or(ChainError::PrivateKey)?;
-        Scalar::new(bytes)?;
-        Ok(PrivateKey::copied_from(bytes))
+        secp256k1::private_key(bytes)
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
-        let public_key = PublicKey::from_secret_key(&self.curve, scalar.expose());
-        Ok(public_key.serialize().to_vec())
+        secp256k1::public_key(&self.curve, key)
     }
 
     fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError> {
+        let public_key = secp256k1::parse_public_key(public_key)?;
         let network = match environment {
             Environment::Test => KnownHrp::Testnets,
             Environment::Live => KnownHrp::Mainnet,
         };
-        let address = Address::p2wpkh(&parse_public_key(public_key)?, network);
+        let address = Address::p2wpkh(&CompressedPublicKey(public_key), network);
         Ok(address.to_string())
     }
 

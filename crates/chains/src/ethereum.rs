@@ -12,13 +12,13 @@ mod user_operation;
 
 use alloy_primitives::{Address, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
-use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
+use bitcoin::secp256k1::{All, Message, Secp256k1};
 use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse, secp256k1};
 use digest::SignsDigest;
 use fields::Field;
 use transaction::{Answer, SignsTransaction};
@@ -46,9 +46,9 @@ pub struct Ethereum {
 impl Ethereum {
     /// Sets the curve up. `blinding` masks the multiplications with secret numbers against side channels.
     pub fn new(blinding: &Secret<[u8; 32]>) -> Self {
-        let mut curve = Secp256k1::new();
-        curve.seeded_randomize(blinding.expose());
-        Self { curve }
+        Self {
+            curve: secp256k1::curve(blinding),
+        }
     }
 
     fn sign_digest(&self, key: &PrivateKey, digest: [u8; 32]) -> Result<Vec<u8>, ChainError> {
@@ -80,7 +80,7 @@ impl Ethereum {
     }
 
     fn address_of(public_key: &[u8]) -> Result<String, ChainError> {
-        let uncompressed = parse_public_key(public_key)?.serialize_uncompressed();
+        let uncompressed = secp256k1::parse_public_key(public_key)?.serialize_uncompressed();
         let [_, coordinates @ ..] = &uncompressed;
         Ok(Address::from_raw_public_key(coordinates).to_checksum(None))
     }
@@ -102,15 +102,6 @@ impl Ethereum {
             _ => Err(ChainError::Signature),
         }
     }
-}
-
-fn parse_public_key(bytes: &[u8]) -> Result<PublicKey, ChainError> {
-    // The library also takes uncompressed keys; we store one form, so that a key has one name.
-    bytes
-        .first_chunk::<33>()
-        .filter(|compressed| compressed.len() == bytes.len())
-        .and_then(|compressed| PublicKey::from_slice(compressed).ok())
-        .ok_or(ChainError::PublicKey)
 }
 
 /// None for any form but the one that is handed out: 65 bytes, low `s`, `v` 27 or 28.
@@ -136,18 +127,11 @@ impl Chain for Ethereum {
     }
 
     fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
-        let bytes: &[u8; PrivateKey::LENGTH] = bytes
-            .first_chunk()
-            .filter(|chunk| chunk.len() == bytes.len())
-            .ok_or(ChainError::PrivateKey)?;
-        Scalar::new(bytes)?;
-        Ok(PrivateKey::copied_from(bytes))
+        secp256k1::private_key(bytes)
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
-        let public_key = PublicKey::from_secret_key(&self.curve, scalar.expose());
-        Ok(public_key.serialize().to_vec())
+        secp256k1::public_key(&self.curve, key)
     }
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {

@@ -17,6 +17,7 @@ mod polkadot;
 mod private_key;
 mod refuse;
 mod scalar;
+mod secp256k1;
 mod solana;
 mod stellar;
 

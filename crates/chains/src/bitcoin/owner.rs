@@ -6,8 +6,8 @@ use ::bitcoin::secp256k1::XOnlyPublicKey;
 use ::bitcoin::{CompressedPublicKey, PubkeyHash, Script, ScriptBuf};
 use vestry_domain::signing::SigningRefused;
 
-use super::parse_public_key;
 use crate::Signer;
+use crate::secp256k1::parse_public_key;
 
 /// The signer's key and the outputs that pay to it alone.
 pub(super) struct Owner {
@@ -29,6 +29,7 @@ impl Owner {
         let public_key = parse_public_key(signer.public_key).map_err(|_unreadable| {
             SigningRefused::Denied(Cow::Borrowed("the public key of the wallet is unreadable"))
         })?;
+        let public_key = CompressedPublicKey(public_key);
         let p2wpkh = ScriptBuf::new_p2wpkh(&public_key.wpubkey_hash());
         let x_only = XOnlyPublicKey::from(public_key.0);
         Ok(Self {

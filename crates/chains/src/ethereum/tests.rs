@@ -218,7 +218,7 @@ fn numbers_outside_the_range_and_other_lengths_are_no_private_keys() {
 fn only_compressed_points_of_the_curve_are_public_keys() {
     let chain = ethereum();
     let good = chain.public_key(&small(1)).unwrap();
-    let uncompressed = PublicKey::from_slice(&good)
+    let uncompressed = bitcoin::secp256k1::PublicKey::from_slice(&good)
         .unwrap()
         .serialize_uncompressed();
     let mut hybrid = uncompressed;
