@@ -1,94 +1,309 @@
-"""eth-account recovers the signer of what our Ethereum wallets sign."""
+"""eth-account recovers the signer of what our Ethereum wallets sign, and reads and rebuilds their transactions."""
 
 from eth_account import Account
-from eth_account.messages import encode_defunct
-from eth_utils import is_checksum_address
+from eth_account._utils.legacy_transactions import encode_transaction, serializable_unsigned_transaction_from_dict
+from eth_account.messages import encode_defunct, encode_typed_data
+from eth_account.typed_transactions import TypedTransaction
+from eth_account.typed_transactions.set_code_transaction import Authorization
+from eth_keys import keys
+from eth_utils import is_checksum_address, to_checksum_address
+from hexbytes import HexBytes
 
 from service import Check, Service
+from wallets import check_common_refusals, create_wallets, each, messages, random_message, shown
 
-USERS = 8
-RANDOM_MESSAGES = 240
+WALLETS = 8
+RANDOM_MESSAGES = 250
+METHOD_MESSAGES = 40
+TRANSACTIONS_PER_TYPE = 300
+METHOD_TRANSACTIONS = 40
+TYPED_DATA = 300
+AUTHORIZATIONS = 300
 
 # Half the order of secp256k1: a signature with a larger s is refused by contracts (EIP-2).
 HALF_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 // 2
 
-CHOSEN_MESSAGES = [
-    "test",
-    "hello",
-    "",
-    " ",
-    "\n",
-    "a\r\nb\tc",
-    "0x",
-    "0xdeadbeef",
-    "\x19Ethereum Signed Message:\n4test",
-    "ünïcödé",
-    "e\u0301",
-    "日本語のメッセージ",
-    "\u202eright to left",
-    "👩\u200d👩\u200d👧\u200d👦",
-    "\U0010ffff",
-    '{"quoted": "\\u0041"}',
-    "x" * 31,
-    "x" * 32,
-    "x" * 33,
-    "long " * 10_000,
-]
 
-ALPHABETS = [
-    (0x20, 0x7E),
-    (0x01, 0x1F),
-    (0xA0, 0x2FF),
-    (0x370, 0x1FFF),
-    (0x3040, 0x9FFF),
-    (0x1F300, 0x1FAFF),
-]
+def check_form(check, text, what):
+    """The 65 bytes of a signature, whose form is looked at."""
+    signature = bytes.fromhex(text.removeprefix("0x"))
+    check.that(text.startswith("0x") and len(signature) == 65, f"65 bytes of 0x hex for {what}")
+    check.that(signature[64] in (27, 28), f"v is 27 or 28 for {what}")
+    check.that(int.from_bytes(signature[32:64], "big") <= HALF_ORDER, f"s is in the lower half for {what}")
+    return signature
 
 
-def random_message(rng):
-    """Text of one or several alphabets, mostly short."""
-    length = rng.choice([rng.randrange(1, 40), rng.randrange(40, 400), rng.randrange(400, 4_000)])
-    alphabets = rng.sample(ALPHABETS, rng.randrange(1, len(ALPHABETS) + 1))
-    return "".join(chr(rng.randint(*rng.choice(alphabets))) for _ in range(length))
+def check_message(check, wallet, signature, data):
+    signature = check_form(check, signature, shown(data))
+    signer = Account.recover_message(encode_defunct(primitive=data), signature=signature)
+    check.that(signer == wallet.address, f"the wallet signed {shown(data)}")
 
 
-def create_wallet(service, check, number):
-    """A new user with an Ethereum wallet, as `users/create` and `wallets/create` both give it."""
-    email = f"interop-{check.seed}-{number}@example.com"
-    user = service.call("POST", "/v1/auth/users/create", {"email": email, "wallet_type": "ethereum"})
-    wallet = service.call(
-        "POST", "/v1/wallets/create", {"user_id": user["user_id"], "wallet_type": "ethereum"}
-    )
-    again = service.get(f"/v1/wallets/{wallet['id']}")
-    check.that(again["public_address"] == wallet["public_address"], "create and get show one address")
-    check.that(wallet["wallet_type"] == "ethereum", "the wallet is an Ethereum wallet")
-    check.that(is_checksum_address(wallet["public_address"]), "the address is in EIP-55 form")
-    owned = service.get("/v1/wallets/list", user_id=user["user_id"])
-    check.that([one["id"] for one in owned["wallets"]] == [wallet["id"]], "the user has this one wallet")
-    return wallet
+def check_messages(check, wallets):
+    def by_call(case):
+        request, data = case
+        wallet = check.random.choice(wallets)
+        check_message(check, wallet, wallet.sign_message(**request)["signature"], data)
+
+    def by_method(encoding):
+        request, data = random_message(check.random, encoding)
+        wallet = check.random.choice(wallets)
+        answer = wallet.rpc(check.random.choice(["personal_sign", "eth_personalSign", "signMessage"]), **request)
+        check.that(answer["encoding"] == "hex", "personal_sign says that it answers hex")
+        check_message(check, wallet, answer["signature"], data)
+
+    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    encodings = [check.random.choice([None, "utf-8", "hex"]) for _ in range(METHOD_MESSAGES)]
+    each(check, "message by rpc", encodings, by_method)
 
 
-def check_signature(service, check, wallet, message):
-    answer = service.call("POST", f"/v1/wallets/{wallet['id']}/sign_message", {"message": message})
-    signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
-    shown = ascii(message[:40])
-    check.that(answer["signature"].startswith("0x") and len(signature) == 65, f"65 bytes of 0x hex for {shown}")
-    check.that(signature[64] in (27, 28), f"v is 27 or 28 for {shown}")
-    check.that(int.from_bytes(signature[32:64], "big") <= HALF_ORDER, f"s is in the lower half for {shown}")
-    signer = Account.recover_message(encode_defunct(text=message), signature=signature)
-    check.that(signer == wallet["public_address"], f"the wallet signed {shown}")
-    check.that(answer["wallet"]["public_address"] == wallet["public_address"], "the answer shows the wallet")
+class Maker:
+    """Random transactions and typed data."""
+
+    def __init__(self, rng):
+        self._random = rng
+
+    def hex(self, length):
+        return "0x" + self._random.randbytes(length).hex()
+
+    def number(self, bits):
+        """Of any length up to so many bits; zeros and ones are frequent."""
+        return self._random.getrandbits(self._random.randint(0, bits))
+
+    def address(self):
+        return to_checksum_address(self._random.randbytes(20))
+
+    def access_list(self):
+        entries = range(self._random.randint(0, 3))
+        return [
+            {"address": self.address(), "storageKeys": [self.hex(32) for _ in range(self._random.randint(0, 3))]}
+            for _ in entries
+        ]
+
+    def authorization(self):
+        """One that eth-account signed, and how JSON-RPC writes it."""
+        fields = {"chainId": self.number(40), "address": self.address(), "nonce": self.number(60)}
+        signed = Account.from_key(self._random.randbytes(32)).sign_authorization(fields)
+        numbers = {"chainId": signed.chain_id, "nonce": signed.nonce, "yParity": signed.y_parity}
+        numbers |= {"r": signed.r, "s": signed.s}
+        written = {name: hex(value) for name, value in numbers.items()}
+        return signed, written | {"address": fields["address"]}
+
+    def transaction(self, kind):
+        """Fields for eth-account, and the same as a request."""
+        fields = {
+            "chainId": 1 + self.number(50),
+            "nonce": self.number(60),
+            "gas": self.number(40),
+            "value": self.number(256),
+            "data": self.hex(self._random.choice([0, 0, 4, 36, 68, self._random.randrange(600)])),
+        }
+        if kind > 2 or self._random.random() < 0.8:
+            fields["to"] = self.address()
+        if kind < 2:
+            fields["gasPrice"] = self.number(100)
+        else:
+            fields["maxFeePerGas"] = self.number(100)
+            fields["maxPriorityFeePerGas"] = self._random.randint(0, fields["maxFeePerGas"])
+        if kind > 0:
+            fields |= {"type": kind, "accessList": self.access_list()}
+        if kind == 3:
+            hashes = [f"0x01{self.hex(31)[2:]}" for _ in range(self._random.randint(1, 6))]
+            fields |= {"maxFeePerBlobGas": self.number(100), "blobVersionedHashes": hashes}
+        request = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
+        if kind == 4:
+            signed, written = zip(*[self.authorization() for _ in range(self._random.randint(1, 2))])
+            fields["authorizationList"], request["authorizationList"] = list(signed), list(written)
+        self._vary(request)
+        # In eth-account a contract is created by an empty recipient.
+        fields.setdefault("to", b"")
+        return fields, request
+
+    def _vary(self, request):
+        """Names and forms that mean the same."""
+        if self._random.random() < 0.5:
+            request.pop("type", None)
+        for name, alias in (("data", "input"), ("gas", "gasLimit")):
+            if self._random.random() < 0.3:
+                request[alias] = request.pop(name)
+        if "to" in request and self._random.random() < 0.3:
+            request["to"] = request["to"].lower()
+
+    def _atom(self):
+        bits, length = 8 * self._random.randint(1, 32), self._random.randint(1, 32)
+        text = "".join(self._random.choices('ab é世😀"\\', k=self._random.randint(0, 12)))
+        return self._random.choice(
+            [
+                ("bool", self._random.random() < 0.5),
+                ("address", self.address()),
+                ("string", text),
+                ("bytes", self.hex(self._random.randint(0, 40))),
+                (f"bytes{length}", self.hex(length)),
+                (f"uint{bits}", str(self._random.getrandbits(bits))),
+                (f"int{bits}", str(self._random.getrandbits(bits) - 2 ** (bits - 1))),
+            ]
+        )
+
+    def _member(self, structures):
+        """A type and a value of it: an atom or a structure, maybe in arrays."""
+        is_structure = structures and self._random.random() < 0.5
+        kind, value = self._random.choice(structures) if is_structure else self._atom()
+        for _ in range(self._random.choice([0, 0, 1, 2])):
+            copies = self._random.randint(0, 3)
+            kind += self._random.choice(["[]", f"[{copies}]" if copies else "[]"])
+            value = [value] * copies
+        return kind, value
+
+    def typed_data(self):
+        """Typed data whose primary type eth-account finds: all other types belong to it."""
+        while True:
+            made = self._typed_data()
+            try:
+                encode_typed_data(full_message=made)
+            except ValueError:
+                continue
+            return made
+
+    def _typed_data(self):
+        standard = [
+            ("name", "string", "Vestry"),
+            ("version", "string", "1"),
+            ("chainId", "uint256", self._random.randint(1, 2**40)),
+            ("verifyingContract", "address", self.address()),
+            ("salt", "bytes32", self.hex(32)),
+        ]
+        used = [entry for entry in standard if self._random.random() < 0.7] or standard[:1]
+        types = {"EIP712Domain": [{"name": name, "type": kind} for name, kind, _ in used]}
+        structures = []
+        for name in self._random.sample(["Zebra", "Ape", "Mule", "Ox", "_Bee"], self._random.randint(1, 3)):
+            members = [(f"m{place}", *self._member(structures)) for place in range(self._random.randint(1, 4))]
+            types[name] = [{"name": member, "type": kind} for member, kind, _ in members]
+            structures.append((name, {member: value for member, _, value in members}))
+        primary, value = structures[-1]
+        domain = {name: value for name, _, value in used}
+        return {"types": types, "primaryType": primary, "domain": domain, "message": value}
+
+
+def rebuilt(fields, signature):
+    """What eth-account sends for these fields with this signature: equal bytes say the same of every field."""
+    unsigned = serializable_unsigned_transaction_from_dict(fields)
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
+    parity = signature[64] - 27
+    v = parity if "type" in fields else parity + 35 + 2 * fields["chainId"]
+    return bytes(encode_transaction(unsigned, vrs=(v, r, s)))
+
+
+def check_transactions(check, wallets):
+    make = Maker(check.random)
+
+    def by_call(kind):
+        fields, request = make.transaction(kind)
+        wallet = check.random.choice(wallets)
+        if check.random.random() < 0.2:
+            request["from"] = wallet.address
+        answer = wallet.sign_transaction(request)
+        signature = check_form(check, answer["signature"], f"a transaction of type {kind}")
+        wire = HexBytes(answer["signed_transaction"])
+        check.that(bytes(wire) == rebuilt(fields, signature), f"eth-account sends the same bytes of type {kind}")
+        check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind}")
+        if kind:
+            check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
+
+    def by_method(kind):
+        fields, request = make.transaction(kind)
+        wallet = check.random.choice(wallets)
+        answer = wallet.rpc("eth_signTransaction", transaction=request)
+        wire = HexBytes(answer["signed_transaction"])
+        check.that(answer["encoding"] == "rlp", "eth_signTransaction says that it answers RLP")
+        check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind} by rpc")
+        if kind:
+            check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
+
+    for kind in range(5):
+        each(check, f"type {kind}", [kind] * TRANSACTIONS_PER_TYPE, by_call)
+    each(check, "transaction by rpc", [number % 5 for number in range(METHOD_TRANSACTIONS)], by_method)
+
+
+def check_fields(check, kind, read, asked):
+    """The numbers and bytes of a transaction that was read are those that were asked for."""
+    for name in ("chainId", "nonce", "gas", "value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"):
+        check.that(read.get(name) == asked.get(name), f"{name} of type {kind} is what was asked for")
+    for name in ("data", "to"):
+        check.that(HexBytes(read[name]) == HexBytes(asked[name]), f"{name} of type {kind} is what was asked for")
+
+
+def check_typed_data(check, wallets):
+    def examine(full):
+        wallet = check.random.choice(wallets)
+        answer = wallet.rpc("eth_signTypedData_v4", typed_data=full)
+        signature = check_form(check, answer["signature"], "typed data")
+        signer = Account.recover_message(encode_typed_data(full_message=full), signature=signature)
+        check.that(signer == wallet.address, "the wallet signed the typed data")
+
+    make = Maker(check.random)
+    each(check, "typed data", (make.typed_data() for _ in range(TYPED_DATA)), examine)
+
+
+def check_authorizations(check, wallets):
+    make = Maker(check.random)
+
+    def examine(_):
+        chain, delegate, nonce = 1 + make.number(50), make.address(), make.number(60)
+        wallet = check.random.choice(wallets)
+        params = {"contractAddress": delegate, "chainId": hex(chain), "nonce": hex(nonce)}
+        made = wallet.rpc("eth_sign7702Authorization", **params)["authorization"]
+        repeated = (int(made["chainId"], 16), made["address"], int(made["nonce"], 16))
+        check.that(repeated == (chain, delegate, nonce), "the authorization is the one asked for")
+        digest = Authorization(chain, HexBytes(delegate), nonce).hash()
+        vrs = tuple(int(made[name], 16) for name in ("yParity", "r", "s"))
+        signer = keys.Signature(vrs=vrs).recover_public_key_from_msg_hash(digest).to_checksum_address()
+        check.that(signer == wallet.address, "the wallet signed the authorization")
+
+    each(check, "authorization", range(AUTHORIZATIONS), examine)
+
+
+def check_refusals(check, wallet, stranger):
+    _, good = Maker(check.random).transaction(2)
+    good = {"type": "0x2", "to": stranger.address, "data": "0x1234"} | {
+        name: good[name] for name in ("chainId", "nonce", "maxFeePerGas", "maxPriorityFeePerGas")
+    } | {"gas": "0x5208", "value": "0x1"}
+    check_common_refusals(wallet, good, "personal_sign")
+    wrong_case = stranger.address[:2] + stranger.address[2:].swapcase()
+    for field, wrong, why in [
+        ("to", stranger.address[:-1], "one digit short"),
+        ("to", stranger.address + "00", "one byte longer"),
+        ("to", wrong_case, "with a wrong checksum"),
+        ("from", stranger.address, "of another wallet"),
+        ("data", "0x123", "of an odd number of digits"),
+        ("data", "1234", "without 0x"),
+        ("value", "0x", "without digits"),
+        ("value", 1, "as a JSON number"),
+        ("value", "1", "as a decimal number"),
+        ("value", "0x1" + "0" * 64, "of more than 256 bits"),
+        ("nonce", "0xffffffffffffffff", "that is never reached"),
+        ("chainId", "0x0", "of no chain"),
+        ("maxPriorityFeePerGas", hex(int(good["maxFeePerGas"], 16) + 1), "above the whole fee"),
+        ("type", "0x5", "that there is not"),
+        ("gasPrice", "0x1", "beside the fees of another type"),
+    ]:
+        wallet.refuses_transaction(good | {field: wrong}, field, f"a {field} {why}")
+    for field in ("chainId", "nonce", "gas", "maxFeePerGas"):
+        absent = {name: value for name, value in good.items() if name != field}
+        wallet.refuses_transaction(absent, field, f"no {field}")
+    for method in ("eth_sign", "eth_sendTransaction", "sol_signMessage"):
+        wallet.refuses("rpc", {"method": method, "params": {}}, "method", method)
 
 
 def main():
     check = Check("ethereum", "eth-account", "eth-keys")
-    service = Service()
-    wallets = [create_wallet(service, check, number) for number in range(USERS)]
-    addresses = {wallet["public_address"] for wallet in wallets}
-    check.that(len(addresses) == USERS, "every wallet has an address of its own")
-    messages = CHOSEN_MESSAGES + [random_message(check.random) for _ in range(RANDOM_MESSAGES)]
-    for number, message in enumerate(messages):
-        check_signature(service, check, wallets[number % USERS], message)
+    wallets = create_wallets(Service(), check, "ethereum", WALLETS)
+    for wallet in wallets:
+        check.that(is_checksum_address(wallet.address), "the address is in EIP-55 form")
+    check_messages(check, wallets)
+    check_transactions(check, wallets)
+    check_typed_data(check, wallets)
+    check_authorizations(check, wallets)
+    check_refusals(check, *wallets[:2])
     check.end()
 
 

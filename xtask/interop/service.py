@@ -11,7 +11,7 @@ import urllib.request
 
 
 class Refused(Exception):
-    """An answer with another status than the one that was expected. Shows the error's code, not the body."""
+    """An answer with another status than the one that was expected. Shows the error's code and field, not the body."""
 
 
 class Service:
@@ -39,8 +39,9 @@ class Service:
                 status, text = refusal.code, refusal.read()
         answer = json.loads(text)
         if status != expect:
-            code = answer.get("error", {}).get("code", "?")
-            raise Refused(f"{method} {path}: {status} {code} instead of {expect}")
+            error = answer.get("error", {})
+            reason = f"{error.get('code', '?')} of {error.get('param') or 'no field'}"
+            raise Refused(f"{method} {path}: {status} {reason} instead of {expect}")
         return answer
 
     def get(self, path, **query):
