@@ -40,21 +40,20 @@ def check_message(check, wallet, signature, data):
 
 
 def check_messages(check, wallets):
-    def by_call(case):
+    def by_call(case, rng):
         request, data = case
-        wallet = check.random.choice(wallets)
+        wallet = rng.choice(wallets)
         check_message(check, wallet, wallet.sign_message(**request)["signature"], data)
 
-    def by_method(encoding):
-        request, data = random_message(check.random, encoding)
-        wallet = check.random.choice(wallets)
-        answer = wallet.rpc(check.random.choice(["personal_sign", "eth_personalSign", "signMessage"]), **request)
+    def by_method(encoding, rng):
+        request, data = random_message(rng, encoding)
+        wallet = rng.choice(wallets)
+        answer = wallet.rpc(rng.choice(["personal_sign", "eth_personalSign", "signMessage"]), **request)
         check.that(answer["encoding"] == "hex", "personal_sign says that it answers hex")
         check_message(check, wallet, answer["signature"], data)
 
     each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
-    encodings = [check.random.choice([None, "utf-8", "hex"]) for _ in range(METHOD_MESSAGES)]
-    each(check, "message by rpc", encodings, by_method)
+    each(check, "message by rpc", [None, "utf-8", "hex"] * (METHOD_MESSAGES // 3), by_method)
 
 
 class Maker:
@@ -194,12 +193,10 @@ def rebuilt(fields, signature):
 
 
 def check_transactions(check, wallets):
-    make = Maker(check.random)
-
-    def by_call(kind):
-        fields, request = make.transaction(kind)
-        wallet = check.random.choice(wallets)
-        if check.random.random() < 0.2:
+    def by_call(kind, rng):
+        fields, request = Maker(rng).transaction(kind)
+        wallet = rng.choice(wallets)
+        if rng.random() < 0.2:
             request["from"] = wallet.address
         answer = wallet.sign_transaction(request)
         signature = check_form(check, answer["signature"], f"a transaction of type {kind}")
@@ -209,9 +206,9 @@ def check_transactions(check, wallets):
         if kind:
             check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
 
-    def by_method(kind):
-        fields, request = make.transaction(kind)
-        wallet = check.random.choice(wallets)
+    def by_method(kind, rng):
+        fields, request = Maker(rng).transaction(kind)
+        wallet = rng.choice(wallets)
         answer = wallet.rpc("eth_signTransaction", transaction=request)
         wire = HexBytes(answer["signed_transaction"])
         check.that(answer["encoding"] == "rlp", "eth_signTransaction says that it answers RLP")
@@ -233,23 +230,21 @@ def check_fields(check, kind, read, asked):
 
 
 def check_typed_data(check, wallets):
-    def examine(full):
-        wallet = check.random.choice(wallets)
+    def examine(_, rng):
+        full = Maker(rng).typed_data()
+        wallet = rng.choice(wallets)
         answer = wallet.rpc("eth_signTypedData_v4", typed_data=full)
         signature = check_form(check, answer["signature"], "typed data")
         signer = Account.recover_message(encode_typed_data(full_message=full), signature=signature)
         check.that(signer == wallet.address, "the wallet signed the typed data")
 
-    make = Maker(check.random)
-    each(check, "typed data", (make.typed_data() for _ in range(TYPED_DATA)), examine)
+    each(check, "typed data", range(TYPED_DATA), examine)
 
 
 def check_authorizations(check, wallets):
-    make = Maker(check.random)
-
-    def examine(_):
+    def examine(_, rng):
+        make, wallet = Maker(rng), rng.choice(wallets)
         chain, delegate, nonce = 1 + make.number(50), make.address(), make.number(60)
-        wallet = check.random.choice(wallets)
         params = {"contractAddress": delegate, "chainId": hex(chain), "nonce": hex(nonce)}
         made = wallet.rpc("eth_sign7702Authorization", **params)["authorization"]
         repeated = (int(made["chainId"], 16), made["address"], int(made["nonce"], 16))

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -59,12 +60,14 @@ class Check:
         self._versions = [f"{library}={importlib.metadata.version(library)}" for library in libraries]
         self._cases = 0
         self._mismatches = 0
+        self._lock = threading.Lock()
 
     def that(self, holds, description):
         """One case: `description` says what should have been so."""
-        self._cases += 1
+        with self._lock:
+            self._cases += 1
+            self._mismatches += not holds
         if not holds:
-            self._mismatches += 1
             print(f"interop {self._name}: NOT SO: {description}")
 
     def end(self):

@@ -1,10 +1,15 @@
 """Wallets of the service, as the scripts of the five chains use them, and the requests that are the same for all chains."""
 
 import base64
+import random
+from concurrent.futures import ThreadPoolExecutor
 
 import base58
 
 from service import Refused
+
+# Requests under way: while the service works on some, the library verifies others.
+AT_A_TIME = 4
 
 FIELDS = {
     "ethereum": "eth_transaction",
@@ -104,6 +109,15 @@ class Wallet:
         path = param and f"{self.field}.{param}"
         self.refuses("sign_transaction", {self.field: transaction}, path, description, status)
 
+    def signs_or_refuses(self, transaction, param):
+        """Whether a transaction of which both may be right is signed; one case if it is refused: with 400, by its field."""
+        try:
+            self.sign_transaction(transaction)
+        except Refused:
+            self.refuses_transaction(transaction, param, "a transaction that was changed")
+            return False
+        return True
+
 
 def create_wallets(service, check, wallet_type, count):
     """So many wallets, each with an address of its own."""
@@ -114,12 +128,20 @@ def create_wallets(service, check, wallet_type, count):
 
 
 def each(check, kind, cases, examine):
-    """Examines every case. One that is refused, or whose answer no library reads, is a mismatch and not the end."""
-    for number, case in enumerate(cases):
+    """Examines every case, some at a time, each with random numbers of its own, so that the seed repeats them in any order.
+
+    A case that is refused, or whose answer no library reads, is a mismatch and not the end.
+    """
+
+    def one(number, case):
         try:
-            examine(case)
+            examine(case, random.Random(f"{check.seed} {kind} {number}"))
         except Exception as fault:
             check.that(False, f"{kind} {number}: {type(fault).__name__}: {ascii(str(fault))[:200]}")
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        for number, case in enumerate(cases):
+            pool.submit(one, number, case)
 
 
 def random_text(rng):
@@ -180,13 +202,13 @@ def check_common_refusals(wallet, good, method):
     wallet.refuses("rpc", {"method": method, "params": {"message": 7}}, "params.message", f"{method} of a number")
 
 
-def check_broken(wallet, good, field, encoding, random):
+def check_broken(wallet, good, field, encoding, rng):
     """Refuses a binary transaction that is cut off, that goes on behind its end, or that is no text of its encoding."""
     data = decoded(good[field], encoding)
-    for cut in {0, 1, len(data) - 1, *(random.randrange(len(data)) for _ in range(6))}:
+    for cut in {0, 1, len(data) - 1, *(rng.randrange(len(data)) for _ in range(6))}:
         broken = good | {field: encoded(data[:cut], encoding)}
         wallet.refuses_transaction(broken, field, f"{cut} of {len(data)} bytes")
-    for more in (b"\0", b"\1", random.randbytes(3), data):
+    for more in (b"\0", b"\1", rng.randbytes(3), data):
         broken = good | {field: encoded(data + more, encoding)}
         wallet.refuses_transaction(broken, field, f"{len(more)} bytes more")
     for wrong in ("", "no such thing", 7, [], {}):

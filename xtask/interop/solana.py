@@ -1,0 +1,290 @@
+"""solders verifies what our Solana wallets sign: messages, off-chain messages, and transactions of all three versions."""
+
+import base64
+
+import base58
+from solders.address_lookup_table_account import AddressLookupTableAccount
+from solders.hash import Hash
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+from solders.message import Message, MessageV0, MessageV1, TransactionConfig, to_bytes_versioned
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from solders.transaction import VersionedTransaction
+
+from service import Check, Service
+from wallets import (
+    check_broken,
+    check_common_refusals,
+    create_wallets,
+    decoded,
+    each,
+    encoded,
+    messages,
+    random_message,
+    random_text,
+    shown,
+)
+
+WALLETS = 4
+RANDOM_MESSAGES = 250
+METHOD_MESSAGES = 60
+OFFCHAIN_MESSAGES = 100
+TRANSACTIONS_PER_KIND = 300
+METHOD_TRANSACTIONS = 60
+MUTATED = 100
+
+KINDS = ("legacy", "v0", "v1")
+# Most bytes of a transaction: a packet's, and for v1 those of SIMD-0385.
+LARGEST = {"legacy": 1232, "v0": 1232, "v1": 4096}
+
+
+def public_key(wallet):
+    return Pubkey.from_string(wallet.address)
+
+
+def check_message(check, wallet, answer, data, encoding):
+    """The signature holds over the bytes themselves, with nothing before them."""
+    expected = encoding if encoding == "base64" else "base58"
+    check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
+    signature = Signature.from_bytes(decoded(answer["signature"], expected))
+    check.that(signature.verify(public_key(wallet), data), f"the wallet signed {shown(data)}")
+
+
+def check_messages(check, wallets):
+    def by_call(case, rng):
+        request, data = case
+        wallet = rng.choice(wallets)
+        check_message(check, wallet, wallet.sign_message(**request), data, request.get("encoding"))
+
+    def by_method(encoding, rng):
+        request, data = random_message(rng, encoding)
+        wallet = rng.choice(wallets)
+        answer = wallet.rpc(rng.choice(["sol_signMessage", "signMessage"]), **request)
+        check_message(check, wallet, answer, data, encoding)
+
+    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    encodings = [None, "utf-8", "base58", "base64"]
+    each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
+
+
+def offchain_message(wallet, version, domain, text):
+    """The bytes of Anza's proposal (version 0) and of sRFC 3 (version 1), of which solders has an older form only."""
+    data = text.encode()
+    head = b"\xffsolana offchain" + bytes([version])
+    signers = b"\x01" + bytes(public_key(wallet))
+    if version == 1:
+        return head + signers + data
+    is_short = len(data) <= 1232 - 85
+    is_plain = all(0x20 <= byte <= 0x7E for byte in data)
+    text_format = 2 if not is_short else 0 if is_plain else 1
+    return head + domain + bytes([text_format]) + signers + len(data).to_bytes(2, "little") + data
+
+
+def check_offchain_messages(check, wallets):
+    def examine(version, rng):
+        wallet, text, domain = rng.choice(wallets), random_text(rng), bytes(32)
+        params = {"message": text, "version": version}
+        if version == 0 and rng.random() < 0.5:
+            domain = rng.randbytes(32)
+            params["application_domain"] = base58.b58encode(domain).decode()
+        answer = wallet.rpc("sol_signOffchainMessage", **params)
+        expected = offchain_message(wallet, version, domain, text)
+        check.that(base64.b64decode(answer["offchain_message"]) == expected, f"the layout of version {version}")
+        signature = Signature.from_string(answer["signature"])
+        check.that(signature.verify(public_key(wallet), expected), f"the wallet signed version {version}")
+
+    each(check, "off-chain message", [0, 1] * (OFFCHAIN_MESSAGES // 2), examine)
+
+
+class Maker:
+    """Random transactions that ask the wallet for a signature, and maybe others."""
+
+    def __init__(self, rng, wallet):
+        self._random, self._wallet = rng, public_key(wallet)
+
+    def _pubkey(self):
+        return Pubkey(self._random.randbytes(32))
+
+    def _instructions(self, signers, tables):
+        others = [*signers, *(self._pubkey() for _ in range(self._random.randrange(1, 4)))]
+        others += [self._random.choice(list(table.addresses)) for table in tables]
+        for number in range(self._random.randrange(1, 4)):
+            picked = self._random.sample(others, self._random.randrange(1, len(others) + 1))
+            metas = [AccountMeta(key, key in signers, self._random.random() < 0.5) for key in picked]
+            if number == 0:
+                metas += [AccountMeta(key, True, self._random.random() < 0.5) for key in signers]
+                metas += [AccountMeta(self._random.choice(list(table.addresses)), False, True) for table in tables]
+            yield Instruction(self._pubkey(), self._random.randbytes(self._random.randrange(60)), metas)
+
+    def _config(self):
+        options = {
+            "priority_fee": self._random.randrange(2**60),
+            "compute_unit_limit": self._random.randrange(1_400_000),
+            "loaded_accounts_data_size_limit": self._random.randrange(2**26),
+            "heap_size": 32768 + 1024 * self._random.randrange(200),
+        }
+        return TransactionConfig(**{name: value for name, value in options.items() if self._random.random() < 0.5})
+
+    def message(self, kind, others):
+        """A message that the wallet and the keys of others must sign; the first of them pays."""
+        signers = [self._wallet, *(key.pubkey() for key in others)]
+        self._random.shuffle(signers)
+        blockhash, tables = Hash(self._random.randbytes(32)), []
+        if kind == "v0":
+            addresses = [[self._pubkey() for _ in range(4)] for _ in range(self._random.randrange(3))]
+            tables = [AddressLookupTableAccount(self._pubkey(), listed) for listed in addresses]
+        steps = list(self._instructions(signers, tables))
+        if kind == "legacy":
+            return Message.new_with_blockhash(steps, signers[0], blockhash)
+        if kind == "v0":
+            return MessageV0.try_compile(signers[0], steps, tables, blockhash)
+        return MessageV1.try_compile(signers[0], steps, blockhash, self._config())
+
+    def transaction(self, kind):
+        """One that is small enough, signed by some of the others."""
+        while True:
+            others = [Keypair.from_seed(self._random.randbytes(32)) for _ in range(self._random.randrange(3))]
+            message = self.message(kind, others)
+            made = {key.pubkey(): key.sign_message(to_bytes_versioned(message)) for key in others}
+            held = {key: one for key, one in made.items() if self._random.random() < 0.5}
+            required = message.account_keys[: message.header.num_required_signatures]
+            slots = [held.get(key, Signature.default()) for key in required]
+            transaction = VersionedTransaction.populate(message, slots)
+            if len(bytes(transaction)) <= LARGEST[kind]:
+                return transaction
+
+
+def check_signed(check, wallet, answer, before, encoding, kind):
+    """Our slot holds a good signature; the message and the other slots are as they came."""
+    message = to_bytes_versioned(before.message)
+    after = VersionedTransaction.from_bytes(decoded(answer["signed_transaction"], encoding))
+    required = before.message.account_keys[: before.message.header.num_required_signatures]
+    signature = Signature.from_string(answer["signature"])
+    expected = [
+        signature if key == public_key(wallet) else held for key, held in zip(required, before.signatures, strict=True)
+    ]
+    check.that(answer["encoding"] == encoding, f"{kind} is answered in {encoding}")
+    check.that(after.message == before.message, f"the message of {kind} is what was sent")
+    check.that(to_bytes_versioned(after.message) == message, f"the bytes of {kind} are what was sent")
+    check.that(list(after.signatures) == expected, f"one signature of {kind} is new")
+    check.that(signature.verify(public_key(wallet), message), f"the wallet signed {kind}")
+    check.that(bytes(after) == decoded(answer["signed_transaction"], encoding), f"solders writes {kind} the same")
+    good = after.verify_with_results()
+    check.that(answer["fully_signed"] == all(good), f"fully_signed of {kind} is what solders finds")
+    after.sanitize()
+
+
+def check_transactions(check, wallets):
+    def by_call(kind, rng):
+        wallet = rng.choice(wallets)
+        before = Maker(rng, wallet).transaction(kind)
+        encoding = "base64" if kind == "v1" else rng.choice(["base64", "base58"])
+        # Clients that send the message alone get the slots made.
+        if rng.random() < 0.2:
+            empty = [Signature.default() for _ in before.signatures]
+            before = VersionedTransaction.populate(before.message, empty)
+            sent = to_bytes_versioned(before.message)
+        else:
+            sent = bytes(before)
+        answer = wallet.sign_transaction({"transaction": encoded(sent, encoding), "encoding": encoding})
+        check_signed(check, wallet, answer, before, encoding, kind)
+
+    def by_method(kind, rng):
+        wallet = rng.choice(wallets)
+        before = Maker(rng, wallet).transaction(kind)
+        method = rng.choice(["sol_signTransaction", "signTransaction"])
+        answer = wallet.rpc(method, transaction=encoded(bytes(before), "base64"), encoding="base64")
+        check_signed(check, wallet, answer, before, "base64", kind)
+
+    for kind in KINDS:
+        each(check, kind, [kind] * TRANSACTIONS_PER_KIND, by_call)
+    each(check, "transaction by rpc", KINDS * (METHOD_TRANSACTIONS // len(KINDS)), by_method)
+
+
+def check_two_signers(check, wallets):
+    """Two wallets of ours sign one transaction, one after the other."""
+
+    def examine(kind, rng):
+        first, second = rng.sample(wallets, 2)
+        other = Keypair.from_seed(rng.randbytes(32))
+        message = Message.new_with_blockhash(
+            [
+                Instruction(
+                    Pubkey(rng.randbytes(32)),
+                    rng.randbytes(9),
+                    [AccountMeta(key, True, True) for key in (public_key(first), public_key(second), other.pubkey())],
+                )
+            ],
+            public_key(first),
+            Hash(rng.randbytes(32)),
+        )
+        slots = [
+            other.sign_message(to_bytes_versioned(message)) if key == other.pubkey() else Signature.default()
+            for key in message.account_keys[:3]
+        ]
+        text, done = encoded(bytes(VersionedTransaction.populate(message, slots)), "base64"), []
+        for wallet in (first, second):
+            answer = wallet.sign_transaction({"transaction": text, "encoding": "base64"})
+            text = answer["signed_transaction"]
+            done.append(answer["fully_signed"])
+        check.that(done == [False, True], "the last of the signatures makes it fully signed")
+        whole = VersionedTransaction.from_bytes(base64.b64decode(text))
+        check.that(all(whole.verify_with_results()), "all three signatures are good")
+
+    each(check, "two signers", range(30), examine)
+
+
+def check_mutated(check, wallets):
+    """A changed byte: refused, or signed as it is, never as something else."""
+
+    def examine(kind, rng):
+        wallet = rng.choice(wallets)
+        data = bytearray(bytes(Maker(rng, wallet).transaction(kind)))
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        request = {"transaction": encoded(bytes(data), "base64"), "encoding": "base64"}
+        if not wallet.signs_or_refuses(request, "transaction"):
+            return
+        before = VersionedTransaction.from_bytes(bytes(data))
+        check_signed(check, wallet, wallet.sign_transaction(request), before, "base64", f"a changed {kind}")
+
+    each(check, "mutated", KINDS * (MUTATED // len(KINDS)), examine)
+
+
+def check_refusals(check, wallet, stranger):
+    for kind in KINDS:
+        make = Maker(check.random, wallet)
+        transaction = make.transaction(kind)
+        good = {"transaction": encoded(bytes(transaction), "base64"), "encoding": "base64"}
+        check_broken(wallet, good, "transaction", "base64", check.random)
+        theirs = encoded(bytes(Maker(check.random, stranger).transaction(kind)), "base64")
+        wallet.refuses_transaction(good | {"transaction": theirs}, "transaction", f"{kind} of another wallet")
+        message = encoded(to_bytes_versioned(transaction.message), "base64")
+        for disguised in (message, good["transaction"]):
+            request = {"message": disguised, "encoding": "base64"}
+            wallet.refuses("sign_message", request, "message", f"{kind} disguised as a message")
+            call = {"method": "sol_signMessage", "params": request}
+            wallet.refuses("rpc", call, "message", f"{kind} disguised as a message of rpc")
+    check_common_refusals(wallet, good, "sol_signMessage")
+    for encoding in ("hex", "utf-8", "", 7):
+        wallet.refuses_transaction(good | {"encoding": encoding}, "encoding", f"a transaction in {encoding!r}")
+    params = {"message": "aa", "encoding": "hex"}
+    wallet.refuses("rpc", {"method": "sol_signMessage", "params": params}, "params.encoding", "sol_signMessage of hex")
+
+
+def main():
+    check = Check("solana", "solders")
+    wallets = create_wallets(Service(), check, "solana", WALLETS)
+    for wallet in wallets:
+        check.that(public_key(wallet).is_on_curve(), "the address is a public key for solders")
+        check.that(len(base58.b58decode(wallet.address)) == 32, "the address is base58 of 32 bytes")
+    check_messages(check, wallets)
+    check_offchain_messages(check, wallets)
+    check_transactions(check, wallets)
+    check_two_signers(check, wallets)
+    check_mutated(check, wallets)
+    check_refusals(check, *wallets[:2])
+    check.end()
+
+
+main()
