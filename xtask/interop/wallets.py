@@ -9,7 +9,7 @@ import base58
 from service import Refused
 
 # Requests under way: while the service works on some, the library verifies others.
-AT_A_TIME = 4
+AT_A_TIME = 8
 
 FIELDS = {
     "ethereum": "eth_transaction",

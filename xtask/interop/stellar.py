@@ -1,0 +1,377 @@
+"""stellar-sdk verifies what our Stellar wallets sign: messages, envelopes of all kinds, Soroban authorizations."""
+
+import base64
+import hashlib
+
+import stellar_sdk
+from stellar_sdk import (
+    Account,
+    Asset,
+    Keypair,
+    MuxedAccount,
+    Network,
+    Price,
+    Signer,
+    StrKey,
+    TransactionBuilder,
+    scval,
+    xdr,
+)
+from stellar_sdk.auth import authorization_payload_hash, authorize_entry
+from stellar_sdk.exceptions import BadSignatureError
+
+from service import Check, Service
+from wallets import (
+    check_broken,
+    check_common_refusals,
+    create_wallets,
+    decoded,
+    each,
+    messages,
+    random_message,
+    shown,
+)
+
+WALLETS = 4
+RANDOM_MESSAGES = 250
+METHOD_MESSAGES = 60
+TRANSACTIONS_PER_KIND = 300
+METHOD_TRANSACTIONS = 60
+AUTH_ENTRIES = 100
+MUTATED = 100
+
+KINDS = ("v0", "v1", "fee-bump", "soroban")
+PASSPHRASE = Network.TESTNET_NETWORK_PASSPHRASE
+
+
+def holds(wallet, data, signature):
+    """Whether a signature of the wallet holds over these bytes."""
+    try:
+        Keypair.from_public_key(wallet.address).verify(data, signature)
+    except BadSignatureError:
+        return False
+    return True
+
+
+def check_message(check, wallet, answer, data, encoding):
+    """SEP-53, by the library."""
+    expected = "hex" if encoding == "hex" else "base64"
+    check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
+    signature = decoded(answer["signature"], expected)
+    try:
+        Keypair.from_public_key(wallet.address).verify_message(data, signature)
+        good = True
+    except BadSignatureError:
+        good = False
+    check.that(good, f"the wallet signed {shown(data)}")
+
+
+def check_messages(check, wallets):
+    def by_call(case, rng):
+        request, data = case
+        wallet = rng.choice(wallets)
+        check_message(check, wallet, wallet.sign_message(**request), data, request.get("encoding"))
+
+    def by_method(encoding, rng):
+        request, data = random_message(rng, encoding)
+        wallet = rng.choice(wallets)
+        check_message(check, wallet, wallet.rpc("xlm_signMessage", **request), data, encoding)
+
+    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    encodings = [None, "utf-8", "hex", "base64", "base58"]
+    each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
+
+
+class Maker:
+    """Random envelopes of the test network."""
+
+    def __init__(self, rng):
+        self._random = rng
+
+    def keypair(self):
+        return Keypair.from_raw_ed25519_seed(self._random.randbytes(32))
+
+    def contract(self):
+        return StrKey.encode_contract(self._random.randbytes(32))
+
+    def _asset(self):
+        code = self._random.choice(["USDC", "A", "LONGERCODE12"])
+        return self._random.choice([Asset.native(), Asset(code, self.keypair().public_key)])
+
+    def _amount(self):
+        return f"{self._random.randrange(1, 2**60) / 10**7:.7f}" if self._random.random() < 0.3 else "12.5"
+
+    def _append_operations(self, builder):
+        """From one to eight operations of the classic kinds, some in the name of another account."""
+        other = self.keypair().public_key
+        muxed = MuxedAccount(other, self._random.randrange(2**63))
+        issued, price = Asset("USDC", other), Price(self._random.randrange(1, 99), self._random.randrange(1, 99))
+        balance = "00000000" + self._random.randbytes(32).hex()
+        source = self._random.choice([None, other, muxed])
+        signer = self._random.choice(
+            [Signer.sha256_hash(self._random.randbytes(32), 1), Signer.ed25519_public_key(other, 7)]
+        )
+        amount, asset = self._amount, self._asset
+        steps = [
+            lambda: builder.append_payment_op(muxed, asset(), amount(), source),
+            lambda: builder.append_create_account_op(other, amount(), source),
+            lambda: builder.append_change_trust_op(issued, amount(), source),
+            lambda: builder.append_path_payment_strict_send_op(muxed, asset(), amount(), issued, "2", [asset()], source),
+            lambda: builder.append_path_payment_strict_receive_op(other, asset(), amount(), issued, "2", [], source),
+            lambda: builder.append_set_options_op(
+                home_domain="example.com", master_weight=self._random.randrange(256), signer=signer, source=source
+            ),
+            lambda: builder.append_manage_sell_offer_op(issued, Asset.native(), amount(), price, source=source),
+            lambda: builder.append_manage_buy_offer_op(issued, Asset.native(), amount(), price, 12, source),
+            lambda: builder.append_create_passive_sell_offer_op(issued, Asset.native(), amount(), price, source),
+            lambda: builder.append_manage_data_op("name", self._random.randbytes(self._random.randrange(1, 65)), source),
+            lambda: builder.append_manage_data_op("gone", None, source),
+            lambda: builder.append_bump_sequence_op(self._random.randrange(2**60), source),
+            lambda: builder.append_account_merge_op(muxed, source),
+            lambda: builder.append_begin_sponsoring_future_reserves_op(other, source),
+            lambda: builder.append_end_sponsoring_future_reserves_op(source),
+            lambda: builder.append_claim_claimable_balance_op(balance, source),
+            lambda: builder.append_create_claimable_balance_op(
+                issued, amount(), [stellar_sdk.Claimant(other)], source
+            ),
+            lambda: builder.append_clawback_op(issued, muxed, amount(), source),
+            lambda: builder.append_revoke_account_sponsorship_op(other, source),
+            lambda: builder.append_liquidity_pool_withdraw_op(balance[8:], amount(), "1", "2", source),
+        ]
+        for step in self._random.choices(steps, k=self._random.randrange(1, 9)):
+            step()
+
+    def _value(self, levels):
+        value = scval.to_uint64(self._random.randrange(2**64))
+        for level in range(levels):
+            value = scval.to_vec([value]) if level % 2 else scval.to_map({scval.to_symbol("k"): value})
+        return value
+
+    def _arguments(self):
+        return [
+            scval.to_address(self.contract()),
+            scval.to_int128(-self._random.randrange(2**100)),
+            self._value(self._random.randrange(6)),
+            scval.to_bytes(self._random.randbytes(5)),
+            scval.to_string("ü"),
+        ]
+
+    def auth_entry(self, in_v2=False):
+        """What a contract asks an account for."""
+        kinds = xdr.SorobanCredentialsType
+        call = xdr.InvokeContractArgs(
+            stellar_sdk.Address(self.contract()).to_xdr_sc_address(),
+            scval.to_symbol("transfer").sym,
+            self._arguments(),
+        )
+        function = xdr.SorobanAuthorizedFunction(
+            xdr.SorobanAuthorizedFunctionType.SOROBAN_AUTHORIZED_FUNCTION_TYPE_CONTRACT_FN, call
+        )
+        invocation = xdr.SorobanAuthorizedInvocation(function, [])
+        invocation = xdr.SorobanAuthorizedInvocation(function, [invocation] * self._random.randrange(3))
+        account = self._random.choice([self.keypair().public_key, self.contract()])
+        credentials = xdr.SorobanAddressCredentials(
+            stellar_sdk.Address(account).to_xdr_sc_address(),
+            xdr.Int64(self._random.randrange(2**62)),
+            xdr.Uint32(0),
+            scval.to_void(),
+        )
+        if in_v2:
+            credentials = xdr.SorobanCredentials(kinds.SOROBAN_CREDENTIALS_ADDRESS_V2, address_v2=credentials)
+        else:
+            credentials = xdr.SorobanCredentials(kinds.SOROBAN_CREDENTIALS_ADDRESS, address=credentials)
+        return xdr.SorobanAuthorizationEntry(credentials, invocation)
+
+    def preimage(self, in_v2):
+        """What an account signs to give leave, as the library puts it together."""
+        seen = []
+
+        def signer(preimage):
+            seen.append(preimage)
+            return scval.to_void()
+
+        authorize_entry(self.auth_entry(in_v2), signer, self._random.randrange(2**32), PASSPHRASE)
+        return seen[0]
+
+    def envelope(self, kind, address):
+        """An envelope, with the signatures of others or none; the wallet is its source or another signer."""
+        source = self._random.choice([address, self.keypair().public_key])
+        if kind != "v0" and self._random.random() < 0.3:
+            source = MuxedAccount(source, self._random.randrange(2**63))
+        account = Account(source, self._random.randrange(2**50))
+        builder = TransactionBuilder(account, PASSPHRASE, self._random.randrange(100, 10**6), v1=kind != "v0")
+        if kind == "soroban":
+            builder.append_invoke_contract_function_op(self.contract(), "call", self._arguments(), [self.auth_entry()])
+        else:
+            self._append_operations(builder)
+        self._set_conditions(builder, kind)
+        envelope = builder.build()
+        if kind == "fee-bump":
+            envelope.sign(self.keypair())
+            envelope = TransactionBuilder.build_fee_bump_transaction(source, 10**6, envelope, PASSPHRASE)
+        for _ in range(self._random.choice([0, 0, 1, 2, 19])):
+            envelope.sign(self.keypair())
+        return envelope
+
+    def _set_conditions(self, builder, kind):
+        builder.add_time_bounds(0, self._random.randrange(2**40))
+        memos = [
+            lambda: None,
+            lambda: builder.add_text_memo("memo ü"),
+            lambda: builder.add_id_memo(self._random.randrange(2**64)),
+            lambda: builder.add_hash_memo(self._random.randbytes(32)),
+            lambda: builder.add_return_hash_memo(self._random.randbytes(32)),
+        ]
+        self._random.choice(memos)()
+        if kind != "v0" and self._random.random() < 0.5:
+            builder.set_ledger_bounds(5, 900)
+            builder.set_min_sequence_age(60)
+            builder.add_extra_signer(self.keypair().public_key)
+
+
+def check_signed(check, wallet, answer, before, kind):
+    """One signature, of the wallet, is added; everything else is as it came."""
+    signed = answer["signed_transaction"]
+    after = TransactionBuilder.from_xdr(signed, PASSPHRASE)
+    check.that(type(after) is type(before), f"{kind} comes back as what it was")
+    check.that(after.transaction == before.transaction, f"the transaction of {kind} is what was sent")
+    check.that(after.to_xdr() == signed, f"stellar-sdk writes {kind} the same")
+    check.that(answer["hash"] == before.hash_hex(), f"the hash of {kind}")
+    *kept, added = after.signatures
+    check.that(kept == before.signatures, f"the signatures of others of {kind} are kept")
+    check.that(added.signature == base64.b64decode(answer["signature"]), f"the signature of {kind} is the last")
+    hint = Keypair.from_public_key(wallet.address).signature_hint()
+    check.that(added.signature_hint == hint, f"the hint of {kind} is the wallet's")
+    check.that(holds(wallet, before.hash(), added.signature), f"the wallet signed {kind}")
+
+
+def check_transactions(check, wallets):
+    def by_call(kind, rng):
+        wallet = rng.choice(wallets)
+        before = Maker(rng).envelope(kind, wallet.address)
+        request = {"xdr": before.to_xdr()}
+        if rng.random() < 0.3:
+            request["network_passphrase"] = PASSPHRASE
+        answer = wallet.sign_transaction(request)
+        check_signed(check, wallet, answer, before, kind)
+        if rng.random() < 0.2:
+            again = wallet.sign_transaction({"xdr": answer["signed_transaction"]})
+            same = again["signed_transaction"] == answer["signed_transaction"]
+            check.that(same, f"{kind} is signed once, however often it is asked for")
+
+    def by_method(kind, rng):
+        wallet = rng.choice(wallets)
+        before = Maker(rng).envelope(kind, wallet.address)
+        method = rng.choice(["xlm_signTransaction", "stellar_signXDR"])
+        answer = wallet.rpc(method, xdr=before.to_xdr())
+        check_signed(check, wallet, answer, before, kind)
+        if method == "stellar_signXDR":
+            check.that(answer["signedXDR"] == answer["signed_transaction"], "signedXDR is the signed transaction")
+
+    def by_all(kind, rng):
+        """A transaction that several wallets must sign."""
+        before = Maker(rng).envelope(kind, wallets[0].address)
+        before.signatures.clear()
+        text = before.to_xdr()
+        for wallet in wallets:
+            text = wallet.sign_transaction({"xdr": text})["signed_transaction"]
+        after = TransactionBuilder.from_xdr(text, PASSPHRASE)
+        pairs = zip(wallets, after.signatures, strict=True)
+        check.that(all(holds(wallet, before.hash(), one.signature) for wallet, one in pairs), f"all signed {kind}")
+
+    for kind in KINDS:
+        each(check, kind, [kind] * TRANSACTIONS_PER_KIND, by_call)
+    each(check, "transaction by rpc", KINDS * (METHOD_TRANSACTIONS // len(KINDS)), by_method)
+    each(check, "transaction of several signers", KINDS * 5, by_all)
+
+
+def check_auth_entries(check, wallets):
+    def examine(in_v2, rng):
+        wallet, preimage = rng.choice(wallets), Maker(rng).preimage(in_v2)
+        answer = wallet.rpc("xlm_signAuthEntry", auth_entry=preimage.to_xdr())
+        digest = authorization_payload_hash(preimage)
+        check.that(answer["hash"] == digest.hex(), "the hash of the authorization")
+        check.that(answer["encoding"] == "base64", "the authorization is answered in base64")
+        check.that(holds(wallet, digest, base64.b64decode(answer["signature"])), "the wallet signed the authorization")
+
+    each(check, "authorization", [False, True] * (AUTH_ENTRIES // 2), examine)
+
+
+def check_mutated(check, wallets):
+    """A changed bit: refused, or signed as it is, never as something else."""
+
+    def examine(kind, rng):
+        wallet = rng.choice(wallets)
+        data = bytearray(base64.b64decode(Maker(rng).envelope(kind, wallet.address).to_xdr()))
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        request = {"xdr": base64.b64encode(data).decode()}
+        if not wallet.signs_or_refuses(request, "xdr"):
+            return
+        answer = wallet.sign_transaction(request)
+        changed = xdr.TransactionEnvelope.from_xdr(request["xdr"])
+        check.that(changed.to_xdr() == request["xdr"], f"stellar-sdk reads the changed {kind}")
+        signed = base64.b64decode(answer["signed_transaction"])
+        body = unsigned_part(changed)
+        check.that(signed.startswith(body) and data.startswith(body), f"the changed {kind} is what was signed")
+        good = holds(wallet, bytes.fromhex(answer["hash"]), base64.b64decode(answer["signature"]))
+        check.that(good, f"the wallet signed the changed {kind}")
+        check.that(bytes.fromhex(answer["hash"]) == hash_of(changed), f"the hash of the changed {kind}")
+
+    each(check, "mutated", KINDS * (MUTATED // len(KINDS)), examine)
+
+
+def unsigned_part(envelope):
+    """The bytes of an envelope that stand before its signatures."""
+    held = envelope.v0 or envelope.v1 or envelope.fee_bump
+    return envelope.type.to_xdr_bytes() + held.tx.to_xdr_bytes()
+
+
+def hash_of(envelope):
+    """SHA-256 of network, type and transaction; a v0 transaction is hashed as the v1 that it stands for (CAP-15)."""
+    network = hashlib.sha256(PASSPHRASE.encode()).digest()
+    part = unsigned_part(envelope)
+    if envelope.v0:
+        # Type 2, and a key type of four zero bytes before the key of the source.
+        part = b"\0\0\0\2" + bytes(4) + part[4:]
+    return hashlib.sha256(network + part).digest()
+
+
+def check_refusals(check, wallet, stranger):
+    make = Maker(check.random)
+    for kind in KINDS:
+        good = {"xdr": make.envelope(kind, wallet.address).to_xdr()}
+        check_broken(wallet, good, "xdr", "base64", check.random)
+        public = {"network_passphrase": Network.PUBLIC_NETWORK_PASSPHRASE}
+        wallet.refuses_transaction(good | public, None, f"{kind} for another network", status=403)
+    check_common_refusals(wallet, good, "xlm_signMessage")
+    full = make.envelope("v1", wallet.address)
+    while len(full.signatures) < 20:
+        full.sign(make.keypair())
+    wallet.refuses_transaction({"xdr": full.to_xdr()}, "xdr", "an envelope with 20 signatures")
+    preimage = make.preimage(False).to_xdr()
+    for wrong, why in (
+        (good["xdr"], "a transaction"),
+        (base64.b64encode(base64.b64decode(preimage)[:-4]).decode(), "a truncated preimage"),
+        (base64.b64encode(base64.b64decode(preimage) + bytes(4)).decode(), "a preimage with more behind it"),
+        (7, "a number"),
+    ):
+        call = {"method": "xlm_signAuthEntry", "params": {"auth_entry": wrong}}
+        wallet.refuses("rpc", call, "params.auth_entry", f"{why} for an authorization")
+    call = {"method": "xlm_signTransaction", "params": {"xdr": preimage}}
+    wallet.refuses("rpc", call, "params.xdr", "a preimage for a transaction")
+
+
+def main():
+    check = Check("stellar", "stellar-sdk")
+    wallets = create_wallets(Service(), check, "XLM", WALLETS)
+    for wallet in wallets:
+        check.that(StrKey.is_valid_ed25519_public_key(wallet.address), "the address is a strkey of a public key")
+    check_messages(check, wallets)
+    check_transactions(check, wallets)
+    check_auth_entries(check, wallets)
+    check_mutated(check, wallets)
+    check_refusals(check, *wallets[:2])
+    check.end()
+
+
+main()
