@@ -14,6 +14,11 @@ import urllib.request
 class Refused(Exception):
     """An answer with another status than the one that was expected. Shows the error's code and field, not the body."""
 
+    def __init__(self, asked, status, error, expect):
+        self.status, self.param = status, error.get("param")
+        code = error.get("code", "?")
+        super().__init__(f"{asked}: {status} {code} of {self.param or 'no field'} instead of {expect}")
+
 
 class Service:
     """A client of the test environment; address and key come from the ready file of `vestry dev`."""
@@ -40,9 +45,7 @@ class Service:
                 status, text = refusal.code, refusal.read()
         answer = json.loads(text)
         if status != expect:
-            error = answer.get("error", {})
-            reason = f"{error.get('code', '?')} of {error.get('param') or 'no field'}"
-            raise Refused(f"{method} {path}: {status} {reason} instead of {expect}")
+            raise Refused(f"{method} {path}", status, answer.get("error", {}), expect)
         return answer
 
     def get(self, path, **query):

@@ -110,13 +110,18 @@ class Wallet:
         self.refuses("sign_transaction", {self.field: transaction}, path, description, status)
 
     def signs_or_refuses(self, transaction, param):
-        """Whether a transaction of which both may be right is signed; one case if it is refused: with 400, by its field."""
+        """The answer to a transaction of which both may be right; None, and one case, if it is refused.
+
+        That is with 400 by its field, or with 403 when it is well formed and too dear.
+        """
         try:
-            self.sign_transaction(transaction)
-        except Refused:
-            self.refuses_transaction(transaction, param, "a transaction that was changed")
-            return False
-        return True
+            return self.sign_transaction(transaction)
+        except Refused as refusal:
+            named = param and f"{self.field}.{param}"
+            expected = (400, named), (403, None)
+            holds = (refusal.status, refusal.param) in expected
+            self._check.that(holds, f"a transaction that was changed is refused by its field: {refusal}")
+            return None
 
 
 def create_wallets(service, check, wallet_type, count):

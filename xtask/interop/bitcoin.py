@@ -1,0 +1,434 @@
+"""embit verifies what our Bitcoin wallets sign: messages by BIP-322 and BIP-137, PSBTs of version 0 and 2."""
+
+import base64
+import hashlib
+import io
+
+from embit import compact, ec, script
+from embit.finalizer import finalize_psbt
+from embit.hashes import tagged_hash
+from embit.networks import NETWORKS
+from embit.psbt import PSBT, DerivationPath
+from embit.script import Script, Witness
+from embit.transaction import SIGHASH, Transaction, TransactionInput, TransactionOutput
+from embit.util import secp256k1
+
+from service import Check, Service
+from wallets import (
+    check_broken,
+    check_common_refusals,
+    create_wallets,
+    decoded,
+    each,
+    encoded,
+    messages,
+    random_message,
+    shown,
+)
+
+WALLETS = 4
+RANDOM_MESSAGES = 250
+METHOD_MESSAGES = 60
+PSBTS_PER_KIND = 300
+METHOD_PSBTS = 60
+SIGHASHES = 100
+MUTATED = 100
+
+# Version of the PSBT, and whether it is to be made a transaction.
+KINDS = [(0, False), (0, True), (2, False), (2, True)]
+# Kinds of inputs that are the wallet's; the last needs a second signer.
+OURS = ("wpkh", "nested", "pkh", "tr", "wsh")
+# The field of a taproot signature (BIP-371), which this version of embit keeps among those that it does not know.
+TAP_KEY_SIG = b"\x13"
+# Half the order of secp256k1: nodes pass on no signature with a larger s.
+HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+BIP137_HEADERS = {"bip137": 39, "electrum": 31}
+SIGHASH_NAMES = {"ALL": SIGHASH.ALL, "NONE": SIGHASH.NONE, "SINGLE": SIGHASH.SINGLE}
+
+
+class Owner:
+    """A wallet and its public key, which its first BIP-322 signature shows."""
+
+    def __init__(self, check, wallet):
+        self.wallet, self.address = wallet, wallet.address
+        self.script = script.address_to_scriptpubkey(wallet.address)
+        witness = witness_of(wallet.sign_message(message="which key?")["signature_unprefixed"])
+        self.public_key = ec.PublicKey.parse(witness.items[1])
+        p2wpkh = script.p2wpkh(self.public_key)
+        check.that(p2wpkh == self.script, "the address is that of the public key")
+        check.that(p2wpkh.address(NETWORKS["test"]) == wallet.address, "embit writes the same address for testnets")
+
+
+def witness_of(text):
+    data = base64.b64decode(text, validate=True)
+    stream = io.BytesIO(data)
+    witness = Witness.read_from(stream)
+    if stream.tell() != len(data):
+        raise ValueError("bytes behind the witness")
+    return witness
+
+
+def bip322_digest(pays_to, data):
+    """What a "simple" signature is over (BIP-322): a transaction that spends one which nobody sends."""
+    digest = tagged_hash("BIP0322-signed-message", data)
+    challenge = TransactionInput(bytes(32), 0xFFFFFFFF, Script(b"\x00\x20" + digest), sequence=0)
+    to_spend = Transaction(version=0, vin=[challenge], vout=[TransactionOutput(0, pays_to)], locktime=0)
+    spends = TransactionInput(to_spend.txid(), 0, sequence=0)
+    to_sign = Transaction(version=0, vin=[spends], vout=[TransactionOutput(0, Script(b"\x6a"))], locktime=0)
+    return to_sign.sighash_segwit(0, script.p2pkh_from_p2wpkh(pays_to), 0)
+
+
+def ecdsa_holds(public_key, signature, digest, sighash=SIGHASH.ALL):
+    """Whether an ECDSA signature, as transactions have it, is good, low and of this hash type."""
+    parsed = ec.Signature.parse(signature[:-1])
+    s = int.from_bytes(secp256k1.ecdsa_signature_serialize_compact(parsed._sig)[32:], "big")
+    return signature[-1] == sighash and s <= HALF_ORDER and public_key.verify(parsed, digest)
+
+
+def check_bip322(check, owner, text, data):
+    witness = witness_of(text)
+    check.that(len(witness.items) == 2, f"signature and key for {shown(data)}")
+    signature, key = witness.items
+    check.that(key == owner.public_key.sec(), f"the key of {shown(data)} is the wallet's")
+    good = ecdsa_holds(owner.public_key, signature, bip322_digest(owner.script, data))
+    check.that(good, f"the wallet signed {shown(data)}")
+
+
+def check_bip137(check, owner, text, data, first):
+    """The key is recovered from the 65 bytes."""
+    signature = base64.b64decode(text, validate=True)
+    number = signature[0] - first
+    check.that(len(signature) == 65 and number in range(4), f"65 bytes that begin with {first} to {first + 3}")
+    prefixed = b"\x18Bitcoin Signed Message:\n" + compact.to_bytes(len(data)) + data
+    digest = hashlib.sha256(hashlib.sha256(prefixed).digest()).digest()
+    recoverable = secp256k1.ecdsa_recoverable_signature_parse_compact(signature[1:], number)
+    recovered = secp256k1.ec_pubkey_serialize(secp256k1.ecdsa_recover(recoverable, digest))
+    check.that(recovered == owner.public_key.sec(), f"the wallet signed {shown(data)} by BIP-137")
+
+
+def check_message(check, owner, answer, data, form):
+    check.that(answer["encoding"] == "base64", "a message is answered in base64")
+    if form in BIP137_HEADERS:
+        check_bip137(check, owner, answer["signature"], data, BIP137_HEADERS[form])
+    elif form == "bip322-unprefixed":
+        check_bip322(check, owner, answer["signature"], data)
+    else:
+        check.that(answer["signature"] == "smp" + answer["signature_unprefixed"], "the prefix of BIP-322 2.0.0")
+        check_bip322(check, owner, answer["signature_unprefixed"], data)
+
+
+def check_messages(check, owners):
+    forms = [None, "bip322", "bip322-unprefixed", "bip137", "electrum"]
+
+    def signed(call, rng, request, data):
+        owner, form = rng.choice(owners), rng.choice(forms)
+        if form:
+            request = request | {"format": form}
+        check_message(check, owner, call(owner.wallet, request), data, form)
+
+    def by_call(case, rng):
+        signed(lambda wallet, request: wallet.sign_message(**request), rng, *case)
+
+    def by_method(encoding, rng):
+        method = rng.choice(["btc_signMessage", "signMessage"])
+        signed(lambda wallet, request: wallet.rpc(method, **request), rng, *random_message(rng, encoding))
+
+    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    encodings = [None, "utf-8", "hex", "base64", "base58"]
+    each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
+
+
+class Spending:
+    """A random PSBT with inputs of the wallet and of somebody else, who may have signed his."""
+
+    def __init__(self, rng, owner, version, ours=OURS):
+        self._random, self.owner, self.version = rng, owner, version
+        self._other = ec.PrivateKey(rng.randbytes(32))
+        self.kinds = [rng.choice([*ours, "other"]) for _ in range(rng.randint(1, 5))]
+        if all(kind == "other" for kind in self.kinds):
+            self.kinds[0] = rng.choice(ours)
+        self.psbt = self._made()
+        self.other_signed = rng.random() < 0.7 and self.psbt.sign_with(self._other) >= 0
+
+    def ours(self):
+        """The numbers of the wallet's inputs."""
+        return [index for index, kind in enumerate(self.kinds) if kind != "other"]
+
+    def is_complete(self):
+        """Whether our signatures are the last, and no script needs somebody who knows it."""
+        return "wsh" not in self.kinds and ("other" not in self.kinds or self.other_signed)
+
+    def _output(self, kind):
+        """The script that is paid to, and those that stand in its place."""
+        mine, theirs = self.owner.public_key, self._other.get_public_key()
+        if kind == "nested":
+            redeem = script.p2wpkh(mine)
+            return script.p2sh(redeem), redeem, None
+        if kind == "wsh":
+            witness = script.multisig(2, sorted([mine, theirs], key=lambda key: key.sec()))
+            return script.p2wsh(witness), None, witness
+        plain = {"wpkh": script.p2wpkh, "pkh": script.p2pkh, "tr": script.p2tr, "other": script.p2wpkh}
+        return plain[kind](theirs if kind == "other" else mine), None, None
+
+    def _made(self):
+        rng, theirs = self._random, self._other.get_public_key()
+        outputs = [self._output(kind) for kind in self.kinds]
+        wholes = [self.funding(pays_to) for pays_to, _, _ in outputs]
+        sequences = [rng.choice([0xFFFFFFFF, 0xFFFFFFFD, 5]) for _ in wholes]
+        vin = [TransactionInput(whole.txid(), 1, sequence=one) for whole, one in zip(wholes, sequences)]
+        total = sum(whole.vout[1].value for whole in wholes)
+        vout = [
+            TransactionOutput(total - 3_500, script.p2wpkh(theirs)),
+            TransactionOutput(500, script.p2tr(self.owner.public_key)),
+        ]
+        unsigned = Transaction(version=2, vin=vin, vout=vout, locktime=rng.choice([0, 850_000]))
+        psbt = PSBT(unsigned, version=2 if self.version == 2 else None)
+        for scope, kind, whole, (_, redeem, witness) in zip(psbt.inputs, self.kinds, wholes, outputs):
+            self._fill(scope, kind, whole)
+            scope.redeem_script, scope.witness_script = redeem, witness
+        return psbt
+
+    def funding(self, pays_to):
+        """A transaction whose output 1 is to be spent."""
+        rng = self._random
+        spends = [TransactionInput(rng.randbytes(32), rng.randrange(4))]
+        value = rng.randint(50_000, 5_000_000)
+        pays = [TransactionOutput(1_000, pays_to), TransactionOutput(value, pays_to)]
+        return Transaction(version=2, vin=spends, vout=pays, locktime=0)
+
+    def _fill(self, scope, kind, whole):
+        rng = self._random
+        if kind == "pkh" or rng.random() < 0.5:
+            scope.non_witness_utxo = whole
+        if kind != "pkh" and (kind == "tr" or scope.non_witness_utxo is None or rng.random() < 0.5):
+            scope.witness_utxo = whole.vout[1]
+        if kind == "tr":
+            scope.taproot_internal_key = self.owner.public_key
+        elif kind == "wsh" or (kind != "other" and rng.random() < 0.5):
+            scope.bip32_derivations[self.owner.public_key] = DerivationPath(rng.randbytes(4), [0, 7])
+        scope.unknown = {b"\xe7kept": rng.randbytes(5)}
+
+    def text(self, encoding):
+        return encoded(self.psbt.serialize(), encoding)
+
+
+def taproot_digest(psbt, index, sighash):
+    """BIP-341, with embit's parts: it writes too much of the input for ANYONECANPAY, and does not hash the output of SINGLE."""
+    made, scopes, (kind, alone) = psbt.tx, psbt.inputs, SIGHASH.check(sighash)
+    spends, spent = made.vin[index], scopes[index].utxo
+    parts = [b"\0", bytes([sighash]), made.version.to_bytes(4, "little"), made.locktime.to_bytes(4, "little")]
+    if not alone:
+        parts += [made.hash_prevouts(), made.hash_amounts([scope.utxo.value for scope in scopes])]
+        parts += [made.hash_script_pubkeys([scope.utxo.script_pubkey for scope in scopes]), made.hash_sequence()]
+    if kind in (SIGHASH.DEFAULT, SIGHASH.ALL):
+        parts.append(made.hash_outputs())
+    parts.append(b"\0")
+    if alone:
+        parts += [spends.txid[::-1], spends.vout.to_bytes(4, "little"), spent.value.to_bytes(8, "little")]
+        parts += [spent.script_pubkey.serialize(), spends.sequence.to_bytes(4, "little")]
+    else:
+        parts.append(index.to_bytes(4, "little"))
+    if kind == SIGHASH.SINGLE:
+        parts.append(hashlib.sha256(made.vout[index].serialize()).digest())
+    return tagged_hash("TapSighash", b"".join(parts))
+
+
+def signature_holds(owner, psbt, index, signature, sighash=None):
+    """Whether a signature of the wallet is good for an input, its hash type being the usual one if none is given."""
+    if psbt.inputs[index].is_taproot:
+        kind = SIGHASH.DEFAULT if sighash is None else sighash
+        body = signature if kind == SIGHASH.DEFAULT else signature[:-1]
+        if len(body) != 64 or (kind and signature[-1] != kind):
+            return False
+        key = ec.PublicKey.from_xonly(psbt.inputs[index].utxo.script_pubkey.data[2:])
+        digest = taproot_digest(psbt, index, kind) if kind else psbt.sighash(index, sighash=kind)
+        return key.schnorr_verify(ec.SchnorrSig.parse(body), digest)
+    kind = SIGHASH.ALL if sighash is None else sighash
+    return ecdsa_holds(owner.public_key, signature, psbt.sighash(index, sighash=kind), kind)
+
+
+def put(owner, psbt, index, signature):
+    """Puts a signature where the answer should have it."""
+    if psbt.inputs[index].is_taproot:
+        psbt.inputs[index].unknown[TAP_KEY_SIG] = signature
+    else:
+        psbt.inputs[index].partial_sigs[owner.public_key] = signature
+
+
+def in_order(psbt):
+    """The bytes of a PSBT, whose fields may come in any order, in that of their keys."""
+    for scope in psbt.inputs:
+        scope.partial_sigs = dict(sorted(scope.partial_sigs.items(), key=lambda pair: pair[0].sec()))
+        scope.unknown = dict(sorted(scope.unknown.items()))
+    return psbt.serialize()
+
+
+def check_signed(check, owner, answer, before, indices, finalize, encoding="base64", sighash=None):
+    """Our signatures are good, and the answer is what was sent with them, or the transaction that embit makes of it."""
+    what = f"PSBT {before.version or 0} of {','.join(before.kinds)}"
+    made = {one["index"]: bytes.fromhex(one["signature"]) for one in answer["signatures"]}
+    check.that(list(made) == indices, f"the inputs {indices} of {what} are signed, and no others")
+    check.that(answer["signature"] == answer["signatures"][0]["signature"], f"the first signature of {what}")
+    for index, signature in made.items():
+        good = signature_holds(owner, before.psbt, index, signature, sighash)
+        check.that(good, f"the wallet signed input {index} of {what}")
+    whole = PSBT.parse(before.psbt.serialize())
+    for index, signature in made.items():
+        put(owner, whole, index, signature)
+    is_final = finalize and before.is_complete() and indices == before.ours()
+    check.that(answer["finalized"] == is_final, f"{what} is {'' if is_final else 'not '}finalized")
+    if is_final:
+        check.that(answer["encoding"] == "hex", f"the transaction of {what} is hex")
+        check_final(check, answer["signed_transaction"], whole, what)
+    else:
+        check.that(answer["encoding"] == encoding, f"{what} is answered in {encoding}")
+        after = PSBT.parse(decoded(answer["signed_transaction"], encoding))
+        check.that(in_order(after) == in_order(whole), f"{what} is as it was but for the signatures")
+
+
+def check_final(check, text, whole, what):
+    """embit finalizes the same PSBT to the same bytes."""
+    for scope in whole.inputs:
+        if TAP_KEY_SIG in scope.unknown:
+            scope.final_scriptwitness = Witness([scope.unknown[TAP_KEY_SIG]])
+    expected = finalize_psbt(whole)
+    check.that(expected is not None, f"embit finalizes {what}")
+    check.that(expected.serialize().hex() == text, f"embit makes the same transaction of {what}")
+    read = Transaction.from_string(text)
+    check.that(read.txid() == expected.txid(), f"embit reads the transaction of {what}")
+
+
+def check_psbts(check, owners):
+    def by_call(kind, rng):
+        version, finalize = kind
+        owner, encoding = rng.choice(owners), rng.choice(["base64", "hex"])
+        # A script of two signers is never finalized, so it would hide the rest.
+        before = Spending(rng, owner, version, OURS[:-1] if finalize and rng.random() < 0.8 else OURS)
+        request = {"psbt": before.text(encoding), "encoding": encoding, "finalize": finalize}
+        indices = before.ours()
+        if rng.random() < 0.2:
+            indices = sorted(rng.sample(indices, rng.randint(1, len(indices))))
+            request["sign_inputs"] = [{"index": index} for index in indices]
+        answer = owner.wallet.sign_transaction(request)
+        check_signed(check, owner, answer, before, indices, finalize, encoding)
+
+    def by_method(kind, rng):
+        version, finalize = kind
+        owner, method = rng.choice(owners), rng.choice(["btc_signPsbt", "signPsbt"])
+        before = Spending(rng, owner, version)
+        answer = owner.wallet.rpc(method, psbt=before.text("base64"), finalize=finalize)
+        check_signed(check, owner, answer, before, before.ours(), finalize)
+
+    def by_sighash(name, rng):
+        """Every input of ours with a hash type that leaves others something to change.
+
+        embit miscounts the outputs that SINGLE leaves out before segregated witness, so those inputs are not asked for.
+        """
+        owner, suffix = rng.choice(owners), rng.choice(["", "|ANYONECANPAY"])
+        before = Spending(rng, owner, 0)
+        indices = before.ours()
+        if name == "SINGLE":
+            outputs = len(before.psbt.outputs)
+            indices = [index for index in indices if index < outputs and before.kinds[index] != "pkh"]
+        if not indices:
+            return
+        listed = [{"index": index, "sighash": name + suffix} for index in indices]
+        answer = owner.wallet.sign_transaction({"psbt": before.text("base64"), "sign_inputs": listed})
+        sighash = SIGHASH_NAMES[name] | (SIGHASH.ANYONECANPAY if suffix else 0)
+        check_signed(check, owner, answer, before, indices, False, sighash=sighash)
+
+    for kind in KINDS:
+        version, finalize = kind
+        each(check, f"PSBT {version}{' finalized' * finalize}", [kind] * PSBTS_PER_KIND, by_call)
+    each(check, "PSBT by rpc", KINDS * (METHOD_PSBTS // len(KINDS)), by_method)
+    each(check, "hash type", list(SIGHASH_NAMES) * (SIGHASHES // len(SIGHASH_NAMES)), by_sighash)
+
+
+def check_mutated(check, owners):
+    """A changed bit: refused, or signed as it is, never as something else."""
+
+    def examine(version, rng):
+        owner = rng.choice(owners)
+        data = bytearray(Spending(rng, owner, version, OURS[:2]).psbt.serialize())
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        request = {"psbt": encoded(bytes(data), "base64")}
+        answer = owner.wallet.signs_or_refuses(request, "psbt")
+        if answer is None:
+            return
+        changed = PSBT.parse(bytes(data))
+        after = PSBT.parse(base64.b64decode(answer["signed_transaction"]))
+        check.that(after.tx.serialize() == changed.tx.serialize(), "the transaction is the changed one")
+        for one in answer["signatures"]:
+            good = signature_holds(owner, changed, one["index"], bytes.fromhex(one["signature"]))
+            check.that(good, "the wallet signed the changed PSBT")
+
+    each(check, "mutated", [0, 2] * (MUTATED // 2), examine)
+
+
+def check_refusals(check, owner, stranger):
+    rng, wallet = check.random, owner.wallet
+    for version in (0, 2):
+        made = Spending(rng, owner, version, ["wpkh"])
+        good = {"psbt": made.text("base64"), "encoding": "base64"}
+        check_broken(wallet, good, "psbt", "base64", rng)
+        theirs = Spending(rng, stranger, version, ["wpkh"])
+        wallet.refuses_transaction(good | {"psbt": theirs.text("base64")}, "psbt", "a PSBT of another wallet")
+        for change, kind, why in (
+            (without_output, "wpkh", "without the output"),
+            (with_other_transaction, "wpkh", "with another transaction"),
+            (with_other_redeem_script, "nested", "with a redeem script that is not its output's"),
+            (with_other_witness_script, "wsh", "with a witness script that is not its output's"),
+        ):
+            spoilt = Spending(rng, owner, version, [kind])
+            change(spoilt)
+            wallet.refuses_transaction({"psbt": spoilt.text("base64")}, "psbt", f"a PSBT {version} {why}")
+        for field, wrong, path in [
+            ("sign_inputs", [{"index": 99}], "sign_inputs[0].index"),
+            ("sign_inputs", [{"index": made.ours()[0]}] * 2, "sign_inputs[1].index"),
+            ("sign_inputs", [{}], "sign_inputs[0].index"),
+            ("sign_inputs", [], "sign_inputs"),
+            ("sign_inputs", [{"index": made.ours()[0], "sighash": "EVERYTHING"}], "sign_inputs[0].sighash"),
+            ("finalize", "yes", "finalize"),
+            ("encoding", "base58", "encoding"),
+        ]:
+            wallet.refuses_transaction(good | {field: wrong}, path, f"{field} {wrong!r}")
+        risky = Spending(rng, owner, version, ["wpkh"])
+        risky.psbt.inputs[risky.ours()[0]].sighash_type = SIGHASH.NONE
+        wallet.refuses_transaction({"psbt": risky.text("base64")}, "psbt", "a hash type that was not agreed to")
+    check_common_refusals(wallet, good, "btc_signMessage")
+    wallet.refuses("sign_message", {"message": "hi", "format": "bip9"}, "format", "an unknown format")
+    call = {"method": "btc_signMessage", "params": {"message": "hi", "format": "bip9"}}
+    wallet.refuses("rpc", call, "params.format", "an unknown format of btc_signMessage")
+
+
+def without_output(spending):
+    scope = spending.psbt.inputs[spending.ours()[0]]
+    scope.witness_utxo = scope.non_witness_utxo = None
+    scope.bip32_derivations[spending.owner.public_key] = DerivationPath(bytes(4), [0])
+
+
+def with_other_transaction(spending):
+    scope = spending.psbt.inputs[spending.ours()[0]]
+    scope.non_witness_utxo = spending.funding(script.p2wpkh(spending.owner.public_key))
+
+
+def with_other_redeem_script(spending):
+    """BIP-174, "Signer": if a redeem script is provided, the output must be for it."""
+    spending.psbt.inputs[spending.ours()[0]].redeem_script = script.p2wpkh(ec.PrivateKey(bytes(31) + b"\1"))
+
+
+def with_other_witness_script(spending):
+    spending.psbt.inputs[spending.ours()[0]].witness_script = script.multisig(1, [spending.owner.public_key])
+
+
+def main():
+    check = Check("bitcoin", "embit")
+    owners = [Owner(check, wallet) for wallet in create_wallets(Service(), check, "bitcoin", WALLETS)]
+    check_messages(check, owners)
+    check_psbts(check, owners)
+    check_mutated(check, owners)
+    check_refusals(check, *owners[:2])
+    check.end()
+
+
+main()
