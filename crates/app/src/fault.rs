@@ -47,9 +47,7 @@ impl From<CustodyError> for Fault {
             CustodyError::Store(store) => store.into(),
             CustodyError::Sealed(_) => Self::Sealed(error),
             CustodyError::Tampered { .. } => Self::Tampered(error),
-            CustodyError::UnsupportedType(_)
-            | CustodyError::Refused(_)
-            | CustodyError::Failed(_) => Self::Internal(Box::new(error)),
+            CustodyError::Refused(_) | CustodyError::Failed(_) => Self::Internal(Box::new(error)),
         }
     }
 }

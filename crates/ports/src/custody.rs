@@ -24,9 +24,6 @@ pub enum CustodyError {
         /// What failed, such as `wallet row` or `wallet key`; no id, no value.
         place: &'static str,
     },
-    /// This build has no custody for the wallet type.
-    #[error("wallets of type {0} are not supported")]
-    UnsupportedType(WalletType),
     /// The chain does not sign what was asked for. No key was opened.
     #[error(transparent)]
     Refused(#[from] SigningRefused),

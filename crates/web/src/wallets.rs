@@ -6,3 +6,6 @@ pub(crate) mod list;
 pub(crate) mod rpc;
 pub(crate) mod sign_message;
 pub(crate) mod sign_transaction;
+
+/// What is logged when a chain breaks the promise of [`vestry_domain::signing::Signed`].
+const UNSIGNED: &str = "a chain that signs without a signature";

@@ -36,7 +36,7 @@ const OURS: &str = "
     server      : *                   | *
     xtask       :                     |
     # Not part of the product: what the bench compares with, which is the libraries without our crates around them.
-    bench-baseline : domain chains    |
+    bench-baseline :                  |
     # Nor is the client that puts load on the service: it stands for the wallets, apps and browsers of people.
     bench-load  : domain chains contract |
 ";
@@ -49,18 +49,18 @@ const OTHERS: &str = "
     actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
-    bitcoin* alloy* secp256k1* k256: chains |: heavy chain crates stay behind `chains`
+    bitcoin* alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
     # The contract is for tests only; it holds the browser that answers in them.
     passkey-*: contract |: a second implementation of passkeys is for tests only
     # Tests sign as the wallet of a person would.
-    ed25519-dalek bs58: chains | app: heavy chain crates stay behind `chains`
+    ed25519-dalek bs58: chains | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
     qrcode png: web |: pictures are made at the edge
     hmac: domain |: the codes of authenticator apps are a rule of the domain
     clap: server |: the process belongs to the server
     # Hashing threads lower their own priority, and nothing else of the process.
-    rustix: server password-argon2 |: the process belongs to the server
+    rustix: server password-argon2 bench-load |: the process belongs to the server
     argon2: password-argon2 bench-baseline |: passwords are hashed in one place
     bcrypt scrypt pbkdf2 aes ctr: password-argon2 |: passwords are hashed in one place
     # Codes of authenticator apps, the list of breached passwords and old imported hashes are made of it.

@@ -51,10 +51,28 @@ const CRYPTO: &[&str] = &[
 ];
 
 /// Crates of which more than one version is built, and why that stands.
-const SEVERAL: &[(&str, &str)] = &[(
-    "signature",
-    "traits only: jsonwebtoken is at 2, the curves of the chains and of the tests' authenticator are at 3",
-)];
+const SEVERAL: &[(&str, &str)] = &[
+    (
+        "signature",
+        "traits only: jsonwebtoken is at 2, the curves of the chains and of the tests' authenticator are at 3",
+    ),
+    (
+        "curve25519-dalek",
+        "schnorrkel, the one implementation of sr25519, is at 4; ed25519-dalek is at 5",
+    ),
+    ("keccak", "merlin, the transcripts of schnorrkel, is at 0.1"),
+    (
+        "rand_core",
+        "schnorrkel takes its chance through the traits of 0.6",
+    ),
+    (
+        "sha2",
+        "schnorrkel, alloy-eips and stellar-xdr are at 0.10, everything else is at 0.11",
+    ),
+    ("digest", "what sha2 of 0.10 is made of"),
+    ("block-buffer", "what sha2 of 0.10 is made of"),
+    ("crypto-common", "what sha2 of 0.10 is made of"),
+];
 
 /// Crates that may not be built at all, and what does their work.
 const NEVER: &[(&str, &str)] = &[

@@ -25,12 +25,6 @@ const ROW: &str = "wallet row";
 const KEY: &str = "wallet key";
 
 impl Custody {
-    fn chain(&self, wallet_type: WalletType) -> Result<&dyn Chain, CustodyError> {
-        self.chains
-            .get(wallet_type)
-            .ok_or(CustodyError::UnsupportedType(wallet_type))
-    }
-
     /// A private key, its wallet and the layers around it.
     fn build_wallet(
         &self,
@@ -38,7 +32,7 @@ impl Custody {
         key_version: u32,
         keys: &WalletSubkeys,
     ) -> Result<(StoredWallet, WalletKey), CustodyError> {
-        let chain = self.chain(order.wallet_type)?;
+        let chain = self.chains.get(order.wallet_type);
         let private_key = chain
             .generate(&mut Bytes(self.entropy.as_ref()))
             .map_err(|_error| CustodyError::Failed("drawing a private key"))?;
@@ -190,7 +184,6 @@ impl Custodian for Custody {
         &self,
         order: WalletOrder,
     ) -> Result<(StoredWallet, WalletKey), CustodyError> {
-        self.chain(order.wallet_type)?;
         let (key_version, keys): (u32, Arc<WalletSubkeys>) =
             self.wallet_keys.newest(&order.world).await?;
         self.build_wallet(order, key_version, &keys)
@@ -227,7 +220,7 @@ impl Custodian for Custody {
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError> {
         let wallet = self.authenticated(stored).await?;
-        let chain = self.chain(wallet.wallet_type)?;
+        let chain = self.chains.get(wallet.wallet_type);
         let signer = Signer {
             public_key: &key.public_key,
             address: &wallet.public_address,
@@ -248,7 +241,7 @@ impl Custodian for Custody {
         key: WalletKey,
     ) -> Result<(), CustodyError> {
         let wallet = self.authenticated(stored).await?;
-        let chain = self.chain(wallet.wallet_type)?;
+        let chain = self.chains.get(wallet.wallet_type);
         let private_key = self.private_key(chain, &wallet, &key).await?;
         let derived = chain.public_key(&private_key);
         let address = chain.address(&key.public_key, wallet.world.environment);

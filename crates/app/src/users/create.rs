@@ -10,7 +10,6 @@ use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Invalid, Timestamp, text};
-use vestry_ports::custody::CustodyError;
 use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
@@ -89,7 +88,7 @@ impl Service {
         let (wallet, wallet_key) = self
             .new_wallet(&caller.world, profile.user.id, wallet_type, now)
             .await
-            .map_err(unsupported)?;
+            .map_err(Fault::from)?;
         let new = NewUser {
             profile,
             wallet,
@@ -224,16 +223,6 @@ fn parse_wallet_type(text: Option<&str>) -> Result<WalletType, Invalid> {
     match text {
         None | Some("") => Ok(WalletType::Ethereum),
         Some(text) => text.parse(),
-    }
-}
-
-/// A type without custody in this release is the caller's choice, not our failure.
-fn unsupported(error: CustodyError) -> CreateUserError {
-    match error {
-        CustodyError::UnsupportedType(wallet_type) => {
-            crate::wallets::create::unsupported_type(wallet_type).into()
-        }
-        other => Fault::from(other).into(),
     }
 }
 

@@ -58,12 +58,7 @@ impl Service {
         let made = self
             .new_wallet(&caller.world, user_id, wallet_type, now)
             .await;
-        let (wallet, key) = made.map_err(|error| match error {
-            CustodyError::UnsupportedType(wallet_type) => {
-                CreateWalletError::Invalid(unsupported_type(wallet_type))
-            }
-            other => Fault::from(other).into(),
-        })?;
+        let (wallet, key) = made.map_err(Fault::from)?;
         if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
             // As it was made, not as it was read: there is nothing to authenticate.
             return Ok(wallet.wallet);
@@ -142,12 +137,4 @@ impl Service {
         };
         self.ports.custodian.create_wallet(order).await
     }
-}
-
-/// A known wallet type whose keys this release does not hold.
-pub(crate) fn unsupported_type(wallet_type: WalletType) -> Invalid {
-    Invalid::value(
-        "wallet_type",
-        format!("this release keeps no {wallet_type} wallets"),
-    )
 }

@@ -32,7 +32,7 @@ enum Pocket {
 impl Pocket {
     fn ethereum(seed: u8) -> Self {
         let chains = Chains::new(&Secret::new([1; 32]));
-        let chain = chains.get(WalletType::Ethereum).unwrap();
+        let chain = chains.get(WalletType::Ethereum);
         let key = chain.private_key(&[seed; 32]).unwrap();
         Self::Ethereum(chains, key)
     }
@@ -51,7 +51,7 @@ impl Pocket {
     fn address(&self) -> String {
         match self {
             Self::Ethereum(chains, key) => {
-                let chain = chains.get(WalletType::Ethereum).unwrap();
+                let chain = chains.get(WalletType::Ethereum);
                 chain
                     .address(&chain.public_key(key).unwrap(), Environment::Test)
                     .unwrap()
@@ -63,7 +63,7 @@ impl Pocket {
     fn sign(&self, message: &str) -> String {
         match self {
             Self::Ethereum(chains, key) => {
-                let chain = chains.get(WalletType::Ethereum).unwrap();
+                let chain = chains.get(WalletType::Ethereum);
                 let public_key = chain.public_key(key).unwrap();
                 let signer = Signer {
                     public_key: &public_key,

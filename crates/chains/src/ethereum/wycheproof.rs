@@ -30,7 +30,9 @@ fn run(name: TestName, compact: impl Fn(&[u8]) -> Option<Compact>) -> Count {
     let chain = Ethereum::new(&Secret::new([0x42; 32]));
     let mut count = Count::default();
     for group in TestSet::load(name).unwrap().test_groups {
-        let key = PublicKey::from_slice(&group.key.key).unwrap().serialize();
+        let key = ::bitcoin::secp256k1::PublicKey::from_slice(&group.key.key)
+            .unwrap()
+            .serialize();
         for test in group.tests {
             let valid = !test.result.must_fail();
             let Some(compact) = compact(&test.sig) else {

@@ -121,7 +121,7 @@ pub(crate) fn optional_wallet_type_input() -> Object {
         .build()
 }
 
-const INPUT: &str = "The chain, by its name or by the name that others give it. This release keeps `ethereum` wallets.";
+const INPUT: &str = "The chain, by its name or by the name that others give it.";
 
 fn input_names() -> impl Iterator<Item = Value> {
     let names = WalletType::ALL.map(WalletType::as_str);

@@ -2,8 +2,9 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use vestry_app::wallets::CallMethod;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::Fields;
@@ -27,11 +28,19 @@ pub(crate) const ERRORS: &[Code] = &[
 #[schema(as = RpcRequest)]
 pub(crate) struct Request {
     /// Its name, such as `personal_sign` or `sol_signMessage`. A name that the chain does not have is refused with those it has.
-    #[schema(examples("sol_signMessage"))]
+    #[schema(examples("personal_sign"))]
     method: String,
     /// Its parameters, by name.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = params)]
     params: Map<String, Value>,
+}
+
+fn params() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some("Its parameters, by name."))
+        .examples([json!({ "message": "hello" })])
+        .build()
 }
 
 /// What the method answered.

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::wallets::SignMessage;
 use vestry_domain::ids::WalletId;
-use vestry_domain::signing::{Fields, MessageRequest};
+use vestry_domain::signing::MessageRequest;
 
 use crate::body::Body;
 use crate::call::Call;
 use crate::path::PathId;
 use crate::problem::{Code, Problem};
 use crate::shapes::Wallet;
+use crate::wallets::UNSIGNED;
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::MessageIsTransaction,
@@ -30,33 +31,30 @@ pub(crate) struct Request {
     /// How `message` names its bytes: `utf-8` (when absent), `hex`, `base64` or `base58`.
     #[schema(pattern = "^(utf-8|hex|base64|base58)$", examples("utf-8"))]
     encoding: Option<String>,
-    /// Bitcoin only: `bip322` (when absent), `bip322-unprefixed` or `bip137`.
-    #[schema(pattern = "^(bip322|bip322-unprefixed|bip137)$", examples("bip322"))]
+    /// Bitcoin only: `bip322` (when absent), `bip322-unprefixed`, `bip137`, or `electrum` for the other header byte of `bip137`.
+    #[schema(pattern = "^(bip322|bip322-unprefixed|bip137|electrum)$")]
     format: Option<String>,
 }
 
 /// A signature that was verified before it left.
 #[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = SignMessageResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,
-    #[serde(flatten)]
-    #[schema(value_type = SignedMessage)]
-    signed: Fields,
-}
-
-/// What every chain answers for a message.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes fields that the chains give")]
-pub(crate) struct SignedMessage {
     /// Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Other chains: in the form that `encoding` names.
     #[schema(min_length = 1)]
     signature: String,
-    /// Form of the signature when it is not `0x` hex: `base58` or `base64`.
+    /// Form of the signature, for chains other than Ethereum: `base58`, `base64` or `hex`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     encoding: Option<String>,
+    /// Bitcoin, format `bip322`: the signature without the three letters that the standard asks for and many verifiers do not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    signature_unprefixed: Option<String>,
 }
 
 /// Sign a message
@@ -90,9 +88,12 @@ pub(crate) async fn handle(
     let signed = call
         .run(|service, caller| async move { service.sign_message(&caller, command).await })
         .await?;
+    let text = |name: &str| signed.signed.text(name).map(str::to_owned);
     Ok(Json(Answer {
         wallet_id: wallet_id.to_string(),
+        signature: text("signature").ok_or_else(|| Problem::internal(UNSIGNED))?,
+        encoding: text("encoding"),
+        signature_unprefixed: text("signature_unprefixed"),
         wallet: signed.wallet.into(),
-        signed: signed.signed.0,
     }))
 }

@@ -2,11 +2,11 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use vestry_app::wallets::SignTransaction;
 use vestry_domain::ids::WalletId;
-use vestry_domain::signing::Fields;
 use vestry_domain::wallet::WalletType;
 
 use crate::body::Body;
@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::path::PathId;
 use crate::problem::{Code, Problem};
 use crate::shapes::Wallet;
+use crate::wallets::UNSIGNED;
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::NotFound,
@@ -26,9 +27,8 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignTransactionRequest)]
 pub(crate) struct Request {
-    /// Ethereum: the object that `eth_sendTransaction` takes. Quantities are `0x` hex strings; `chainId`, `nonce` and `gas` are
-    /// never guessed.
-    #[schema(value_type = Option<Object>)]
+    /// Ethereum.
+    #[schema(schema_with = eth_transaction)]
     eth_transaction: Option<Value>,
     /// Solana: `{transaction, encoding}`, the whole transaction or its message alone, in base64 or base58.
     #[schema(value_type = Option<Object>)]
@@ -42,6 +42,25 @@ pub(crate) struct Request {
     /// Stellar: `{xdr, network_passphrase}`, an envelope in base64.
     #[schema(value_type = Option<Object>)]
     xlm_transaction: Option<Value>,
+}
+
+fn eth_transaction() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(
+            "Ethereum: the object that `eth_sendTransaction` takes. Quantities are `0x` hex strings; `chainId`, `nonce` and \
+             `gas` are never guessed.",
+        ))
+        .examples([json!({
+            "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",
+            "value": "0x38d7ea4c68000",
+            "nonce": "0x8",
+            "maxPriorityFeePerGas": "0x77359400",
+            "maxFeePerGas": "0xdf8475800",
+            "gas": "0x5208",
+            "chainId": "0x5"
+        })])
+        .build()
 }
 
 impl Request {
@@ -63,28 +82,50 @@ impl Request {
 
 /// A transaction with a signature that was verified before it left.
 #[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = SignTransactionResponse)]
 pub(crate) struct Answer {
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,
     wallet: Wallet,
-    /// `signature` and `signed_transaction`, in the forms that are customary on the chain, and on some chains more
-    /// (`encoding`, `signatures`, `fully_signed`, `hash`).
-    #[serde(flatten)]
-    #[schema(value_type = SignedTransaction)]
-    signed: Fields,
-}
-
-/// What every chain answers for a transaction.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes fields that the chains give")]
-pub(crate) struct SignedTransaction {
-    /// The wallet's signature. Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28).
+    /// The wallet's signature. Ethereum: `0x` and 65 bytes in hex (r, s, v with v 27 or 28). Bitcoin: the first of them.
     #[schema(min_length = 1)]
     signature: String,
-    /// Ready for the network, or for the next signer. Ethereum: `0x` and the bytes of EIP-2718.
-    #[schema(nullable = false)]
+    /// Ready for the network, or for the next signer. Ethereum: `0x` and the bytes of EIP-2718. `null` for the raw form of Polkadot,
+    /// of which no transaction can be made.
+    #[schema(required = true)]
     signed_transaction: Option<String>,
+    /// Solana and Bitcoin: the form of `signed_transaction`: `base58`, `base64` or `hex`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    encoding: Option<String>,
+    /// Solana: whether every signature that the transaction needs is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    fully_signed: Option<bool>,
+    /// Bitcoin: whether `signed_transaction` is a transaction and not a PSBT any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    finalized: Option<bool>,
+    /// Bitcoin: the signatures of all inputs that the wallet signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    signatures: Option<Vec<InputSignature>>,
+    /// Stellar: the hash of the transaction, in hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hash: Option<String>,
+}
+
+/// The signature of an input.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InputSignature {
+    /// Which input, from 0.
+    index: u32,
+    /// In hex.
+    #[schema(min_length = 1)]
+    signature: String,
 }
 
 /// Sign a transaction
@@ -114,9 +155,18 @@ pub(crate) async fn handle(
     let signed = call
         .run(|service, caller| async move { service.sign_transaction(&caller, command).await })
         .await?;
+    let text = |name: &str| signed.signed.text(name).map(str::to_owned);
+    let field = |name: &str| signed.signed.0.get(name);
+    let signatures = field("signatures").map(Vec::deserialize).transpose();
     Ok(Json(Answer {
         wallet_id: wallet_id.to_string(),
+        signature: text("signature").ok_or_else(|| Problem::internal(UNSIGNED))?,
+        signed_transaction: text("signed_transaction"),
+        encoding: text("encoding"),
+        fully_signed: field("fully_signed").and_then(Value::as_bool),
+        finalized: field("finalized").and_then(Value::as_bool),
+        signatures: signatures.map_err(Problem::internal)?,
+        hash: text("hash"),
         wallet: signed.wallet.into(),
-        signed: signed.signed.0,
     }))
 }

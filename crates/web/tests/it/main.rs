@@ -28,6 +28,7 @@ mod password_reset;
 mod passwords;
 mod reference;
 mod sessions;
+mod signing;
 mod test_env;
 mod texts;
 mod totps;

@@ -93,11 +93,6 @@ async fn a_create_names_what_it_refuses(api: &Api) {
             "wallet_type",
         ),
         (
-            json!({"user_id": user_id, "wallet_type": "solana"}),
-            "invalid_field",
-            "wallet_type",
-        ),
-        (
             json!({"user_id": user_id, "wallet_type": 1}),
             "invalid_field",
             "wallet_type",

@@ -12,9 +12,7 @@ use crate::stopwatch::Stopwatch;
 
 pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
     let chains = Chains::new(&Secret::new([7; 32]));
-    let chain = chains
-        .get(WalletType::Ethereum)
-        .ok_or("there is no Ethereum")?;
+    let chain = chains.get(WalletType::Ethereum);
     let mut keys = Vec::new();
     for number in 1..=u32::try_from(stopwatch.calls)? {
         let mut bytes = [42; 32];

@@ -16,7 +16,7 @@ fn keys() -> WalletSubkeys {
 
 fn private_key() -> PrivateKey {
     let chains = Chains::new(&Secret::new([2; 32]));
-    let chain: &dyn Chain = chains.get(WalletType::Ethereum).unwrap();
+    let chain: &dyn Chain = chains.get(WalletType::Ethereum);
     chain.private_key(&[3; 32]).unwrap()
 }
 

@@ -171,8 +171,8 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
         let used = tokio::spawn(async move {
             let (stored, key) = custody.create_wallet(order).await.unwrap();
             for _ in 0..SIGNATURES_EACH {
-                let signed =
-                    custody.sign(stored.clone(), key.clone(), &SigningRequest::message("m"));
+                let request = SigningRequest::message("m");
+                let signed = custody.sign(stored.clone(), key.clone(), &request);
                 signed.await.unwrap();
             }
         });

@@ -81,7 +81,7 @@ pub(crate) async fn assert_signed(
 #[track_caller]
 pub(crate) fn assert_signed_by(public_key: &str, owner: &Owner, message: &str, signature: &str) {
     let chains = Chains::new(&Secret::new([7; 32]));
-    let chain = chains.get(WalletType::Ethereum).unwrap();
+    let chain = chains.get(WalletType::Ethereum);
     let address = chain
         .address(&unhex(public_key), Environment::Test)
         .unwrap();
