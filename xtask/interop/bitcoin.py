@@ -213,7 +213,7 @@ class Spending:
 
 
 def taproot_digest(psbt, index, sighash):
-    """BIP-341, with embit's parts: it writes too much of the input for ANYONECANPAY, and does not hash the output of SINGLE."""
+    """BIP-341, of embit's parts. Its own writes the whole input for ANYONECANPAY, and the output of SINGLE unhashed."""
     made, scopes, (kind, alone) = psbt.tx, psbt.inputs, SIGHASH.check(sighash)
     spends, spent = made.vin[index], scopes[index].utxo
     parts = [b"\0", bytes([sighash]), made.version.to_bytes(4, "little"), made.locktime.to_bytes(4, "little")]

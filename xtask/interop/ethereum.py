@@ -5,7 +5,8 @@ from eth_account._utils.legacy_transactions import encode_transaction, serializa
 from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.typed_transactions import TypedTransaction
 from eth_account.typed_transactions.set_code_transaction import Authorization
-from eth_keys import keys
+from eth_keys import KeyAPI
+from eth_keys.backends import NativeECCBackend
 from eth_utils import is_checksum_address, to_checksum_address
 from hexbytes import HexBytes
 
@@ -22,6 +23,9 @@ AUTHORIZATIONS = 300
 
 # Half the order of secp256k1: a signature with a larger s is refused by contracts (EIP-2).
 HALF_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 // 2
+
+# eth-account's curve is coincurve's, which is fast and the C library that we have, too. This one is eth-keys' own.
+PYTHON_KEYS = KeyAPI(NativeECCBackend())
 
 
 def check_form(check, text, what):
@@ -223,7 +227,8 @@ def check_transactions(check, wallets):
 
 def check_fields(check, kind, read, asked):
     """The numbers and bytes of a transaction that was read are those that were asked for."""
-    for name in ("chainId", "nonce", "gas", "value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"):
+    fees = ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas")
+    for name in ("chainId", "nonce", "gas", "value", *fees):
         check.that(read.get(name) == asked.get(name), f"{name} of type {kind} is what was asked for")
     for name in ("data", "to"):
         check.that(HexBytes(read[name]) == HexBytes(asked[name]), f"{name} of type {kind} is what was asked for")
@@ -251,7 +256,7 @@ def check_authorizations(check, wallets):
         check.that(repeated == (chain, delegate, nonce), "the authorization is the one asked for")
         digest = Authorization(chain, HexBytes(delegate), nonce).hash()
         vrs = tuple(int(made[name], 16) for name in ("yParity", "r", "s"))
-        signer = keys.Signature(vrs=vrs).recover_public_key_from_msg_hash(digest).to_checksum_address()
+        signer = PYTHON_KEYS.ecdsa_recover(digest, PYTHON_KEYS.Signature(vrs=vrs)).to_checksum_address()
         check.that(signer == wallet.address, "the wallet signed the authorization")
 
     each(check, "authorization", range(AUTHORIZATIONS), examine)
@@ -290,7 +295,7 @@ def check_refusals(check, wallet, stranger):
 
 
 def main():
-    check = Check("ethereum", "eth-account", "eth-keys")
+    check = Check("ethereum", "eth-account", "eth-keys", "coincurve")
     wallets = create_wallets(Service(), check, "ethereum", WALLETS)
     for wallet in wallets:
         check.that(is_checksum_address(wallet.address), "the address is in EIP-55 form")

@@ -1,4 +1,4 @@
-"""py-sr25519-bindings verifies what our Polkadot wallets sign; scalecodec writes the payloads and reads the extrinsics."""
+"""py-sr25519-bindings verifies what Polkadot wallets sign; scalecodec writes payloads and reads extrinsics."""
 
 import hashlib
 
@@ -239,7 +239,8 @@ def check_transactions(check, wallets):
         check.that(answer.get("signedTransaction") == named, "signedTransaction is there when it is asked for")
 
     def raw(_, rng):
-        wallet, data = rng.choice(wallets), rng.randbytes(rng.choice([rng.randrange(1, 257), rng.randrange(257, 2_000)]))
+        length = rng.choice([rng.randrange(1, 257), rng.randrange(257, 2_000)])
+        wallet, data = rng.choice(wallets), rng.randbytes(length)
         request = {"address": wallet.address, "data": "0x" + data.hex(), "type": "payload"}
         answer = wallet.sign_transaction(request)
         signed = hashlib.blake2b(data, digest_size=32).digest() if len(data) > 256 else data
@@ -292,7 +293,8 @@ def check_refusals(check, wallet, stranger):
         absent = {name: value for name, value in good.items() if name != field}
         wallet.refuses_transaction(absent, field, f"no {field}")
     raw = {"address": wallet.address, "data": "0x1234", "type": "payload"}
-    for field, wrong in (("data", "0x123"), ("data", "0x"), ("data", 7), ("type", "bytes"), ("address", stranger.address)):
+    wrongs = (("data", "0x123"), ("data", "0x"), ("data", 7), ("type", "bytes"), ("address", stranger.address))
+    for field, wrong in wrongs:
         wallet.refuses_transaction(raw | {field: wrong}, field, f"a raw {field} {wrong!r}")
     call = {"method": "polkadot_signTransaction", "params": {"address": stranger.address, "transactionPayload": good}}
     wallet.refuses("rpc", call, "params.address", "polkadot_signTransaction for another wallet")

@@ -1,4 +1,4 @@
-"""solders verifies what our Solana wallets sign: messages, off-chain messages, and transactions of all three versions."""
+"""solders verifies what our Solana wallets sign: messages, off-chain messages, transactions of all versions."""
 
 import base64
 

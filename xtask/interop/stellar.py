@@ -116,7 +116,9 @@ class Maker:
             lambda: builder.append_payment_op(muxed, asset(), amount(), source),
             lambda: builder.append_create_account_op(other, amount(), source),
             lambda: builder.append_change_trust_op(issued, amount(), source),
-            lambda: builder.append_path_payment_strict_send_op(muxed, asset(), amount(), issued, "2", [asset()], source),
+            lambda: builder.append_path_payment_strict_send_op(
+                muxed, asset(), amount(), issued, "2", [asset()], source
+            ),
             lambda: builder.append_path_payment_strict_receive_op(other, asset(), amount(), issued, "2", [], source),
             lambda: builder.append_set_options_op(
                 home_domain="example.com", master_weight=self._random.randrange(256), signer=signer, source=source
@@ -124,7 +126,7 @@ class Maker:
             lambda: builder.append_manage_sell_offer_op(issued, Asset.native(), amount(), price, source=source),
             lambda: builder.append_manage_buy_offer_op(issued, Asset.native(), amount(), price, 12, source),
             lambda: builder.append_create_passive_sell_offer_op(issued, Asset.native(), amount(), price, source),
-            lambda: builder.append_manage_data_op("name", self._random.randbytes(self._random.randrange(1, 65)), source),
+            lambda: builder.append_manage_data_op("name", self._random.randbytes(64), source),
             lambda: builder.append_manage_data_op("gone", None, source),
             lambda: builder.append_bump_sequence_op(self._random.randrange(2**60), source),
             lambda: builder.append_account_merge_op(muxed, source),

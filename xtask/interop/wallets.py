@@ -1,4 +1,4 @@
-"""Wallets of the service, as the scripts of the five chains use them, and the requests that are the same for all chains."""
+"""Wallets of the service, as the scripts of the five chains use them, and what is the same for all chains."""
 
 import base64
 import random
@@ -133,7 +133,7 @@ def create_wallets(service, check, wallet_type, count):
 
 
 def each(check, kind, cases, examine):
-    """Examines every case, some at a time, each with random numbers of its own, so that the seed repeats them in any order.
+    """Examines every case, some at a time, each with random numbers of its own, so that their order does not matter.
 
     A case that is refused, or whose answer no library reads, is a mismatch and not the end.
     """

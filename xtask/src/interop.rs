@@ -11,7 +11,11 @@ pub(crate) const ABOUT: &str = "\
 Let reference implementations from PyPI check what the service signs.
 
 Starts `vestry dev` on a free port with an empty data directory and runs the scripts of xtask/interop against it:
-  ethereum      eth-account recovers the signer of random messages and compares it with the wallet's address
+  ethereum      eth-account recovers who signed messages, transactions of types 0 to 4, typed data and authorizations
+  solana        solders verifies messages and legacy, v0 and v1 transactions, and reads them back
+  bitcoin       embit verifies messages by BIP-322 and BIP-137 and PSBTs of both versions, and finalizes the same
+  polkadot      py-sr25519-bindings verifies messages and payloads that scalecodec writes; it reads the extrinsics
+  stellar       stellar-sdk verifies messages, envelopes of all kinds and authorizations, and reads them back
   streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
   totp          PyOTP is the authenticator app
@@ -22,6 +26,10 @@ Each prints cases, mismatches, its seed and the versions of the libraries; one m
 /// The scripts, in the order they run.
 const SCRIPTS: &[&str] = &[
     "ethereum.py",
+    "solana.py",
+    "bitcoin.py",
+    "polkadot.py",
+    "stellar.py",
     "session_jwt.py",
     "totp.py",
     "wallet_sign_in.py",
