@@ -378,6 +378,7 @@ def check_refusals(check, owner, stranger):
             (with_other_transaction, "wpkh", "with another transaction"),
             (with_other_redeem_script, "nested", "with a redeem script that is not its output's"),
             (with_other_witness_script, "wsh", "with a witness script that is not its output's"),
+            (with_other_witness_script, "wpkh", "with a witness script where its output has none"),
         ):
             spoilt = Spending(rng, owner, version, [kind])
             change(spoilt)
@@ -418,6 +419,7 @@ def with_other_redeem_script(spending):
 
 
 def with_other_witness_script(spending):
+    """The same of witness scripts."""
     spending.psbt.inputs[spending.ours()[0]].witness_script = script.multisig(1, [spending.owner.public_key])
 
 

@@ -7,7 +7,7 @@ from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
-from solders.message import Message, MessageV0, MessageV1, TransactionConfig, to_bytes_versioned
+from solders.message import Message, MessageV0, MessageV1, TransactionConfig, from_bytes_versioned, to_bytes_versioned
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
@@ -172,7 +172,6 @@ def check_signed(check, wallet, answer, before, encoding, kind):
     check.that(bytes(after) == decoded(answer["signed_transaction"], encoding), f"solders writes {kind} the same")
     good = after.verify_with_results()
     check.that(answer["fully_signed"] == all(good), f"fully_signed of {kind} is what solders finds")
-    after.sanitize()
 
 
 def check_transactions(check, wallets):
@@ -189,6 +188,8 @@ def check_transactions(check, wallets):
             sent = bytes(before)
         answer = wallet.sign_transaction({"transaction": encoded(sent, encoding), "encoding": encoding})
         check_signed(check, wallet, answer, before, encoding, kind)
+        # Not of changed ones: solders has limits for the heap of v1 that newer releases of the network have not.
+        before.sanitize()
 
     def by_method(kind, rng):
         wallet = rng.choice(wallets)
@@ -235,6 +236,15 @@ def check_two_signers(check, wallets):
     each(check, "two signers", range(30), examine)
 
 
+def read_either(data):
+    """A whole transaction, or a message alone, with empty slots."""
+    try:
+        return VersionedTransaction.from_bytes(data)
+    except ValueError:
+        message = from_bytes_versioned(data)
+        return VersionedTransaction.populate(message, [Signature.default()] * message.header.num_required_signatures)
+
+
 def check_mutated(check, wallets):
     """A changed byte: refused, or signed as it is, never as something else."""
 
@@ -246,7 +256,7 @@ def check_mutated(check, wallets):
         answer = wallet.signs_or_refuses(request, "transaction")
         if answer is None:
             return
-        before = VersionedTransaction.from_bytes(bytes(data))
+        before = read_either(bytes(data))
         check_signed(check, wallet, answer, before, "base64", f"a changed {kind}")
 
     each(check, "mutated", KINDS * (MUTATED // len(KINDS)), examine)
