@@ -33,6 +33,12 @@ pub(super) fn spends(
     if script.is_p2tr() {
         return taproot(chain, owner, input, script);
     }
+    let is_of_key = [&owner.p2wpkh, &owner.p2sh_p2wpkh, &owner.p2pkh]
+        .iter()
+        .any(|own| own.as_script() == script);
+    if is_of_key {
+        agree(input, script)?;
+    }
     let spend = if script == owner.p2wpkh.as_script() || script == owner.p2sh_p2wpkh.as_script() {
         Some(Spend::KeyHash(owner.p2wpkh.clone()))
     } else if script == owner.p2pkh.as_script() {
@@ -43,6 +49,21 @@ pub(super) fn spends(
         None
     };
     Ok(spend.into_iter().collect())
+}
+
+/// The scripts beside an output must be its own (BIP-174, "Signer"), also where the output is known without them: whoever sent
+/// others means another output.
+fn agree(input: &Input, script: &Script) -> Result<(), Malformed> {
+    let redeem = input.redeem_script.as_deref();
+    if redeem.is_some_and(|redeem| redeem.to_p2sh() != *script) {
+        return Err("has a redeem script that is not that of its output");
+    }
+    let program = redeem.unwrap_or(script);
+    let witness = input.witness_script.as_deref();
+    if witness.is_some_and(|witness| witness.to_p2wsh() != *program) {
+        return Err("has a witness script that is not that of its output");
+    }
+    Ok(())
 }
 
 /// Scripts of several keys, of which one is ours.

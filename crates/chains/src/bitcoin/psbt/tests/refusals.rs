@@ -16,6 +16,66 @@ fn refused(request: &SigningRequest) -> Failed {
     sign(&small(1), request).unwrap_err()
 }
 
+/// BIP-174, "Signer": a redeem script and a witness script must be those of the output, also where the key alone spends it.
+#[test]
+fn scripts_that_contradict_the_output_are_refused() {
+    let (ours, other) = (p2wpkh(&small(1)), p2wpkh(&small(2)));
+    let signs = |script: &ScriptBuf, redeem: Option<&ScriptBuf>, witness: Option<&ScriptBuf>| {
+        let mut psbt = unsigned(std::slice::from_ref(script));
+        psbt.inputs[0].redeem_script = redeem.cloned();
+        psbt.inputs[0].witness_script = witness.cloned();
+        let both = [psbt.serialize(), as_v2_with(&psbt, redeem, witness)];
+        both.map(|bytes| sign(&small(1), &of_bytes(&bytes)).map(drop))
+    };
+    let (nested, legacy) = (
+        ours.to_p2sh(),
+        ScriptBuf::new_p2pkh(&PublicKey::new(public_key(&small(1)).0).pubkey_hash()),
+    );
+    for outcome in signs(&nested, Some(&ours), None) {
+        outcome.unwrap();
+    }
+    for (script, redeem, witness) in [
+        (&nested, Some(&other), None),
+        (&nested, Some(&ours), Some(&other)),
+        (&nested, None, Some(&ours)),
+        (&ours, Some(&ours), None),
+        (&ours, None, Some(&ours)),
+        (&legacy, Some(&legacy), None),
+        (&legacy, None, Some(&other)),
+    ] {
+        for outcome in signs(script, redeem, witness) {
+            let refused = outcome.unwrap_err();
+            assert_eq!(
+                refused.param(),
+                "btc_transaction.psbt",
+                "{redeem:?} {witness:?}"
+            );
+        }
+    }
+}
+
+/// Version 2 with the scripts of its only input.
+fn as_v2_with(psbt: &Psbt, redeem: Option<&ScriptBuf>, witness: Option<&ScriptBuf>) -> Vec<u8> {
+    let mut bytes = as_v2(psbt, None);
+    let mark = [&[1, 0xe1, 11][..], b"of an input"].concat();
+    let at = bytes
+        .windows(mark.len())
+        .position(|window| window == mark)
+        .unwrap();
+    let record = |kind: u8, script: &ScriptBuf| {
+        [
+            &[1, kind, u8::try_from(script.len()).unwrap()],
+            script.as_bytes(),
+        ]
+        .concat()
+    };
+    let scripts = redeem.map(|script| record(0x04, script)).into_iter();
+    let scripts = scripts.chain(witness.map(|script| record(0x05, script)));
+    let scripts: Vec<u8> = scripts.flatten().collect();
+    bytes.splice(at..at, scripts);
+    bytes
+}
+
 #[test]
 fn requests_that_are_malformed_name_the_field() {
     let psbt = base64(&good().serialize());
