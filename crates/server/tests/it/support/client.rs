@@ -1,6 +1,7 @@
 //! A client of the API, the way an App's backend is one.
 
 use std::sync::Once;
+use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder};
@@ -55,6 +56,8 @@ pub(crate) fn http(roots: &[&str]) -> Client {
         .map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
     Client::builder()
         .timeout(PATIENCE)
+        // The server closes connections that were idle for five seconds; a request on one of them at that moment is lost.
+        .pool_idle_timeout(Duration::from_secs(2))
         .tls_certs_only(roots)
         .build()
         .unwrap()
