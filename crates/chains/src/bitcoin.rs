@@ -1,7 +1,6 @@
 //! Bitcoin: secp256k1 keys, P2WPKH addresses (BIP-84), BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
 
 mod bip322;
-mod fields;
 mod message;
 mod owner;
 mod psbt;
@@ -15,6 +14,7 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
+use crate::object::Object;
 use crate::scalar::Scalar;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, secp256k1};
 use owner::Owner;
@@ -95,17 +95,14 @@ impl Chain for Bitcoin {
             SigningRequest::Message(request) => message::prepare(self, owner, request, ""),
             SigningRequest::Transaction(value) => {
                 let field = WalletType::Bitcoin.transaction_field();
-                let fields = value
-                    .as_object()
-                    .ok_or_else(|| fields::wrong_type(field, "an object"))?;
-                psbt::prepare(self, owner, fields, field)
+                psbt::prepare(self, owner, &Object::in_field(value, field)?)
             }
             SigningRequest::Method { name, params } => match name.as_str() {
                 "btc_signMessage" | "signMessage" => {
                     let request = message::request(params)?;
                     message::prepare(self, owner, &request, "params.")
                 }
-                "btc_signPsbt" | "signPsbt" => psbt::prepare(self, owner, params, "params"),
+                "btc_signPsbt" | "signPsbt" => psbt::prepare(self, owner, &Object::params(params)),
                 _ => Err(SigningRefused::UnsupportedMethod { supported: METHODS }),
             },
         }

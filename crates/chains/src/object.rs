@@ -8,7 +8,7 @@ use vestry_domain::signing::Fields;
 /// fields that nobody asks for are ignored.
 pub(crate) struct Object<'a> {
     fields: &'a Fields,
-    path: &'static str,
+    path: &'a str,
 }
 
 impl<'a> Object<'a> {
@@ -21,11 +21,15 @@ impl<'a> Object<'a> {
     }
 
     /// What stands in the field that `path` names.
-    pub(crate) fn in_field(value: &'a Value, path: &'static str) -> Result<Self, Invalid> {
-        let fields = value
-            .as_object()
-            .ok_or_else(|| Invalid::value(path, format!("{path} is an object")))?;
-        Ok(Self { fields, path })
+    pub(crate) fn in_field(value: &'a Value, path: &'a str) -> Result<Self, Invalid> {
+        match value {
+            Value::Object(fields) => Ok(Self { fields, path }),
+            Value::Null => Err(Invalid::missing(path.to_owned())),
+            _ => {
+                let message = format!("{path} is an object");
+                Err(Invalid::value(path.to_owned(), message))
+            }
+        }
     }
 
     /// The path of a field as the caller wrote it.
@@ -40,10 +44,14 @@ impl<'a> Object<'a> {
         Invalid::value(path, message)
     }
 
+    /// A refusal of a field that is absent.
+    pub(crate) fn missing(&self, name: &str) -> Invalid {
+        Invalid::missing(self.path(name))
+    }
+
     /// A text that must be there.
     pub(crate) fn text(&self, name: &str) -> Result<&'a str, Invalid> {
-        self.optional_text(name)?
-            .ok_or_else(|| Invalid::missing(self.path(name)))
+        self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
     /// A text that may be absent.
@@ -60,12 +68,22 @@ impl<'a> Object<'a> {
     /// A whole number from 0 on that must be there.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Invalid> {
         self.present(name)
-            .ok_or_else(|| Invalid::missing(self.path(name)))?
+            .ok_or_else(|| self.missing(name))?
             .as_u64()
             .ok_or_else(|| self.refusal(name, "is a whole number"))
     }
 
-    fn present(&self, name: &str) -> Option<&'a Value> {
+    /// A truth value; absent is false.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Invalid> {
+        self.present(name).map_or(Ok(false), |value| {
+            value
+                .as_bool()
+                .ok_or_else(|| self.refusal(name, "is true or false"))
+        })
+    }
+
+    /// Any value, if it is there.
+    pub(crate) fn present(&self, name: &str) -> Option<&'a Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 }

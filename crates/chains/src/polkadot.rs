@@ -2,8 +2,8 @@
 
 mod address;
 mod extensions;
+mod hex_fields;
 mod message;
-mod object;
 mod payload;
 mod raw;
 mod rpc;
@@ -15,9 +15,9 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
 
+use crate::object::Object;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, refuse};
 use message::SignsMessage;
-use object::Object;
 use transaction::SignsTransaction;
 
 /// The Polkadot chain, and with it every chain of its family: one key has the same bytes on all of them.
@@ -78,8 +78,8 @@ fn transaction(
     path: &str,
     signer: Signer<'_>,
 ) -> Result<SignsTransaction, SigningRefused> {
-    let object = Object::read(value, path)?;
-    if object.has("data") || object.has("type") {
+    let object = Object::in_field(value, path)?;
+    if object.present("data").is_some() || object.present("type").is_some() {
         Ok(raw::read(&object, signer)?)
     } else {
         Ok(payload::read(&object, signer)?)
@@ -90,8 +90,8 @@ fn transaction(
 fn names_the_wallet(object: &Object<'_>, signer: Signer<'_>) -> Result<(), Invalid> {
     match address::decode(object.text("address")?) {
         Some(key) if key == signer.public_key => Ok(()),
-        Some(_) => Err(object.invalid("address", "is not the address of this wallet")),
-        None => Err(object.invalid("address", "is not an SS58 address of 32 bytes")),
+        Some(_) => Err(object.refusal("address", "is not the address of this wallet")),
+        None => Err(object.refusal("address", "is not an SS58 address of 32 bytes")),
     }
 }
 

@@ -20,8 +20,9 @@ use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
 
 use super::signed_message::Header;
-use super::{Bitcoin, Owner, bip322, fields, signed_message};
+use super::{Bitcoin, Owner, bip322, signed_message};
 use crate::message::bytes;
+use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey};
 
 /// What BIP-322 2.0.0 puts in front of "simple" signatures.
@@ -42,9 +43,10 @@ struct SignsMessage<'a> {
 
 /// The message in the parameters of `btc_signMessage`.
 pub(super) fn request(params: &Fields) -> Result<MessageRequest, Invalid> {
-    let text = |name| Ok(fields::text(params, "params", name)?.map(str::to_owned));
+    let params = Object::params(params);
+    let text = |name| Ok(params.optional_text(name)?.map(str::to_owned));
     Ok(MessageRequest {
-        message: fields::required_text(params, "params", "message")?.to_owned(),
+        message: params.text("message")?.to_owned(),
         encoding: text("encoding")?,
         format: text("format")?,
     })

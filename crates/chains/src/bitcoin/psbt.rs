@@ -22,46 +22,40 @@ mod work;
 use std::collections::BTreeSet;
 
 use ::bitcoin::{Transaction, TxOut, policy};
-use vestry_domain::Invalid;
-use vestry_domain::signing::{Fields, SigningRefused};
+use vestry_domain::signing::SigningRefused;
 
 use super::{Bitcoin, Owner};
 use crate::Prepared;
+use crate::object::Object;
 use fee::FeeRefused;
 use request::Request;
 use signed::SignsPsbt;
 use unsigned::{Malformed, Unsigned};
 use work::{LEGACY_MAX, Work};
 
-/// Reads a PSBT. `parent` is the path of the object whose fields these are.
+/// Reads a PSBT out of the object that a request has for it.
 pub(super) fn prepare<'a>(
     chain: &'a Bitcoin,
     owner: Owner,
-    fields: &Fields,
-    parent: &'static str,
+    object: &Object<'_>,
 ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
-    let request = Request::read(fields, parent)?;
-    let refuse = |what: Malformed| {
-        let path = format!("{parent}.psbt");
-        let message = format!("{path} {what}");
-        Invalid::value(path, message)
-    };
+    let request = Request::read(object)?;
+    let refuse = |what: Malformed| object.refusal("psbt", what);
     let unsigned = Unsigned::read(&request.psbt).map_err(refuse)?;
     let view = &unsigned.view;
     check(&view.unsigned_tx).map_err(refuse)?;
     let spent = work::spent(view).map_err(refuse)?;
     let is_legacy = |output: &&TxOut| output.script_pubkey.is_p2pkh();
     if request.finalize && spent.iter().flatten().filter(is_legacy).count() > LEGACY_MAX {
-        let path = format!("{parent}.finalize");
-        let message = format!("{path} is not possible with more than 200 inputs of P2PKH");
-        return Err(Invalid::value(path, message).into());
+        let rule = "is not possible with more than 200 inputs of P2PKH";
+        return Err(object.refusal("finalize", rule).into());
     }
     let work = Work {
         chain,
         owner: &owner,
         view,
         spent: &spent,
-        parent,
+        object,
     };
     let tasks = work.tasks(request.sign_inputs.as_ref())?;
     let others_may_pay = tasks.iter().all(|task| task.sighash.lets_others_pay());

@@ -6,9 +6,9 @@ use vestry_domain::Invalid;
 
 use super::extensions::{Part, parts};
 use super::names_the_wallet;
-use super::object::Object;
 use super::transaction::{Parts, SignsTransaction};
 use crate::Signer;
+use crate::object::Object;
 
 /// Longest encoded call, in bytes: as much as the body of a request can hold in hex.
 pub(super) const METHOD_MAX: usize = 128 * 1024;
@@ -33,7 +33,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
     names_the_wallet(object, signer)?;
     version(object)?;
     // Not signed, and still not nonsense.
-    object.number::<u64>("blockNumber")?;
+    object.hex_number::<u64>("blockNumber")?;
     object.flag(WITH_SIGNED_TRANSACTION)?;
     let method = method(object)?;
     let parts = assemble(object, method)?;
@@ -41,19 +41,19 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
 }
 
 fn version(object: &Object<'_>) -> Result<(), Invalid> {
-    match object.get("version") {
+    match object.present("version") {
         None => Err(object.missing("version")),
         Some(version) if version.as_u64() == Some(VERSION) => Ok(()),
-        Some(_) => Err(object.invalid("version", "is not 4, the one version that is signed here")),
+        Some(_) => Err(object.refusal("version", "is not 4, the one version that is signed here")),
     }
 }
 
 fn method(object: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     let method = object
-        .bytes("method", METHOD_MAX)?
+        .hex_bytes("method", METHOD_MAX)?
         .ok_or_else(|| object.missing("method"))?;
     if method.len() < METHOD_MIN {
-        return Err(object.invalid("method", "is too short for a call"));
+        return Err(object.refusal("method", "is too short for a call"));
     }
     Ok(method)
 }
@@ -70,7 +70,7 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
         } else if value.is_some_and(|value| value.matters) {
             // Leaving it out would sign something else than what was asked for.
             let fault = "is signed by none of the signedExtensions";
-            return Err(object.invalid(part.field(), fault));
+            return Err(object.refusal(part.field(), fault));
         }
     }
     metadata(object)?;
@@ -96,39 +96,39 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
 /// What comes twice is refused: polkadot.js would write it once, a chain would read it twice.
 fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
     const FIELD: &str = "signedExtensions";
-    let names = match object.get(FIELD) {
+    let names = match object.present(FIELD) {
         None => return Err(object.missing(FIELD)),
         Some(Value::Array(names)) if names.len() <= EXTENSIONS_MAX => names,
         Some(Value::Array(_)) => {
             let fault = format!("has more than {EXTENSIONS_MAX} entries");
-            return Err(object.invalid(FIELD, &fault));
+            return Err(object.refusal(FIELD, &fault));
         }
-        Some(_) => return Err(object.invalid(FIELD, "is not an array of strings")),
+        Some(_) => return Err(object.refusal(FIELD, "is not an array of strings")),
     };
     let mut wanted = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let name = name
             .as_str()
-            .ok_or_else(|| object.invalid(FIELD, "is not an array of strings"))?;
+            .ok_or_else(|| object.refusal(FIELD, "is not an array of strings"))?;
         let added = parts(name).ok_or_else(|| {
             let fault = format!(
                 "has at index {index} an extension that is not known here, nor what it adds; the raw form \
                  {{address, data, type}} takes the bytes of any payload"
             );
-            object.invalid(FIELD, &fault)
+            object.refusal(FIELD, &fault)
         })?;
         if seen.contains(&name) || added.iter().any(|part| wanted.contains(part)) {
             let fault =
                 format!("has at index {index} an extension that adds what another one adds");
-            return Err(object.invalid(FIELD, &fault));
+            return Err(object.refusal(FIELD, &fault));
         }
         seen.push(name);
         wanted.extend_from_slice(added);
     }
     // Without it the genesisHash beside it would be a claim: the same signature would hold on any chain.
     if !wanted.contains(&Part::GenesisHash) {
-        return Err(object.invalid(
+        return Err(object.refusal(
             FIELD,
             "lacks CheckGenesis, which says for which chain it is",
         ));
@@ -153,22 +153,22 @@ fn value(object: &Object<'_>, part: Part) -> Result<Option<Encoded>, Invalid> {
     let value = match part {
         Part::Era => era(object, field)?,
         Part::Nonce => object
-            .number::<u32>(field)?
+            .hex_number::<u32>(field)?
             .map(|nonce| filled_in(Compact(nonce).encode())),
-        Part::Tip => object.number::<u128>(field)?.map(|tip| Encoded {
+        Part::Tip => object.hex_number::<u128>(field)?.map(|tip| Encoded {
             bytes: Compact(tip).encode(),
             matters: tip != 0,
         }),
         Part::AssetId => Some(asset(object, field)?),
         Part::Mode => Some(mode(object, field)?),
         Part::SpecVersion | Part::TransactionVersion => object
-            .number::<u32>(field)?
+            .hex_number::<u32>(field)?
             .map(|version| filled_in(version.encode())),
         Part::GenesisHash | Part::BlockHash => {
-            object.hash(field)?.map(|hash| filled_in(hash.encode()))
+            object.hex_hash(field)?.map(|hash| filled_in(hash.encode()))
         }
         Part::MetadataHash => {
-            let hash = object.hash(field)?;
+            let hash = object.hex_hash(field)?;
             Some(Encoded {
                 bytes: hash.encode(),
                 matters: hash.is_some(),
@@ -181,13 +181,13 @@ fn value(object: &Object<'_>, part: Part) -> Result<Option<Encoded>, Invalid> {
 /// `0x00`, or the two bytes of a mortal era: the low 4 bits say the period, the others where in it the transaction was made
 /// (`sp_runtime::generic::Era`).
 fn era(object: &Object<'_>, field: &'static str) -> Result<Option<Encoded>, Invalid> {
-    let Some(bytes) = object.bytes(field, 2)? else {
+    let Some(bytes) = object.hex_bytes(field, 2)? else {
         return Ok(None);
     };
     let matters = match bytes.as_slice() {
         [IMMORTAL] => false,
         [low, high] if *low != IMMORTAL && is_mortal(u16::from_le_bytes([*low, *high])) => true,
-        _ => return Err(object.invalid(field, "is neither 0x00 nor the two bytes of a mortal era")),
+        _ => return Err(object.refusal(field, "is neither 0x00 nor the two bytes of a mortal era")),
     };
     Ok(Some(Encoded { bytes, matters }))
 }
@@ -203,26 +203,28 @@ fn is_mortal(encoded: u16) -> bool {
 /// The asset that pays the fee, as polkadot.js writes it: encoded as an option, `0x00` for none and `0x01` in front of one.
 /// What an asset looks like is up to the chain, so it is taken as it is.
 fn asset(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
-    let bytes = object.bytes(field, ASSET_MAX)?.unwrap_or_else(|| vec![0]);
+    let bytes = object
+        .hex_bytes(field, ASSET_MAX)?
+        .unwrap_or_else(|| vec![0]);
     let matters = match bytes.as_slice() {
         [0] => false,
         [1, _, ..] => true,
         _ => {
             let fault = "is not an encoded option: 0x00, or 0x01 and the encoded asset";
-            return Err(object.invalid(field, fault));
+            return Err(object.refusal(field, fault));
         }
     };
     Ok(Encoded { bytes, matters })
 }
 
 fn mode(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
-    let mode = match object.get(field) {
+    let mode = match object.present(field) {
         None => 0,
         Some(mode) => mode
             .as_u64()
             .and_then(|mode| u8::try_from(mode).ok())
             .filter(|mode| *mode <= 1)
-            .ok_or_else(|| object.invalid(field, "is neither the number 0 nor 1"))?,
+            .ok_or_else(|| object.refusal(field, "is neither the number 0 nor 1"))?,
     };
     Ok(Encoded {
         bytes: vec![mode],
@@ -234,9 +236,9 @@ fn mode(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
 fn metadata(object: &Object<'_>) -> Result<(), Invalid> {
     let field = Part::MetadataHash.field();
     let checked = mode(object, Part::Mode.field())?.matters;
-    match (checked, object.has(field)) {
+    match (checked, object.present(field).is_some()) {
         (true, false) => Err(object.missing(field)),
-        (false, true) => Err(object.invalid(field, "goes with mode 1")),
+        (false, true) => Err(object.refusal(field, "goes with mode 1")),
         _ => Ok(()),
     }
 }

@@ -3,10 +3,10 @@
 use vestry_domain::Invalid;
 
 use super::names_the_wallet;
-use super::object::Object;
 use super::payload::METHOD_MAX;
 use super::transaction::SignsTransaction;
 use crate::Signer;
+use crate::object::Object;
 
 /// A call, and at most a KiB of what extensions add.
 const DATA_MAX: usize = METHOD_MAX + 1024;
@@ -20,13 +20,13 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
     names_the_wallet(object, signer)?;
     if object.text("type")? != "payload" {
         let fault = "is not payload; messages are signed by sign_message";
-        return Err(object.invalid("type", fault));
+        return Err(object.refusal("type", fault));
     }
     let data = object
-        .bytes("data", DATA_MAX)?
+        .hex_bytes("data", DATA_MAX)?
         .ok_or_else(|| object.missing("data"))?;
     if data.is_empty() {
-        return Err(object.invalid("data", "is empty"));
+        return Err(object.refusal("data", "is empty"));
     }
     Ok(SignsTransaction::raw(data, signer))
 }

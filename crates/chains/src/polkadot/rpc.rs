@@ -4,9 +4,9 @@ use serde_json::Value;
 use vestry_domain::signing::{Fields, MessageRequest, SigningRefused};
 
 use super::message::SignsMessage;
-use super::object::Object;
 use super::payload::WITH_SIGNED_TRANSACTION;
 use super::{names_the_wallet, transaction};
+use crate::object::Object;
 use crate::{Prepared, Signer, message};
 
 /// All names, those of one method next to each other.
@@ -24,7 +24,7 @@ pub(super) fn prepare(
     params: &Fields,
     signer: Signer<'_>,
 ) -> Result<Box<dyn Prepared>, SigningRefused> {
-    let object = Object::of(params, "params");
+    let object = Object::params(params);
     match name {
         "polkadot_signMessage" | "dot_signRaw" | "signMessage" => sign_message(&object, signer),
         "polkadot_signTransaction" => sign_transaction(&object, signer),
@@ -36,7 +36,7 @@ fn sign_message(
     params: &Object<'_>,
     signer: Signer<'_>,
 ) -> Result<Box<dyn Prepared>, SigningRefused> {
-    if params.has("address") {
+    if params.present("address").is_some() {
         names_the_wallet(params, signer)?;
     }
     let request = MessageRequest {
@@ -54,7 +54,9 @@ fn sign_transaction(
 ) -> Result<Box<dyn Prepared>, SigningRefused> {
     const PAYLOAD: &str = "transactionPayload";
     names_the_wallet(params, signer)?;
-    let payload = params.get(PAYLOAD).ok_or_else(|| params.missing(PAYLOAD))?;
+    let payload = params
+        .present(PAYLOAD)
+        .ok_or_else(|| params.missing(PAYLOAD))?;
     let transaction = transaction(payload, "params.transactionPayload", signer)?;
     let named = payload
         .get(WITH_SIGNED_TRANSACTION)

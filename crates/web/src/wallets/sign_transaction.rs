@@ -27,7 +27,6 @@ pub(crate) const ERRORS: &[Code] = &[
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignTransactionRequest)]
 pub(crate) struct Request {
-    /// Ethereum.
     #[schema(schema_with = eth_transaction)]
     eth_transaction: Option<Value>,
     /// Solana: `{transaction, encoding}`, the whole transaction or its message alone, in base64 or base58.

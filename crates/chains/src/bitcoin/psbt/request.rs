@@ -7,10 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use vestry_domain::Invalid;
-use vestry_domain::signing::Fields;
 
-use super::super::fields::{self, member, wrong_type};
 use super::sighash::Sighash;
+use crate::object::Object;
 
 /// Most bytes of a PSBT: ten times the largest transaction that nodes pass on (100,000 bytes without witnesses), for it
 /// also holds the transactions whose outputs are spent.
@@ -58,21 +57,19 @@ impl Encoding {
 }
 
 impl Request {
-    /// Reads the fields of the object at the path `parent`.
-    pub(super) fn read(fields: &Fields, parent: &str) -> Result<Self, Invalid> {
-        let encoding = match fields::text(fields, parent, "encoding")? {
+    pub(super) fn read(object: &Object<'_>) -> Result<Self, Invalid> {
+        let encoding = match object.optional_text("encoding")? {
             None | Some("base64") => Encoding::Base64,
             Some("hex") => Encoding::Hex,
             Some(_) => {
-                return Err(wrong_type(format!("{parent}.encoding"), "base64 or hex"));
+                return Err(object.refusal("encoding", "is base64 or hex"));
             }
         };
-        let text = fields::required_text(fields, parent, "psbt")?;
         Ok(Self {
-            psbt: decode(text, encoding, &format!("{parent}.psbt"))?,
+            psbt: decode(object.text("psbt")?, encoding, &object.path("psbt"))?,
             encoding,
-            sign_inputs: sign_inputs(fields, &format!("{parent}.sign_inputs"))?,
-            finalize: fields::flag(fields, parent, "finalize")?,
+            sign_inputs: sign_inputs(object)?,
+            finalize: object.flag("finalize")?,
         })
     }
 }
@@ -104,17 +101,19 @@ fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid
     Ok(bytes)
 }
 
-fn sign_inputs(fields: &Fields, path: &str) -> Result<Option<BTreeMap<usize, Listed>>, Invalid> {
-    let Some(value) = member(fields, "sign_inputs") else {
+fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, Invalid> {
+    const FIELD: &str = "sign_inputs";
+    let Some(value) = object.present(FIELD) else {
         return Ok(None);
     };
     let entries = value
         .as_array()
-        .ok_or_else(|| wrong_type(path, "a list of objects with an index"))?;
+        .ok_or_else(|| object.refusal(FIELD, "is a list of objects with an index"))?;
     if entries.is_empty() || entries.len() > LISTED_MAX {
-        let message = format!("{path} has from 1 to {LISTED_MAX} entries");
-        return Err(Invalid::value(path.to_owned(), message));
+        let rule = format!("has from 1 to {LISTED_MAX} entries");
+        return Err(object.refusal(FIELD, &rule));
     }
+    let path = object.path(FIELD);
     let mut listed = BTreeMap::new();
     for (place, entry) in entries.iter().enumerate() {
         let path = format!("{path}[{place}]");
@@ -129,21 +128,21 @@ fn sign_inputs(fields: &Fields, path: &str) -> Result<Option<BTreeMap<usize, Lis
 }
 
 fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), Invalid> {
-    let fields = entry
-        .as_object()
-        .ok_or_else(|| wrong_type(path, "an object with an index"))?;
-    let index_path = format!("{path}.index");
-    let index = member(fields, "index").ok_or_else(|| Invalid::missing(index_path.clone()))?;
+    let object = Object::in_field(entry, path)?;
+    let index = object
+        .present("index")
+        .ok_or_else(|| object.missing("index"))?;
     let index = index
         .as_u64()
         .and_then(|index| usize::try_from(index).ok())
-        .ok_or_else(|| wrong_type(index_path, "the number of an input, from 0"))?;
-    let sighash = member(fields, "sighash")
+        .ok_or_else(|| object.refusal("index", "is the number of an input, from 0"))?;
+    let sighash = object
+        .present("sighash")
         .map(|value| {
             Sighash::of_json(value).ok_or_else(|| {
-                wrong_type(
-                    format!("{path}.sighash"),
-                    "DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
+                object.refusal(
+                    "sighash",
+                    "is DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
                 )
             })
         })

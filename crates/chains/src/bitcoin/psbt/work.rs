@@ -13,6 +13,7 @@ use super::request::Listed;
 use super::sighash::Sighash;
 use super::spend::Spend;
 use super::unsigned::Malformed;
+use crate::object::Object;
 
 /// Most inputs from before segregated witness that are signed at once: each costs a hash over the whole transaction
 /// (BIP-143, "Motivation"), so their cost grows with the square of the size.
@@ -32,8 +33,8 @@ pub(super) struct Work<'a> {
     pub(super) owner: &'a Owner,
     pub(super) view: &'a Psbt,
     pub(super) spent: &'a [Option<TxOut>],
-    /// The path of the fields, for refusals.
-    pub(super) parent: &'a str,
+    /// What the request says, for refusals.
+    pub(super) object: &'a Object<'a>,
 }
 
 impl Work<'_> {
@@ -162,15 +163,12 @@ impl Work<'_> {
     }
 
     pub(super) fn refuse(&self, what: &str) -> Invalid {
-        let path = format!("{}.psbt", self.parent);
-        let message = format!("{path} {what}");
-        Invalid::value(path, message)
+        self.object.refusal("psbt", what)
     }
 
     fn refuse_listed(&self, entry: &Listed, field: &str, what: &str) -> Invalid {
-        let path = format!("{}.sign_inputs[{}].{field}", self.parent, entry.place);
-        let message = format!("{path} {what}");
-        Invalid::value(path, message)
+        let field = format!("sign_inputs[{}].{field}", entry.place);
+        self.object.refusal(&field, what)
     }
 }
 

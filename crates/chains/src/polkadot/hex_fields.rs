@@ -1,0 +1,61 @@
+//! Numbers, bytes and hashes in the forms that polkadot.js writes them in.
+
+use alloy_primitives::hex;
+use vestry_domain::Invalid;
+
+use crate::object::Object;
+
+/// Most digits of a number: 256 bits, twice of what the largest field holds. Leading zeros are usual, but not without end.
+const DIGITS_MAX: usize = 64;
+
+impl Object<'_> {
+    /// A number: `0x` and its hex digits, the most significant first, up to `largest`.
+    pub(super) fn hex_number<N: TryFrom<u128>>(&self, name: &str) -> Result<Option<N>, Invalid> {
+        let Some(text) = self.optional_text(name)? else {
+            return Ok(None);
+        };
+        let digits = digits(text)
+            .filter(|digits| (1..=DIGITS_MAX).contains(&digits.len()))
+            .ok_or_else(|| self.refusal(name, "is not a number as 0x and 1 to 64 hex digits"))?;
+        // With zeros cut off, and no sign as they are digits all of them, what is left fits or is too large.
+        let digits = match digits.trim_start_matches('0') {
+            "" => "0",
+            digits => digits,
+        };
+        u128::from_str_radix(digits, 16)
+            .ok()
+            .and_then(|number| N::try_from(number).ok())
+            .map(Some)
+            .ok_or_else(|| self.refusal(name, "is too large"))
+    }
+
+    /// Bytes: `0x` and two hex digits for each, up to `most` bytes.
+    pub(super) fn hex_bytes(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, Invalid> {
+        let Some(text) = self.optional_text(name)? else {
+            return Ok(None);
+        };
+        let digits = digits(text)
+            .ok_or_else(|| self.refusal(name, "is not bytes as 0x and hex digits, two for each"))?;
+        if digits.len().div_ceil(2) > most {
+            return Err(self.refusal(name, &format!("is more than {most} bytes")));
+        }
+        hex::decode(digits)
+            .map(Some)
+            .map_err(|_odd| self.refusal(name, "has an odd number of hex digits"))
+    }
+
+    pub(super) fn hex_hash(&self, name: &str) -> Result<Option<[u8; 32]>, Invalid> {
+        let fault = |_length| self.refusal(name, "is not 32 bytes as 0x and 64 hex digits");
+        self.hex_bytes(name, 32)?
+            .map(|bytes| bytes.try_into().map_err(fault))
+            .transpose()
+    }
+}
+
+fn digits(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix("0x")?;
+    digits
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit())
+        .then_some(digits)
+}
