@@ -11,6 +11,7 @@
 compile_error!("a sabotaged service is for `cargo xtask sabotage` and is never built for use");
 
 pub mod admin;
+pub mod audit;
 pub mod caller;
 pub mod codes;
 pub mod delivery;
@@ -18,6 +19,7 @@ pub mod fault;
 pub mod links;
 pub mod passkeys;
 pub mod passwords;
+pub mod rotation;
 pub mod service;
 pub mod sessions;
 pub mod test_clock;

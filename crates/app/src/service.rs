@@ -21,6 +21,7 @@ use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
 use vestry_ports::vault::KeyVault;
 
+use crate::audit::trail::Trail;
 use crate::caller::CachedCaller;
 use crate::sessions::keys::CachedKeys;
 use crate::test_clock::TestClocks;
@@ -94,6 +95,7 @@ pub struct Service {
     /// Rings when a message was captured.
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
+    pub(crate) trail: Trail,
 }
 
 impl Service {
@@ -109,6 +111,7 @@ impl Service {
             outbox_bell: Notify::new(),
             captured_bell: Notify::new(),
             test_clocks: TestClocks::default(),
+            trail: Trail::default(),
         }
     }
 

@@ -9,7 +9,7 @@ pub mod wallets;
 
 use std::sync::Arc;
 
-use vestry_domain::envelope::WalletKey;
+use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
 use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::{StoredWallet, WalletType};
@@ -52,6 +52,8 @@ macro_rules! custody_suite {
                 a_cut_or_lengthened_key_does_not_sign
                 an_edited_row_is_refused
                 a_time_of_change_is_not_sealed
+                a_changed_wallet_is_authentic
+                a_rewrapped_wallet_signs_as_before
                 a_changed_hash_of_a_row_is_refused
                 a_row_moved_to_another_world_is_refused
                 an_adopted_address_is_authentic_and_has_no_key
@@ -112,6 +114,17 @@ impl House {
         }
         let test = World::new(app.id, Environment::Test);
         [test, other_environment(test)]
+    }
+
+    /// Stores an App key.
+    async fn add_app_key(&self, key: &AppKey) {
+        let stored: StoreResult<()> = async {
+            let mut tx = self.store.begin().await?;
+            tx.app_keys().insert(key).await?;
+            tx.commit().await
+        }
+        .await;
+        works(stored.map_err(CustodyError::Store));
     }
 
     async fn world(&self, samples: &mut Samples) -> World {

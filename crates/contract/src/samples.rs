@@ -428,6 +428,7 @@ impl Samples {
             is_read_only: self.coin(),
             is_imported: self.coin(),
             account_index: self.pick(&[None, Some(0), Some(u32::MAX)]),
+            disabled_at: self.pick(&[None, Some(created_at)]),
             created_at,
             updated_at: self.moment(),
         };

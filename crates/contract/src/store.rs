@@ -35,6 +35,7 @@ macro_rules! in_view {
 pub mod api_keys;
 pub mod app_keys;
 pub mod apps;
+pub mod audit;
 pub mod budgets;
 pub mod captured;
 pub mod codes;
@@ -109,6 +110,8 @@ macro_rules! store_suite {
                 a_key_is_rewrapped_from_the_version_seen
                 an_unknown_key_is_not_rewrapped
                 parallel_rewraps_count_once
+                parallel_additions_of_a_version_count_once
+                old_versions_are_removed
             }
             store::signing_keys {
                 keys_come_back_oldest_first
@@ -177,11 +180,24 @@ macro_rules! store_suite {
                 a_page_may_begin_where_no_wallet_is
                 the_walk_meets_every_key_once
                 a_wallet_is_added_once
+                a_wallet_is_replaced_from_the_row_seen
+                wallets_under_older_versions_are_found
+                a_wallet_is_rewrapped_from_the_row_seen
+                parallel_replacements_count_once
                 parallel_default_wallets_are_one
                 parallel_wallets_of_one_address_are_one
                 a_wallet_without_a_key_comes_back_as_it_was
                 an_address_is_found_in_its_world
                 wallets_without_a_key_are_removed
+            }
+            store::audit {
+                entries_come_back_as_they_were
+                a_head_moves_with_its_chain
+                a_place_is_taken_once
+                pages_show_every_entry_of_a_wallet_once
+                entries_stay_in_their_world
+                a_chain_without_a_head_is_found
+                parallel_chains_are_all_whole
             }
             store::wallet_challenges {
                 a_challenge_comes_back_as_it_was

@@ -151,6 +151,8 @@ pub enum SecretKind {
     Password,
     /// Seed of an authenticator app.
     TotpSeed,
+    /// An entry of the audit log, and the head of a chain of it (keyed hashes only).
+    Audit,
     /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
     RecoveryCode,
 }
@@ -165,6 +167,7 @@ impl SecretKind {
             Self::Password => "password",
             Self::TotpSeed => "totp-seed",
             Self::RecoveryCode => "recovery-code",
+            Self::Audit => "audit",
         }
     }
 }

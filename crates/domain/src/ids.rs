@@ -180,6 +180,10 @@ macro_rules! ids {
 ids! {
     /// An App: the container of all users, keys, sessions and wallets of one customer.
     AppId "app";
+    /// A chain of the audit log.
+    AuditChainId "auditchain";
+    /// An entry of the audit log.
+    AuditEntryId "audit";
     /// A user's e-mail address.
     EmailId "email";
     /// A job of the outbox.

@@ -6,6 +6,7 @@
 
 pub mod api_key;
 pub mod app;
+pub mod audit;
 pub mod code;
 pub mod email;
 pub mod envelope;

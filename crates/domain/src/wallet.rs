@@ -116,6 +116,8 @@ pub struct Wallet {
     pub is_imported: bool,
     /// Derivation index, for a key derived from a phrase.
     pub account_index: Option<u32>,
+    /// Since when it signs nothing; `None` while it signs.
+    pub disabled_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -145,7 +147,8 @@ impl Wallet {
     }
 
     /// What the row's keyed hash covers: every field that decides who may sign what with which key.
-    /// `updated_at` is left out, it decides nothing.
+    /// `updated_at` is left out, it decides nothing. The bytes of a wallet that is not disabled are those of the time before
+    /// wallets could be, so that old rows stay good.
     pub fn sealed_fields(&self) -> Vec<u8> {
         let key_id = self.key_id.map(|id| id.to_string()).unwrap_or_default();
         let index = self
@@ -159,19 +162,29 @@ impl Wallet {
             self.is_imported,
         ]
         .map(u8::from);
-        join_with_lengths([
-            b"wallet-row-v1".as_slice(),
-            self.world.app_id.to_string().as_bytes(),
-            self.world.environment.as_str().as_bytes(),
-            self.id.to_string().as_bytes(),
-            self.user_id.to_string().as_bytes(),
+        let disabled_at = self.disabled_at.map(|at| at.unix().to_be_bytes());
+        let label: &[u8] = match disabled_at {
+            None => b"wallet-row-v1",
+            Some(_) => b"wallet-row-v2",
+        };
+        let (app_id, environment) = (self.world.app_id.to_string(), self.world.environment);
+        let (id, user_id) = (self.id.to_string(), self.user_id.to_string());
+        let created_at = self.created_at.unix().to_be_bytes();
+        let parts: [&[u8]; 11] = [
+            label,
+            app_id.as_bytes(),
+            environment.as_str().as_bytes(),
+            id.as_bytes(),
+            user_id.as_bytes(),
             key_id.as_bytes(),
             self.wallet_type.as_str().as_bytes(),
             self.public_address.as_bytes(),
             &flags,
             index.as_bytes(),
-            &self.created_at.unix().to_be_bytes(),
-        ])
+            &created_at,
+        ];
+        let disabled_at = disabled_at.iter().map(<[u8; 8]>::as_slice);
+        join_with_lengths(parts.into_iter().chain(disabled_at))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Wallet keys and small secrets: everything that needs an App key in the clear happens behind these two ports.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use vestry_domain::envelope::{AppKey, Mac, Place, Sealed, SecretKind, WalletKey};
+use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Place, Sealed, SecretKind, WalletKey};
 use vestry_domain::ids::{UserId, WalletId, WalletKeyId};
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
@@ -31,6 +33,9 @@ pub enum CustodyError {
     #[error("a cryptographic operation failed ({0})")]
     Failed(&'static str),
 }
+
+/// How long a process may go on making new things under an App key after a newer version of it was stored.
+pub const NEWEST_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a new wallet needs before its key can be made; decided by the use case.
 #[derive(Debug, Clone)]
@@ -66,6 +71,15 @@ pub struct AddressOrder {
     pub created_at: Timestamp,
 }
 
+/// What may change in the record of a wallet.
+#[derive(Debug, Clone, Copy)]
+pub struct WalletChange {
+    /// Since when it signs nothing; `None` makes it sign again.
+    pub disabled_at: Option<Timestamp>,
+    /// Time of the change.
+    pub at: Timestamp,
+}
+
 /// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
 #[async_trait]
 pub trait Custodian: Send + Sync {
@@ -78,6 +92,19 @@ pub trait Custodian: Send + Sync {
         app: vestry_domain::ids::AppId,
         now: Timestamp,
     ) -> Result<Vec<AppKey>, CustodyError>;
+
+    /// Makes another version of an App key. Nothing is stored; once it is, every process uses it for new things within
+    /// [`NEWEST_WITHIN`].
+    ///
+    /// # Errors
+    /// [`CustodyError::Sealed`].
+    async fn mint_app_key(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+        now: Timestamp,
+    ) -> Result<AppKey, CustodyError>;
 
     /// Makes a fresh key and the wallet around it. Nothing is stored.
     ///
@@ -112,6 +139,28 @@ pub trait Custodian: Send + Sync {
         key: WalletKey,
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError>;
+
+    /// The record with the change, its keyed hash made anew, after checking what was stored. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn change_wallet(
+        &self,
+        stored: StoredWallet,
+        change: WalletChange,
+    ) -> Result<StoredWallet, CustodyError>;
+
+    /// The record and its key under another version of the App key: the keyed hash is made and the data key wrapped anew, after
+    /// checking both. The private key is not opened. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn rewrap_wallet(
+        &self,
+        stored: StoredWallet,
+        key: Option<WalletKey>,
+        version: u32,
+    ) -> Result<(StoredWallet, Option<WalletKey>), CustodyError>;
 
     /// Opens a key and checks that it yields the row's address and public key; signs nothing.
     ///

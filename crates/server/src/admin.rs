@@ -1,7 +1,9 @@
 //! Admin commands: each parses nothing, calls one use case and prints one answer.
 
 mod apps;
+mod audit;
 mod keys;
+mod progress;
 mod redirect_urls;
 mod signing_keys;
 mod users;
@@ -41,6 +43,7 @@ pub(crate) async fn run(
         Command::Users(command) => users::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
+        Command::Audit(command) => audit::run(&service, command).await,
         Command::Vault(command) => vault::run(&service, command).await,
         Command::Dev(_)
         | Command::Serve

@@ -70,6 +70,9 @@ pub(crate) enum Command {
     /// Keys that sign session JWTs
     #[command(subcommand)]
     SigningKey(SigningKey),
+    /// The log of what was done with wallets
+    #[command(subcommand)]
+    Audit(Audit),
     /// The root key over all wallets and secrets
     #[command(subcommand)]
     Vault(Vault),
@@ -357,6 +360,20 @@ Example:
     },
 }
 
+/// `vestry audit`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Check that no entry of the audit log was altered, and that none is missing
+    #[command(after_help = "\
+Every signature, export and change of a wallet has an entry, chained by hashes
+under keys that are not in the database. Chains that are not whole are named,
+and the exit code is 1 if there is one. It may run while the service does.")]
+    Verify {
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
 /// `vestry vault`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Vault {
@@ -377,6 +394,18 @@ else. A rotation that was cut off is finished by the next one. Without --retire
 the old versions stay able to open keys, as backups need them.")]
     RotateRoot {
         /// Destroy the older versions once nothing stands under them; backups made before cannot be opened then
+        #[arg(long)]
+        retire: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Make a new App key for the wallets of every App and wrap their keys under it, while the service runs
+    #[command(after_help = "\
+Private keys are not opened: only the keys that encrypt them are wrapped anew. A
+rotation that was cut off is finished by the next run, which then makes no new
+keys; run it again for those. Without --retire the old App keys stay.")]
+    RotateApps {
+        /// Wait until every process uses the new keys (15 s), then destroy the old ones; backups made before cannot be opened then
         #[arg(long)]
         retire: bool,
         #[command(flatten)]
@@ -420,10 +449,12 @@ impl Command {
             | Self::SigningKey(
                 SigningKey::List { answer, .. } | SigningKey::Rotate { answer, .. },
             )
+            | Self::Audit(Audit::Verify { answer })
             | Self::Vault(
                 Vault::Init { answer }
                 | Vault::Status { answer }
                 | Vault::RotateRoot { answer, .. }
+                | Vault::RotateApps { answer, .. }
                 | Vault::Verify { answer },
             ) => answer.format(),
         }

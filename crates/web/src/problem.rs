@@ -41,6 +41,7 @@ pub(crate) enum Code {
     KeyNotAllowed,
     InsufficientFactor,
     WalletReadOnly,
+    WalletDisabled,
     PolicyDenied,
     NotFound,
     MethodNotAllowed,
@@ -124,6 +125,10 @@ impl Code {
             Self::WalletReadOnly => (
                 StatusCode::FORBIDDEN,
                 "the wallet is read-only: its key is not here",
+            ),
+            Self::WalletDisabled => (
+                StatusCode::FORBIDDEN,
+                "the wallet is disabled: it signs nothing until it is enabled",
             ),
             Self::PolicyDenied => (StatusCode::FORBIDDEN, "this is not done with it"),
             Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),

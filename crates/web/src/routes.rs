@@ -72,6 +72,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallets sign_message;
         SecretKey wallets sign_transaction;
         SecretKey wallets rpc;
+        SecretKey wallets audit;
+        SecretKey wallets disable;
+        SecretKey wallets enable;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

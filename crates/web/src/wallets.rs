@@ -1,6 +1,9 @@
 //! Wallets.
 
+pub(crate) mod audit;
 pub(crate) mod create;
+pub(crate) mod disable;
+pub(crate) mod enable;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod rpc;

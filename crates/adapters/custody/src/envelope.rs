@@ -79,13 +79,39 @@ pub(crate) fn seal(
     entropy.fill(data_key.as_mut_slice());
     let ciphertext =
         Aead::new(&data_key)?.seal(entropy, &binding.private_key(), private_key.expose())?;
-    let wrapped_data_key =
-        keys.data_keys
-            .seal(entropy, &binding.data_key(), data_key.as_slice())?;
     Ok(Layers {
-        wrapped_data_key,
+        wrapped_data_key: wrap_data_key(keys, entropy, binding, &data_key)?,
         ciphertext,
     })
+}
+
+/// Encrypts a data key under the App key.
+pub(crate) fn wrap_data_key(
+    keys: &WalletSubkeys,
+    entropy: &dyn Entropy,
+    binding: &Binding<'_>,
+    data_key: &[u8; KEY_LENGTH],
+) -> Result<Vec<u8>, Refused> {
+    keys.data_keys
+        .seal(entropy, &binding.data_key(), data_key.as_slice())
+}
+
+/// Decrypts a data key.
+pub(crate) fn open_data_key(
+    keys: &WalletSubkeys,
+    binding: &Binding<'_>,
+    wrapped_data_key: &[u8],
+) -> Result<Zeroizing<[u8; KEY_LENGTH]>, Refused> {
+    if binding.format != FORMAT {
+        return Err(Refused);
+    }
+    let opened = keys.data_keys.open(&binding.data_key(), wrapped_data_key)?;
+    let mut data_key = Zeroizing::new([0; KEY_LENGTH]);
+    if opened.len() != KEY_LENGTH {
+        return Err(Refused);
+    }
+    data_key.copy_from_slice(&opened);
+    Ok(data_key)
 }
 
 /// Decrypts a private key. The bytes are in a buffer that is wiped; the caller makes a key of them at once.
@@ -95,15 +121,8 @@ pub(crate) fn open(
     wrapped_data_key: &[u8],
     ciphertext: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, Refused> {
-    if binding.format != FORMAT {
-        return Err(Refused);
-    }
-    let data_key = keys.data_keys.open(&binding.data_key(), wrapped_data_key)?;
-    let data_key: &[u8; KEY_LENGTH] = data_key
-        .first_chunk()
-        .filter(|key| key.len() == data_key.len())
-        .ok_or(Refused)?;
-    Aead::new(data_key)?.open(&binding.private_key(), ciphertext)
+    let data_key = open_data_key(keys, binding, wrapped_data_key)?;
+    Aead::new(&data_key)?.open(&binding.private_key(), ciphertext)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use vestry_chains::Chains;
 use vestry_domain::Secret;
-use vestry_ports::custody::CustodyError;
+use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
 use vestry_ports::vault::KeyVault;
@@ -46,8 +46,6 @@ use subkeys::{SecretSubkeys, WalletSubkeys};
 /// How long an opened App key stays in use without asking the key provider again. When the provider is gone, keys
 /// opened before go on working for this long.
 const LEASE: Duration = Duration::from_secs(60 * 60);
-/// How long the newest version of an App key is taken for granted, so that a rotation by another process is noticed.
-const RECHECK: Duration = Duration::from_secs(10);
 
 /// Makes wallet keys, signs with them, and seals small secrets.
 pub struct Custody {
@@ -75,7 +73,8 @@ impl Custody {
             entropy,
             Times {
                 lease: LEASE,
-                recheck: RECHECK,
+                // So that a rotation by another process is noticed.
+                recheck: NEWEST_WITHIN,
             },
         )
     }

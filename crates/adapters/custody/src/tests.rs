@@ -31,7 +31,7 @@ struct House {
 
 impl House {
     fn new() -> Self {
-        Self::with_times(LEASE, RECHECK)
+        Self::with_times(LEASE, NEWEST_WITHIN)
     }
 
     fn with_times(lease: Duration, recheck: Duration) -> Self {

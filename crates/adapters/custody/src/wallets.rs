@@ -11,7 +11,7 @@ use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{
-    AddressOrder, Custodian, CustodyError, SignatureVerifier, WalletOrder,
+    AddressOrder, Custodian, CustodyError, SignatureVerifier, WalletChange, WalletOrder,
 };
 use vestry_ports::entropy::Bytes;
 
@@ -102,6 +102,38 @@ impl Custody {
         open_with(chain, &keys, wallet, key).map_err(|_error| altered())
     }
 
+    /// The key with its data key wrapped under another version.
+    async fn rewrapped(
+        &self,
+        wallet: &Wallet,
+        key: WalletKey,
+        version: u32,
+        keys: &WalletSubkeys,
+    ) -> Result<WalletKey, CustodyError> {
+        if wallet.key_id != Some(key.id) || wallet.id != key.wallet_id {
+            return Err(self.alarm.wallet(wallet.id, KEY));
+        }
+        let old = self
+            .wallet_keys
+            .version(&wallet.world, key.key_version)
+            .await?;
+        let binding = Binding::of(wallet, &key);
+        let data_key = envelope::open_data_key(&old, &binding, &key.wrapped_data_key)
+            .map_err(|_refused| self.alarm.wallet(wallet.id, KEY))?;
+        let binding = Binding {
+            key_version: version,
+            ..binding
+        };
+        let wrapped = envelope::wrap_data_key(keys, self.entropy.as_ref(), &binding, &data_key);
+        let wrapped_data_key =
+            wrapped.map_err(|_refused| CustodyError::Failed("wrapping a data key"))?;
+        Ok(WalletKey {
+            key_version: version,
+            wrapped_data_key,
+            ..key
+        })
+    }
+
     async fn authenticated(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
         let StoredWallet { wallet, mac } = stored;
         let keys = self
@@ -137,6 +169,7 @@ fn new_wallet(order: &WalletOrder, public_address: String) -> Wallet {
         is_read_only: false,
         is_imported: false,
         account_index: None,
+        disabled_at: None,
         created_at: order.created_at,
         updated_at: order.created_at,
     }
@@ -162,22 +195,32 @@ impl Custodian for Custody {
         for environment in Environment::ALL {
             for purpose in KeyPurpose::ALL {
                 let world = World::new(app, environment);
-                let context = context(&world, purpose, VERSION);
-                let wrapped = self
-                    .vault
-                    .wrap(&context, &fresh(self.entropy.as_ref()))
-                    .await
-                    .map_err(|error| refusal(&self.alarm, &world, error))?;
-                minted.push(AppKey {
-                    world,
-                    purpose,
-                    version: VERSION,
-                    wrapped,
-                    created_at: now,
-                });
+                minted.push(self.mint_app_key(&world, purpose, VERSION, now).await?);
             }
         }
         Ok(minted)
+    }
+
+    async fn mint_app_key(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+        now: Timestamp,
+    ) -> Result<AppKey, CustodyError> {
+        let context = context(world, purpose, version);
+        let wrapped = self
+            .vault
+            .wrap(&context, &fresh(self.entropy.as_ref()))
+            .await
+            .map_err(|error| refusal(&self.alarm, world, error))?;
+        Ok(AppKey {
+            world: *world,
+            purpose,
+            version,
+            wrapped,
+            created_at: now,
+        })
     }
 
     async fn create_wallet(
@@ -203,6 +246,7 @@ impl Custodian for Custody {
             is_read_only: true,
             is_imported: false,
             account_index: None,
+            disabled_at: None,
             created_at: order.created_at,
             updated_at: order.created_at,
         };
@@ -233,6 +277,36 @@ impl Custodian for Custody {
             .sign(&private_key, &mut Bytes(self.entropy.as_ref()))
             .map_err(|_error| CustodyError::Failed("signing"))?;
         Ok((wallet, signed))
+    }
+
+    async fn change_wallet(
+        &self,
+        stored: StoredWallet,
+        change: WalletChange,
+    ) -> Result<StoredWallet, CustodyError> {
+        let wallet = self.authenticated(stored).await?;
+        let (key_version, keys) = self.wallet_keys.newest(&wallet.world).await?;
+        let changed = Wallet {
+            disabled_at: change.disabled_at,
+            updated_at: change.at,
+            ..wallet
+        };
+        Ok(with_hash(changed, key_version, &keys))
+    }
+
+    async fn rewrap_wallet(
+        &self,
+        stored: StoredWallet,
+        key: Option<WalletKey>,
+        version: u32,
+    ) -> Result<(StoredWallet, Option<WalletKey>), CustodyError> {
+        let wallet = self.authenticated(stored).await?;
+        let keys = self.wallet_keys.version(&wallet.world, version).await?;
+        let key = match key {
+            Some(key) => Some(self.rewrapped(&wallet, key, version, &keys).await?),
+            None => None,
+        };
+        Ok((with_hash(wallet, version, &keys), key))
     }
 
     async fn verify_wallet(

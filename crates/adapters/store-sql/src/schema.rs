@@ -142,6 +142,7 @@ diesel::table! {
         is_read_only -> Bool,
         is_imported -> Bool,
         account_index -> Nullable<BigInt>,
+        disabled_at -> Nullable<BigInt>,
         created_at -> BigInt,
         updated_at -> BigInt,
         mac_key_version -> BigInt,
@@ -293,6 +294,38 @@ diesel::table! {
 }
 
 diesel::table! {
+    audit_entries (app_id, environment, chain, sequence) {
+        app_id -> Text,
+        environment -> Text,
+        chain -> Text,
+        sequence -> BigInt,
+        id -> Text,
+        wallet_id -> Text,
+        action -> Text,
+        detail -> Text,
+        api_key_id -> Text,
+        result -> Nullable<Binary>,
+        happened_at -> BigInt,
+        previous -> Binary,
+        hash -> Binary,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
+    audit_chains (app_id, environment, chain) {
+        app_id -> Text,
+        environment -> Text,
+        chain -> Text,
+        sequence -> BigInt,
+        hash -> Binary,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
     sessions (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,
@@ -404,6 +437,7 @@ diesel::table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
+diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
 diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
 diesel::allow_tables_to_appear_in_same_query!(wallets, wallet_keys);
 diesel::allow_tables_to_appear_in_same_query!(totps, totp_recovery_codes);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use vestry_domain::api_key::Scope;
+use vestry_domain::audit::AuditAction;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::UserId;
@@ -95,6 +96,8 @@ impl Service {
             wallet_key,
         };
         retried(|| self.store_user(&new)).await?;
+        self.note_use(caller, new.wallet.wallet.id, AuditAction::Create)
+            .await?;
         let NewUser {
             profile, wallet, ..
         } = new;

@@ -1,6 +1,7 @@
 //! `wallets/create`: the default wallet of a user, made at most once (R1).
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
@@ -60,6 +61,8 @@ impl Service {
             .await;
         let (wallet, key) = made.map_err(Fault::from)?;
         if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
+            self.note_use(caller, wallet.wallet.id, AuditAction::Create)
+                .await?;
             // As it was made, not as it was read: there is nothing to authenticate.
             return Ok(wallet.wallet);
         }

@@ -7,6 +7,7 @@ pub mod rpc;
 pub mod sign;
 pub mod sign_message;
 pub mod sign_transaction;
+pub mod switch;
 
 pub use create::CreateWalletError;
 pub use get::GetWalletError;
@@ -15,3 +16,4 @@ pub use rpc::CallMethod;
 pub use sign::{SignError, SignedByWallet};
 pub use sign_message::SignMessage;
 pub use sign_transaction::SignTransaction;
+pub use switch::SwitchWalletError;

@@ -32,6 +32,9 @@ pub enum SignError {
     /// The wallet has no key here.
     #[error("the wallet is read-only")]
     ReadOnly,
+    /// The wallet was told to sign nothing.
+    #[error("the wallet is disabled")]
+    Disabled,
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -58,12 +61,21 @@ impl Service {
             self.keyless(stored).await?;
             return Err(SignError::ReadOnly);
         };
+        if stored.wallet.disabled_at.is_some() {
+            let authentic = self.ports.custodian.authenticate(stored).await;
+            authentic.map_err(Fault::from)?;
+            return Err(SignError::Disabled);
+        }
         let request = request(stored.wallet.wallet_type)?;
         let signed = self.ports.custodian.sign(stored, key, &request).await;
-        let (wallet, signed) = signed.map_err(|error| match error {
-            CustodyError::Refused(refused) => SignError::Refused(refused),
-            other => Fault::from(other).into(),
-        })?;
+        let (wallet, signed) = match signed {
+            Ok(signed) => signed,
+            Err(CustodyError::Refused(refused)) => return Err(refused.into()),
+            Err(other) => return Err(self.noted(caller, wallet_id, other).await.into()),
+        };
+        // A signature that nobody could find in the log must not leave.
+        self.note_signature(caller, wallet_id, &request, &signed)
+            .await?;
         Ok(SignedByWallet { wallet, signed })
     }
 }

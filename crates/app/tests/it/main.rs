@@ -7,6 +7,7 @@
 )]
 
 mod api_keys;
+mod audit;
 mod budgets;
 mod captured;
 mod codes;
@@ -27,6 +28,7 @@ mod pumping;
 mod redirect_urls;
 mod reserved;
 mod rig;
+mod rotation;
 mod scopes;
 mod send;
 mod session_life;

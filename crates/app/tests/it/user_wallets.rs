@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use vestry_app::users::DeleteWalletError;
-use vestry_domain::envelope::{AppKey, WalletKey};
+use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, WalletOrder};
+use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, WalletChange, WalletOrder};
 use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
@@ -21,6 +21,33 @@ struct Trusting(Arc<dyn Custodian>);
 impl Custodian for Trusting {
     async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
         self.0.mint_app_keys(app, now).await
+    }
+
+    async fn mint_app_key(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+        now: Timestamp,
+    ) -> Result<AppKey, CustodyError> {
+        self.0.mint_app_key(world, purpose, version, now).await
+    }
+
+    async fn change_wallet(
+        &self,
+        stored: StoredWallet,
+        change: WalletChange,
+    ) -> Result<StoredWallet, CustodyError> {
+        self.0.change_wallet(stored, change).await
+    }
+
+    async fn rewrap_wallet(
+        &self,
+        stored: StoredWallet,
+        key: Option<WalletKey>,
+        version: u32,
+    ) -> Result<(StoredWallet, Option<WalletKey>), CustodyError> {
+        self.0.rewrap_wallet(stored, key, version).await
     }
 
     async fn create_wallet(

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use vestry_domain::Timestamp;
-use vestry_domain::envelope::WalletKey;
+use vestry_domain::envelope::{KeyPurpose, WalletKey};
 use vestry_domain::signing::{MessageRequest, SigningRequest};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
-use vestry_ports::custody::AddressOrder;
+use vestry_ports::custody::{AddressOrder, WalletChange};
 
 use super::{House, Row, changed_bits, is_tampered, order, other_lengths, works};
 use crate::race::race;
@@ -33,6 +33,7 @@ pub async fn a_new_wallet_is_as_ordered(house: House) {
             is_read_only: false,
             is_imported: false,
             account_index: None,
+            disabled_at: None,
             created_at: order.created_at,
             updated_at: order.created_at,
         };
@@ -290,10 +291,113 @@ fn edited_rows(row: &StoredWallet, other: &StoredWallet) -> Vec<(&'static str, S
             (wallet.is_read_only, wallet.verified) = (true, false);
         }),
         edit("account_index", &|wallet| wallet.account_index = Some(0)),
+        edit("disabled_at", &|wallet| {
+            wallet.disabled_at = Some(wallet.created_at);
+        }),
         edit("created_at", &|wallet| {
             wallet.created_at = wallet.created_at + Seconds(1);
         }),
     ]
+}
+
+/// A wallet is disabled and enabled, and is authentic each time; what was written by hand in between is not.
+pub async fn a_changed_wallet_is_authentic(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, _) = house.wallet(&mut samples, world).await;
+    let at = samples.tick();
+    let disabled_at = Some(at);
+    let off = WalletChange { disabled_at, at };
+    let disabled = works(house.custodian.change_wallet(stored.clone(), off).await);
+    let expected = Wallet {
+        disabled_at,
+        updated_at: at,
+        ..stored.wallet.clone()
+    };
+    assert!(disabled.wallet == expected, "another record");
+    assert!(works(house.custodian.authenticate(disabled.clone()).await) == expected);
+    for forged in [None, Some(at + Seconds(1))] {
+        let mut edited = disabled.clone();
+        edited.wallet.disabled_at = forged;
+        is_tampered(
+            house.custodian.authenticate(edited.clone()).await,
+            "disabled_at by hand",
+        );
+        let on = WalletChange {
+            disabled_at: None,
+            at,
+        };
+        let changed = house.custodian.change_wallet(edited, on).await;
+        is_tampered(changed, "a change over an edited row");
+    }
+    let on = WalletChange {
+        disabled_at: None,
+        at,
+    };
+    let enabled = works(house.custodian.change_wallet(disabled, on).await);
+    assert_eq!(
+        enabled.mac, stored.mac,
+        "an enabled wallet is sealed as one that never was disabled"
+    );
+}
+
+/// Under another version of the App key a wallet is the same wallet; altered ones are not brought under it (R17).
+pub async fn a_rewrapped_wallet_signs_as_before(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, key) = house.wallet(&mut samples, world).await;
+    let next = house
+        .custodian
+        .mint_app_key(&world, KeyPurpose::Wallets, 2, samples.tick());
+    let next = works(next.await);
+    house.add_app_key(&next).await;
+    let rewrapped = house
+        .custodian
+        .rewrap_wallet(stored.clone(), Some(key.clone()), 2);
+    let (fresh, fresh_key) = works(rewrapped.await);
+    let Some(fresh_key) = fresh_key else {
+        panic!("a wallet lost its key");
+    };
+    assert!(fresh.wallet == stored.wallet, "another record");
+    assert_eq!((fresh.mac.key_version, fresh_key.key_version), (2, 2));
+    assert_eq!(fresh_key.ciphertext, key.ciphertext, "the key was opened");
+    let request = of_bytes(b"hello");
+    let before = house.custodian.sign(stored.clone(), key.clone(), &request);
+    let after = house
+        .custodian
+        .sign(fresh.clone(), fresh_key.clone(), &request);
+    assert!(
+        works(before.await) == works(after.await),
+        "another signature"
+    );
+    // A layer under the one version is no layer under the other.
+    for (row, key) in [
+        (
+            fresh.clone(),
+            WalletKey {
+                key_version: 1,
+                ..fresh_key.clone()
+            },
+        ),
+        (
+            stored.clone(),
+            WalletKey {
+                key_version: 2,
+                ..key.clone()
+            },
+        ),
+    ] {
+        let signed = house.custodian.sign(row.clone(), key.clone(), &request);
+        is_tampered(signed.await, "a version that is not its own");
+        let again = house.custodian.rewrap_wallet(row, Some(key), 2);
+        is_tampered(again.await, "rewrapped from a version that is not its own");
+    }
+    let mut edited = stored.clone();
+    edited.wallet.is_default = !edited.wallet.is_default;
+    let refused = house.custodian.rewrap_wallet(edited, Some(key.clone()), 2);
+    is_tampered(refused.await, "an edited row");
+    let keyless = house.custodian.rewrap_wallet(stored, None, 2);
+    assert_eq!(works(keyless.await).0, fresh);
 }
 
 /// A row that somebody edited is refused when it is read and when it is to sign, whichever field it was (T5, T6).
@@ -384,6 +488,7 @@ pub async fn an_adopted_address_is_authentic_and_has_no_key(house: House) {
         is_read_only: true,
         is_imported: false,
         account_index: None,
+        disabled_at: None,
         created_at,
         updated_at: created_at,
     };

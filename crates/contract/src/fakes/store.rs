@@ -5,6 +5,7 @@
 //! never changes under its reader.
 
 mod apps;
+mod audit;
 mod codes;
 mod limits;
 mod links;
@@ -25,9 +26,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
-    StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, ImportedUsers, Links,
+    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
+    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use self::state::State;
@@ -197,6 +198,10 @@ impl Repositories for Work {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn audit_log(&mut self) -> &mut dyn AuditLog {
         self
     }
 

@@ -105,6 +105,59 @@ pub async fn the_newest_key_has_the_highest_version(store: Arc<dyn Store>) {
     assert_eq!(newest, highest);
 }
 
+/// A version is added by one; the others are told that it is there.
+pub async fn parallel_additions_of_a_version_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let keys = (0..20).map(|_| stage.samples.app_key(world, KeyPurpose::Wallets, 7));
+    let keys: Vec<_> = keys.collect();
+    let added = race(keys.iter().cloned().map(|key| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.app_keys().add(&key).await) }
+    }));
+    let added = added.await;
+    assert_eq!(count(&added, &true), 1);
+    let winner = added.iter().zip(keys).find(|(won, _)| **won);
+    let newest = in_view!(stage.store, |view| view
+        .app_keys()
+        .newest(&world, KeyPurpose::Wallets)
+        .await);
+    assert_eq!(newest, winner.map(|(_, key)| key));
+}
+
+/// Old versions go, and nothing else does.
+pub async fn old_versions_are_removed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut kept = Vec::new();
+    for (of, purpose, version, goes) in [
+        (world, KeyPurpose::Wallets, 1, true),
+        (world, KeyPurpose::Wallets, 2, true),
+        (world, KeyPurpose::Wallets, 3, false),
+        (world, KeyPurpose::Secrets, 1, false),
+        (other_environment(world), KeyPurpose::Wallets, 1, false),
+    ] {
+        let key = stage.samples.app_key(of, purpose, version);
+        let added = in_tx!(stage.store, |tx| tx.app_keys().add(&key).await);
+        assert!(added);
+        if !goes {
+            kept.push(key);
+        }
+    }
+    for removed in [2, 0] {
+        let gone = in_tx!(stage.store, |tx| tx
+            .app_keys()
+            .remove_below(&world, KeyPurpose::Wallets, 3)
+            .await);
+        assert_eq!(gone, removed);
+    }
+    let mut left = in_view!(stage.store, |view| view.app_keys().all().await);
+    let place = |key: &AppKey| (key.world.to_string(), key.purpose, key.version);
+    left.sort_by_key(place);
+    kept.sort_by_key(place);
+    assert_eq!(left, kept);
+}
+
 /// All keys of all Apps are listed, each time in the same order.
 pub async fn all_keys_are_listed_in_a_stable_order(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

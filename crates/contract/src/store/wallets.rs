@@ -395,6 +395,154 @@ pub async fn a_wallet_is_added_once(store: Arc<dyn Store>) {
     assert_eq!(found, Some((stored, Some(key))));
 }
 
+/// What may change of a wallet is written over the row that was seen, and over no other; the rest of the row stays.
+pub async fn a_wallet_is_replaced_from_the_row_seen(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (stored, key) = stage.wallet(&user, WalletType::Ethereum).await;
+    let (bystander, _) = stage.wallet(&user, WalletType::Solana).await;
+    let mut changed = stored.clone();
+    changed.wallet.disabled_at = Some(stage.samples.tick());
+    changed.wallet.updated_at = stage.samples.tick();
+    changed.mac = stage.samples.mac();
+    let mut moved = changed.clone();
+    moved.wallet.public_address.push('0');
+    let replaced = in_tx!(stage.store, |tx| tx
+        .wallets()
+        .replace(&moved, &stored.mac)
+        .await);
+    assert!(replaced);
+    // Nobody has the row that was seen any more.
+    let again = in_tx!(stage.store, |tx| tx
+        .wallets()
+        .replace(&stored, &stored.mac)
+        .await);
+    assert!(!again);
+    let mut elsewhere = changed.clone();
+    elsewhere.wallet.world = crate::samples::other_environment(world);
+    let crossed = in_tx!(stage.store, |tx| tx
+        .wallets()
+        .replace(&elsewhere, &changed.mac)
+        .await);
+    assert!(!crossed);
+    let found = stage.wallet_with_key(world, stored.wallet.id).await;
+    assert_eq!(found, Some((changed, Some(key))));
+    let other = stage.wallet_with_key(world, bystander.wallet.id).await;
+    assert_eq!(other.map(|(row, _)| row), Some(bystander));
+}
+
+/// What a rotation has not come to is found by the version of the row's keyed hash and by that of the key, in the order of
+/// the ids, page by page, in one world.
+pub async fn wallets_under_older_versions_are_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let twin = stage.user(crate::samples::other_environment(world)).await;
+    let mut expected = Vec::new();
+    for (owner, row_version, key_version, is_older) in [
+        (&user, 2, Some(2), true),
+        (&user, 3, Some(3), false),
+        (&user, 3, Some(2), true),
+        (&user, 2, Some(3), true),
+        (&user, 2, None, true),
+        (&user, 3, None, false),
+        (&user, 4, Some(4), false),
+        (&twin, 1, Some(1), false),
+    ] {
+        let (mut wallet, mut key) = stage.spare_wallet(owner);
+        wallet.mac.key_version = row_version;
+        let key = key_version.map(|version| {
+            key.key_version = version;
+            key
+        });
+        let added = match &key {
+            Some(key) => in_tx!(stage.store, |tx| tx.wallets().insert(&wallet, key).await),
+            None => {
+                wallet.wallet.key_id = None;
+                in_tx!(stage.store, |tx| tx.wallets().insert_keyless(&wallet).await)
+            }
+        };
+        assert_eq!(added, Created::Yes);
+        if is_older {
+            expected.push((wallet, key));
+        }
+    }
+    expected.sort_by_key(|(wallet, _)| wallet.wallet.id);
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = in_view!(stage.store, |view| view
+            .wallets()
+            .under_older(&world, 3, after, 3)
+            .await);
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.wallet.id);
+        seen.extend(page);
+    }
+    assert_eq!(seen, expected);
+    let counted = in_view!(stage.store, |view| view
+        .wallets()
+        .count_under_older(&world, 3)
+        .await);
+    assert_eq!(counted, 4);
+}
+
+/// Both layers are put in place together, over the row that was seen; nothing else of the row or the key changes.
+pub async fn a_wallet_is_rewrapped_from_the_row_seen(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (stored, key) = stage.wallet(&user, WalletType::Ethereum).await;
+    let (mut fresh, mut fresh_key) = (stored.clone(), key.clone());
+    fresh.mac = stage.samples.mac();
+    fresh_key.key_version = 77;
+    fresh_key.wrapped_data_key = stage.samples.bytes(60);
+    let (mut sent, mut sent_key) = (fresh.clone(), fresh_key.clone());
+    sent.wallet.is_default = false;
+    sent_key.ciphertext = stage.samples.bytes(60);
+    for (seen, is_written) in [
+        (&fresh.mac, false),
+        (&stored.mac, true),
+        (&stored.mac, false),
+    ] {
+        let written = in_tx!(stage.store, |tx| tx
+            .wallets()
+            .rewrap(&sent, Some(&sent_key), seen)
+            .await);
+        assert_eq!(written, is_written);
+        let found = stage.wallet_with_key(world, stored.wallet.id).await;
+        if is_written {
+            let expected = (fresh.clone(), Some(fresh_key.clone()));
+            assert_eq!(found, Some(expected));
+        }
+    }
+}
+
+/// Of many changes over one row, one is written.
+pub async fn parallel_replacements_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (stored, _) = stage.wallet(&user, WalletType::Ethereum).await;
+    let rows: Vec<StoredWallet> = (0..30)
+        .map(|_| {
+            let mut row = stored.clone();
+            row.wallet.updated_at = stage.samples.tick();
+            row.mac = stage.samples.mac();
+            row
+        })
+        .collect();
+    let outcomes = race(rows.iter().cloned().map(|row| {
+        let (store, seen) = (Arc::clone(&stage.store), stored.mac.clone());
+        async move { in_tx!(store, |tx| tx.wallets().replace(&row, &seen).await) }
+    }));
+    let outcomes = outcomes.await;
+    assert_eq!(count(&outcomes, &true), 1);
+    let winner = outcomes.iter().zip(rows).find(|(won, _)| **won);
+    let found = stage.wallet_with_key(world, stored.wallet.id).await;
+    assert_eq!(found.map(|(row, _)| row), winner.map(|(_, row)| row));
+}
+
 /// Fifty default wallets for one user and type at once: one is made, with its key, and everybody then finds that one
 /// (R1, I2).
 pub async fn parallel_default_wallets_are_one(store: Arc<dyn Store>) {

@@ -80,6 +80,15 @@ pub trait RedirectUrls: Send {
 pub trait AppKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &AppKey) -> StoreResult<()>;
+    /// Adds a version of a key; `false` when there is this version already, and then nothing changes.
+    async fn add(&mut self, key: &AppKey) -> StoreResult<bool>;
+    /// Removes the versions of a key below the given one; returns how many there were.
+    async fn remove_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<u64>;
     /// One version of a key.
     async fn find(
         &mut self,

@@ -6,6 +6,7 @@
 //! After any error a [`Tx`] is dead and must be dropped.
 
 mod apps;
+mod audit;
 mod auth;
 mod links;
 mod outbox;
@@ -19,6 +20,7 @@ mod wallets;
 use async_trait::async_trait;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
+pub use audit::AuditLog;
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
@@ -110,6 +112,8 @@ pub trait Repositories: Send {
     fn imported_users(&mut self) -> &mut dyn ImportedUsers;
     /// Wallets and their keys.
     fn wallets(&mut self) -> &mut dyn Wallets;
+    /// What was done with wallets.
+    fn audit_log(&mut self) -> &mut dyn AuditLog;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
     /// Magic links.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use vestry_domain::World;
-use vestry_domain::envelope::WalletKey;
+use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 
@@ -33,6 +33,9 @@ pub trait Wallets: Send {
     async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created>;
     /// Adds a wallet without a key: an address that somebody else holds the key of.
     async fn insert_keyless(&mut self, wallet: &StoredWallet) -> StoreResult<Created>;
+    /// Writes what may change of a wallet, with its new keyed hash, if the row still has the keyed hash that was seen; `false`
+    /// when somebody else was faster, or there is no such wallet.
+    async fn replace(&mut self, wallet: &StoredWallet, seen: &Mac) -> StoreResult<bool>;
     /// The wallet of an address, which is in the world once; the address in its canonical form.
     async fn by_address(
         &mut self,
@@ -73,6 +76,25 @@ pub trait Wallets: Send {
         after: Option<WalletId>,
         limit: i64,
     ) -> StoreResult<WalletPage>;
+    /// Wallets of the world whose keyed hash or whose key is under a version of the App key below the given one, by id, after
+    /// a wallet, at most `limit`.
+    async fn under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<(StoredWallet, Option<WalletKey>)>>;
+    /// How many of those there are.
+    async fn count_under_older(&mut self, world: &World, version: u32) -> StoreResult<i64>;
+    /// Puts the keyed hash and the wrapped data key of another version of the App key in place of those there are, if the row
+    /// still has the keyed hash that was seen; `false` when it has not.
+    async fn rewrap(
+        &mut self,
+        wallet: &StoredWallet,
+        key: Option<&WalletKey>,
+        seen: &Mac,
+    ) -> StoreResult<bool>;
     /// Wallets with a key in all worlds, by id, after a wallet, at most `limit`: for checking every key.
     async fn walk(
         &mut self,

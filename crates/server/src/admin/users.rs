@@ -2,7 +2,6 @@
 
 mod export;
 mod import;
-mod progress;
 
 use serde_json::json;
 use vestry_app::Service;

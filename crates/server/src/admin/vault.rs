@@ -1,6 +1,7 @@
-//! `vestry vault init|status|rotate-root|verify`.
+//! `vestry vault init|status|rotate-root|rotate-apps|verify`.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 use vestry_app::vault::{Rotation, VaultReport, Verification};
@@ -8,6 +9,7 @@ use vestry_app::{Fault, Service};
 use vestry_ports::store::Store;
 use vestry_vault_local::LocalVault;
 
+use super::progress::Progress;
 use crate::cli::{self, Answer};
 use crate::config::VaultSettings;
 use crate::entropy::SystemEntropy;
@@ -23,6 +25,7 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
             print_status(&report, answer)
         }
         cli::Vault::RotateRoot { retire, answer } => rotate(service, retire, answer).await,
+        cli::Vault::RotateApps { retire, answer } => rotate_apps(service, retire, answer).await,
         cli::Vault::Verify { answer } => {
             let progress = |looked_at| tracing::info!(looked_at, "wallet keys");
             let report = service.vault_verify(&progress).await.map_err(failed)?;
@@ -153,6 +156,43 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
     match remaining {
         Some(left) if left > 0 => Err(Failure::answered("older versions are still in use")),
         _ => Ok(()),
+    }
+}
+
+async fn rotate_apps(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
+    let bar = Mutex::new(Progress::of(1));
+    let progress = |done, total| {
+        let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.grow(total);
+        bar.show(done, &format!("{done} of {total} wallets"));
+        tracing::info!(done, of = total, "wallets under new App keys");
+    };
+    let rotation = service.vault_rotate_apps(retire, &progress).await;
+    let finished = bar.lock().unwrap_or_else(PoisonError::into_inner);
+    finished.end();
+    let rotation = rotation.map_err(failed)?;
+    let document = json!({
+        "minted": rotation.minted,
+        "rewrapped": rotation.rewrapped,
+        "failed_wallets": rotation.failed,
+        "retired": rotation.retired,
+    });
+    answer.format().print(&document, || {
+        let mut text = format!(
+            "{} new App keys; {} wallets are under the newest key of their App now; {} old App keys destroyed.",
+            rotation.minted, rotation.rewrapped, rotation.retired
+        );
+        for wallet in &rotation.failed {
+            text.push_str(&format!("\nFAILED, and left as it is: {wallet}"));
+        }
+        text
+    })?;
+    if rotation.failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::answered(
+            "some wallets failed their authentication; see `vestry vault verify`",
+        ))
     }
 }
 

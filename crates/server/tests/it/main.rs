@@ -10,6 +10,7 @@
 
 mod support;
 
+mod audit;
 mod commands;
 mod crash;
 mod dev;

@@ -9,12 +9,14 @@ use tokio::task::block_in_place;
 use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::journey::{Owner, assert_signed, new_owner, sign};
-use crate::support::process::PATIENCE;
+use crate::support::process::{PATIENCE, Process};
 use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// R17: rotation while signatures run; none fails, and every key opens afterwards.
     a_rotation_disturbs_no_signature => super::a_rotation_disturbs_no_signature;
+    /// R17: new App keys while signatures run, cut off by a kill and run again; none fails, and the old keys can go.
+    a_rotation_of_app_keys_disturbs_no_signature => super::a_rotation_of_app_keys_disturbs_no_signature;
     /// T1: ciphertexts of two wallets swapped.
     swapped_ciphertexts_are_refused => super::swapped_ciphertexts_are_refused;
     /// T5, T6: one field of a wallet changed.
@@ -80,6 +82,57 @@ async fn a_rotation_disturbs_no_signature(site: Site) {
     );
     let status = site.admin(&["vault", "status"]);
     assert_eq!(status["versions"], json!([{ "version": 5, "app_keys": 4 }]));
+    server.process.stop().await;
+    let server = site.serve().await;
+    let signed = sign(&server.api(&keys.live), &owner, "after").await.ok();
+    assert_signed(&site.database, &owner, "after", &text(&signed, "signature")).await;
+    server.process.stop().await;
+}
+
+/// Wallets under rotation: several batches of them, so that a kill leaves some behind.
+const ROTATED: usize = 1_000;
+
+async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let mut owner = None;
+    for number in 0..ROTATED {
+        let made = new_owner(&api, &format!("user{number}@example.com")).await;
+        owner.get_or_insert(made);
+    }
+    let owner = owner.unwrap();
+    let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    let signers: Vec<_> = (0..4)
+        .map(|_| {
+            tokio::spawn(keep_signing(
+                api.clone(),
+                owner.clone(),
+                Arc::clone(&stop),
+                Arc::clone(&done),
+            ))
+        })
+        .collect();
+    until_at_least(&done, 20).await;
+    let mut rotation = Process::start(&mut site.command(&["vault", "rotate-apps"]));
+    rotation.logged("wallets under new App keys").await;
+    rotation.kill().await;
+    let finished = block_in_place(|| site.admin(&["vault", "rotate-apps"]));
+    assert_eq!(finished["failed_wallets"], json!([]));
+    let again = block_in_place(|| site.admin(&["vault", "rotate-apps", "--retire"]));
+    assert_eq!(again["failed_wallets"], json!([]));
+    until_at_least(&done, 100).await;
+    stop.store(true, Ordering::Relaxed);
+    for signer in signers {
+        signer.await.unwrap();
+    }
+    let verified = site.admin(&["vault", "verify"]);
+    assert_eq!(verified["ok"], true);
+    assert_eq!(verified["wallets"], ROTATED);
+    // One key for each environment and purpose again.
+    assert_eq!(verified["app_keys"], 4);
+    let audited = site.admin(&["audit", "verify"]);
+    assert_eq!(audited["ok"], true);
     server.process.stop().await;
     let server = site.serve().await;
     let signed = sign(&server.api(&keys.live), &owner, "after").await.ok();
@@ -155,6 +208,7 @@ async fn a_changed_field_is_refused(site: Site) {
         "is_imported = true".to_owned(),
         "is_read_only = true".to_owned(),
         "account_index = 7".to_owned(),
+        "disabled_at = 1".to_owned(),
         "wallet_type = 'solana'".to_owned(),
     ]
     .into_iter()

@@ -1,5 +1,6 @@
 //! What each failure of a use case is on the wire. No wildcard arms: a new failure has to be given its place here.
 
+use vestry_app::audit::ListAuditError;
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
 use vestry_app::links::{
     CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
@@ -22,7 +23,9 @@ use vestry_app::users::{
     SearchUsersError, UpdateUserError,
 };
 use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
-use vestry_app::wallets::{CreateWalletError, GetWalletError, ListWalletsError, SignError};
+use vestry_app::wallets::{
+    CreateWalletError, GetWalletError, ListWalletsError, SignError, SwitchWalletError,
+};
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::signing::SigningRefused;
 use vestry_domain::timestamp::Seconds;
@@ -298,6 +301,28 @@ impl From<GetWalletError> for Problem {
     }
 }
 
+impl From<SwitchWalletError> for Problem {
+    fn from(error: SwitchWalletError) -> Self {
+        match error {
+            SwitchWalletError::NotAllowed(scope) => scope.into(),
+            SwitchWalletError::NotFound => Self::not_found("wallet"),
+            SwitchWalletError::ReadOnly => Self::new(Code::WalletReadOnly),
+            SwitchWalletError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ListAuditError> for Problem {
+    fn from(error: ListAuditError) -> Self {
+        match error {
+            ListAuditError::NotAllowed(scope) => scope.into(),
+            ListAuditError::Invalid(invalid) => invalid.into(),
+            ListAuditError::NotFound => Self::not_found("wallet"),
+            ListAuditError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
 impl From<ListWalletsError> for Problem {
     fn from(error: ListWalletsError) -> Self {
         match error {
@@ -315,6 +340,7 @@ impl From<SignError> for Problem {
             SignError::Refused(refused) => refused.into(),
             SignError::NotFound => Self::not_found("wallet"),
             SignError::ReadOnly => Self::new(Code::WalletReadOnly),
+            SignError::Disabled => Self::new(Code::WalletDisabled),
             SignError::Fault(fault) => fault.into(),
         }
     }

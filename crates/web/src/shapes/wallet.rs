@@ -29,6 +29,8 @@ pub(crate) struct Wallet {
     is_read_only: bool,
     /// Whether its key came from outside.
     is_imported: bool,
+    /// Whether it was told to sign nothing.
+    is_disabled: bool,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -141,6 +143,7 @@ impl From<wallet::Wallet> for Wallet {
             is_default: wallet.is_default,
             is_read_only: wallet.is_read_only,
             is_imported: wallet.is_imported,
+            is_disabled: wallet.disabled_at.is_some(),
             created_at: wallet.created_at.unix(),
             updated_at: wallet.updated_at.unix(),
         }

@@ -19,6 +19,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::MessageIsTransaction,
     Code::NotFound,
     Code::WalletReadOnly,
+    Code::WalletDisabled,
     Code::PolicyDenied,
     Code::Sealed,
 ];

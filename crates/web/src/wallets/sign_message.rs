@@ -18,6 +18,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::MessageIsTransaction,
     Code::NotFound,
     Code::WalletReadOnly,
+    Code::WalletDisabled,
     Code::Sealed,
 ];
 

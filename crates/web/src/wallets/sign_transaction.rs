@@ -19,6 +19,7 @@ use crate::wallets::UNSIGNED;
 pub(crate) const ERRORS: &[Code] = &[
     Code::NotFound,
     Code::WalletReadOnly,
+    Code::WalletDisabled,
     Code::PolicyDenied,
     Code::Sealed,
 ];

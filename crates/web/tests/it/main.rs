@@ -36,5 +36,6 @@ mod user_delete;
 mod user_search;
 mod user_update;
 mod users;
+mod wallet_life;
 mod wallet_sign_in;
 mod wallets;

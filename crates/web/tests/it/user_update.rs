@@ -97,6 +97,7 @@ async fn an_update_answers_the_whole_user(api: &Api) {
               "created_at": 1800000000,
               "id": "[wallet id]",
               "is_default": true,
+              "is_disabled": false,
               "is_imported": false,
               "is_read_only": false,
               "public_address": "[ethereum address]",

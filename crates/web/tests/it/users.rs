@@ -58,6 +58,7 @@ async fn a_user_is_created_with_a_wallet(api: &Api) {
               "created_at": 1800000000,
               "id": "[wallet id]",
               "is_default": true,
+              "is_disabled": false,
               "is_imported": false,
               "is_read_only": false,
               "public_address": "[ethereum address]",

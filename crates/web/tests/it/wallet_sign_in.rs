@@ -156,9 +156,11 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
     assert_eq!(full.body["status"], "active");
     let listed = api.test().get("/v1/wallets/list").await.ok();
     assert_eq!(listed.body["wallets"], json!([shown.body]));
-    let path = format!("/v1/wallets/{id}/sign_message");
-    let refused = api.test().post(&path, json!({"message": "hi"})).await;
-    refused.refuses(403, "wallet_read_only", None);
+    for call in ["sign_message", "disable", "enable"] {
+        let path = format!("/v1/wallets/{id}/{call}");
+        let refused = api.test().post(&path, json!({"message": "hi"})).await;
+        refused.refuses(403, "wallet_read_only", None);
+    }
 }
 
 async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {

@@ -309,7 +309,7 @@ async fn f5_without_the_key_provider_opened_keys_work_and_others_are_sealed() {
 /// F5: the lease of an opened key ends.
 #[tokio::test]
 async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
-    let mut house = House::with_times(Duration::ZERO, RECHECK);
+    let mut house = House::with_times(Duration::ZERO, NEWEST_WITHIN);
     let world = house.world().await;
     let wallet = house.wallet(world).await;
     let before = house.vault.unwraps();

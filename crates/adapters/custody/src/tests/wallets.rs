@@ -50,6 +50,7 @@ async fn a_new_wallet_signs_as_its_address_and_shows_nothing_of_its_key() {
         is_read_only: false,
         is_imported: false,
         account_index: None,
+        disabled_at: None,
         created_at: order.created_at,
         updated_at: order.created_at,
     };
@@ -399,7 +400,7 @@ type Change = fn(&mut Wallet, &mut Samples);
 /// T5: every field that decides who may sign what with which key, each other type among them (T1, fifth kind).
 #[tokio::test]
 async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
-    let changes: [(&str, Change); 11] = [
+    let changes: [(&str, Change); 12] = [
         ("wallet_type", |wallet, samples| {
             wallet.wallet_type = samples.pick(&[
                 WalletType::Solana,
@@ -412,6 +413,9 @@ async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
             wallet.user_id = samples.id::<UserId>(wallet.created_at);
         }),
         ("is_imported", |wallet, _| wallet.is_imported = true),
+        ("disabled_at", |wallet, samples| {
+            wallet.disabled_at = Some(samples.moment());
+        }),
         ("account_index", |wallet, samples| {
             wallet.account_index = Some(samples.version());
         }),

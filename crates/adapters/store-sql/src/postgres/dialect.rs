@@ -110,6 +110,14 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Inserts rows in one statement.
+macro_rules! insert_all {
+    ($conn:expr, $table:expr, $rows:expr) => {
+        RunQueryDsl::execute(diesel::insert_into($table).values($rows), $conn)
+    };
+}
+pub(crate) use insert_all;
+
 /// Closes a connection. The server undoes what it had open.
 pub(crate) fn close(connection: Conn, _runtime: &Handle) {
     drop(connection);

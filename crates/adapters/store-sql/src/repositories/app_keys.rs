@@ -9,7 +9,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::store::{AppKeys, StoreResult};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, count, in_world, read_all};
 use crate::rows::apps::AppKeyRow;
 use crate::schema::app_keys;
 
@@ -19,6 +19,27 @@ impl AppKeys for Unit {
         let insert = diesel::insert_into(app_keys::table).values(AppKeyRow::from(key));
         let inserted = insert.execute(self.writing()?).await;
         self.done(inserted).map(drop)
+    }
+
+    async fn add(&mut self, key: &AppKey) -> StoreResult<bool> {
+        let insert = diesel::insert_into(app_keys::table)
+            .values(AppKeyRow::from(key))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(self.done(inserted)? == 1)
+    }
+
+    async fn remove_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<u64> {
+        let below = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.lt(i64::from(version)));
+        let removed = diesel::delete(below).execute(self.writing()?).await;
+        self.done(removed).map(count)
     }
 
     async fn find(

@@ -3,6 +3,7 @@
 mod api_keys;
 mod app_keys;
 mod apps;
+mod audit;
 mod budgets;
 mod captured;
 mod codes;

@@ -6,9 +6,9 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
-    Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, ImportedUsers, Links,
+    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult,
+    Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -194,6 +194,10 @@ impl Repositories for Unit {
     }
 
     fn wallets(&mut self) -> &mut dyn Wallets {
+        self
+    }
+
+    fn audit_log(&mut self) -> &mut dyn AuditLog {
         self
     }
 

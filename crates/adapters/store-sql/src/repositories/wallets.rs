@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods,
+    OptionalExtension, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_domain::envelope::WalletKey;
+use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
@@ -22,6 +22,16 @@ macro_rules! its_key {
         (wallet_keys::app_id.eq(wallets::app_id))
             .and(wallet_keys::environment.eq(wallets::environment))
             .and(wallet_keys::wallet_id.eq(wallets::id))
+    };
+}
+
+/// The condition of a wallet, joined with its key, that a rotation of App keys has not come to yet.
+macro_rules! under_older {
+    ($version:expr) => {
+        wallets::mac_key_version
+            .lt(i64::from($version))
+            .nullable()
+            .or(wallet_keys::key_version.nullable().lt(i64::from($version)))
     };
 }
 
@@ -51,6 +61,21 @@ impl Wallets for Unit {
             0 => Created::Exists,
             _ => Created::Yes,
         })
+    }
+
+    async fn replace(&mut self, stored: &StoredWallet, seen: &Mac) -> StoreResult<bool> {
+        let StoredWallet { wallet, mac } = stored;
+        let row = in_world!(wallets, wallet.world)
+            .filter(wallets::id.eq(wallet.id.to_string()))
+            .filter(wallets::mac.eq(&seen.tag));
+        let replace = diesel::update(row).set((
+            wallets::disabled_at.eq(wallet.disabled_at.map(|at| at.unix())),
+            wallets::updated_at.eq(wallet.updated_at.unix()),
+            wallets::mac_key_version.eq(i64::from(mac.key_version)),
+            wallets::mac.eq(&mac.tag),
+        ));
+        let replaced = replace.execute(self.writing()?).await;
+        Ok(self.done(replaced)? == 1)
     }
 
     async fn by_address(
@@ -174,6 +199,71 @@ impl Wallets for Unit {
             wallets: read_all(self.done(found)?)?,
             total,
         })
+    }
+
+    async fn under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<(StoredWallet, Option<WalletKey>)>> {
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let query = in_world!(wallets, world)
+            .left_join(wallet_keys::table.on(its_key!()))
+            .filter(wallets::id.gt(after))
+            .filter(under_older!(version))
+            .order(wallets::id)
+            .limit(limit)
+            .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
+        let found = query.load(self.reading()?).await;
+        let found: Vec<(WalletRow, Option<WalletKeyRow>)> = self.done(found)?;
+        found
+            .into_iter()
+            .map(|(wallet, key)| {
+                let key = key.map(WalletKey::try_from).transpose()?;
+                Ok((wallet.try_into()?, key))
+            })
+            .collect()
+    }
+
+    async fn count_under_older(&mut self, world: &World, version: u32) -> StoreResult<i64> {
+        let query = in_world!(wallets, world)
+            .left_join(wallet_keys::table.on(its_key!()))
+            .filter(under_older!(version))
+            .count();
+        let counted = query.get_result(self.reading()?).await;
+        self.done(counted)
+    }
+
+    async fn rewrap(
+        &mut self,
+        stored: &StoredWallet,
+        key: Option<&WalletKey>,
+        seen: &Mac,
+    ) -> StoreResult<bool> {
+        let StoredWallet { wallet, mac } = stored;
+        let row = in_world!(wallets, wallet.world)
+            .filter(wallets::id.eq(wallet.id.to_string()))
+            .filter(wallets::mac.eq(&seen.tag));
+        let update = diesel::update(row).set((
+            wallets::mac_key_version.eq(i64::from(mac.key_version)),
+            wallets::mac.eq(&mac.tag),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        if self.done(updated)? == 0 {
+            return Ok(false);
+        }
+        let Some(key) = key else { return Ok(true) };
+        let row = in_world!(wallet_keys, wallet.world)
+            .filter(wallet_keys::id.eq(key.id.to_string()))
+            .filter(wallet_keys::wallet_id.eq(key.wallet_id.to_string()));
+        let update = diesel::update(row).set((
+            wallet_keys::key_version.eq(i64::from(key.key_version)),
+            wallet_keys::wrapped_data_key.eq(&key.wrapped_data_key),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(|rows| rows == 1)
     }
 
     async fn walk(

@@ -4,6 +4,7 @@
 //! [`StoreError::Corrupt`], which names table and column and never the value.
 
 pub(crate) mod apps;
+pub(crate) mod audit;
 pub(crate) mod codes;
 pub(crate) mod links;
 pub(crate) mod messages;

@@ -24,6 +24,7 @@ pub(crate) struct WalletRow {
     is_read_only: bool,
     is_imported: bool,
     account_index: Option<i64>,
+    disabled_at: Option<i64>,
     created_at: i64,
     updated_at: i64,
     mac_key_version: i64,
@@ -46,6 +47,7 @@ impl From<&StoredWallet> for WalletRow {
             is_read_only: wallet.is_read_only,
             is_imported: wallet.is_imported,
             account_index: wallet.account_index.map(i64::from),
+            disabled_at: wallet.disabled_at.map(|at| at.unix()),
             created_at: wallet.created_at.unix(),
             updated_at: wallet.updated_at.unix(),
             mac_key_version: stored.mac.key_version.into(),
@@ -75,6 +77,7 @@ impl TryFrom<WalletRow> for StoredWallet {
             is_read_only: row.is_read_only,
             is_imported: row.is_imported,
             account_index: account_index.transpose()?,
+            disabled_at: row.disabled_at.map(Timestamp::from_unix),
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
         };

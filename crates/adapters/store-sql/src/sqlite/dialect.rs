@@ -77,6 +77,22 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Inserts rows, one by one: there is no round trip to save.
+macro_rules! insert_all {
+    ($conn:expr, $table:expr, $rows:expr) => {{
+        let (conn, rows) = ($conn, $rows);
+        async move {
+            let mut inserted = 0;
+            for row in rows {
+                inserted +=
+                    RunQueryDsl::execute(diesel::insert_into($table).values(row), conn).await?;
+            }
+            diesel::QueryResult::Ok(inserted)
+        }
+    }};
+}
+pub(crate) use insert_all;
+
 /// Closes a connection where it may block: the last one to close a file writes its log back.
 pub(crate) fn close(connection: Conn, runtime: &Handle) {
     drop(runtime.spawn_blocking(move || drop(connection)));

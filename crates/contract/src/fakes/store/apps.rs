@@ -147,6 +147,28 @@ impl AppKeys for Work {
         })
     }
 
+    async fn add(&mut self, key: &AppKey) -> StoreResult<bool> {
+        self.writing(|state| {
+            let added = add(&mut state.app_keys, key.clone(), |a, b| {
+                (a.world, a.purpose, a.version) == (b.world, b.purpose, b.version)
+            });
+            Ok(added.is_ok())
+        })
+    }
+
+    async fn remove_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<u64> {
+        self.writing(|state| {
+            Ok(remove(&mut state.app_keys, |key| {
+                key.world == *world && key.purpose == purpose && key.version < version
+            }))
+        })
+    }
+
     async fn find(
         &mut self,
         world: &World,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
+use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) emails: Vec<(World, UserEmail)>,
     pub(super) phones: Vec<(World, UserPhone)>,
     pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
+    pub(super) audit_entries: Vec<AuditEntry>,
+    pub(super) audit_heads: Vec<AuditHead>,
     pub(super) passwords: Vec<StoredPassword>,
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use vestry_domain::World;
-use vestry_domain::envelope::WalletKey;
+use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
@@ -73,6 +73,17 @@ impl State {
             .find(|stored| stored.wallet.is_default && stored.wallet.wallet_type == wallet_type)
     }
 
+    fn under_older(
+        &self,
+        world: World,
+        version: u32,
+    ) -> impl Iterator<Item = &(StoredWallet, Option<WalletKey>)> {
+        self.wallets_of(world, None).filter(move |(row, key)| {
+            let key_version = key.as_ref().map(|key| key.key_version);
+            row.mac.key_version < version || key_version.is_some_and(|of| of < version)
+        })
+    }
+
     fn page(
         &self,
         world: World,
@@ -101,6 +112,71 @@ impl Wallets for Work {
 
     async fn insert_keyless(&mut self, stored: &StoredWallet) -> StoreResult<Created> {
         self.writing(|state| state.add_wallet(stored, None))
+    }
+
+    async fn replace(&mut self, stored: &StoredWallet, seen: &Mac) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.wallets.iter_mut().map(|(row, _)| row);
+            let row = rows.find(|row| {
+                let (a, b) = (&row.wallet, &stored.wallet);
+                a.world == b.world && a.id == b.id && row.mac.tag == seen.tag
+            });
+            let Some(row) = row else {
+                return Ok(false);
+            };
+            row.wallet.disabled_at = stored.wallet.disabled_at;
+            row.wallet.updated_at = stored.wallet.updated_at;
+            row.mac = stored.mac.clone();
+            Ok(true)
+        })
+    }
+
+    async fn under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<(StoredWallet, Option<WalletKey>)>> {
+        self.reading(|state| {
+            let mut found: Vec<_> = state
+                .under_older(*world, version)
+                .filter(|(row, _)| after.is_none_or(|after| row.wallet.id > after))
+                .cloned()
+                .collect();
+            found.sort_by_key(|(row, _)| row.wallet.id);
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn count_under_older(&mut self, world: &World, version: u32) -> StoreResult<i64> {
+        self.reading(|state| {
+            i64::try_from(state.under_older(*world, version).count()).unwrap_or(i64::MAX)
+        })
+    }
+
+    async fn rewrap(
+        &mut self,
+        stored: &StoredWallet,
+        key: Option<&WalletKey>,
+        seen: &Mac,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let found = state.wallets.iter_mut().find(|(row, _)| {
+                let (a, b) = (&row.wallet, &stored.wallet);
+                a.world == b.world && a.id == b.id && row.mac.tag == seen.tag
+            });
+            let Some((row, old)) = found else {
+                return Ok(false);
+            };
+            row.mac = stored.mac.clone();
+            if let (Some(old), Some(key)) = (old, key) {
+                old.key_version = key.key_version;
+                old.wrapped_data_key.clone_from(&key.wrapped_data_key);
+            }
+            Ok(true)
+        })
     }
 
     async fn by_address(

@@ -9,8 +9,8 @@ use vestry_app::Service;
 use vestry_app::users::{Imported, PortableUser, UserImport};
 use vestry_domain::World;
 
-use super::progress::Progress;
 use crate::admin::failed;
+use crate::admin::progress::Progress;
 use crate::failure::{Context, Failure};
 use crate::output::Format;
 

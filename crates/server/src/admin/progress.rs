@@ -22,6 +22,11 @@ impl Progress {
         }
     }
 
+    /// It turned out to be so much.
+    pub(super) fn grow(&mut self, whole: u64) {
+        self.whole = self.whole.max(whole);
+    }
+
     /// So much of it is done; `what` is said behind the bar.
     pub(super) fn show(&mut self, done: u64, what: &str) {
         let percent = done.min(self.whole).saturating_mul(100) / self.whole;

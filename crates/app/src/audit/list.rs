@@ -1,0 +1,97 @@
+//! `GET wallets/{wallet_id}/audit`: what was done with a wallet, newest first.
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::audit::AuditEntry;
+use vestry_domain::ids::{AuditEntryId, WalletId};
+
+use super::entry_matches;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct ListAudit {
+    /// The wallet.
+    pub wallet_id: WalletId,
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last entry of the page before.
+    pub starting_after: Option<AuditEntryId>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct AuditPage {
+    /// Newest first.
+    pub entries: Vec<AuditEntry>,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum ListAuditError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such wallet in this world.
+    #[error("the wallet does not exist")]
+    NotFound,
+    /// See [`Fault`]; an entry that somebody edited is refused as one.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Service {
+    /// Lists what was done with a wallet. Each entry is checked by its keyed hash; that none is missing is for
+    /// [`Service::verify_audit_log`] to say.
+    ///
+    /// # Errors
+    /// [`ListAuditError`].
+    pub async fn list_audit(
+        &self,
+        caller: &Caller,
+        query: ListAudit,
+    ) -> Result<AuditPage, ListAuditError> {
+        caller.require(Scope::WalletsRead)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
+        }
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let wallet = read.wallets().find(world, query.wallet_id).await;
+        if wallet.map_err(Fault::from)?.is_none() {
+            return Err(ListAuditError::NotFound);
+        }
+        let mut entries = read
+            .audit_log()
+            .of_wallet(world, query.wallet_id, query.starting_after, limit + 1)
+            .await
+            .map_err(Fault::from)?;
+        drop(read);
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = entries.len() > shown;
+        entries.truncate(shown);
+        for entry in &entries {
+            self.authentic(entry).await?;
+        }
+        Ok(AuditPage { entries, has_more })
+    }
+
+    async fn authentic(&self, entry: &AuditEntry) -> Result<(), Fault> {
+        let place = entry.sequence.saturating_sub(1);
+        let sealer = &*self.ports.sealer;
+        let is_authentic = entry.follows(place, &entry.previous)
+            && entry_matches(sealer, &entry.event.world, &entry.hash, &entry.mac).await?;
+        if is_authentic {
+            return Ok(());
+        }
+        Err(Fault::Internal(
+            "an entry of the audit log was altered; run `vestry audit verify`".into(),
+        ))
+    }
+}

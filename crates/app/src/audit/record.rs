@@ -1,0 +1,86 @@
+//! What is written to the log, and when.
+
+use vestry_domain::audit::{AuditAction, AuditEvent, ResultHash};
+use vestry_domain::ids::WalletId;
+use vestry_domain::signing::{Signed, SigningRequest};
+use vestry_ports::custody::CustodyError;
+
+use crate::{Caller, Fault, Service};
+
+/// Longest name of a method in the log, in bytes; those that there are have fewer.
+const DETAIL_MAX: usize = 64;
+
+impl Service {
+    /// Notes what was done with a wallet. What came of it may be answered when this succeeded.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub(crate) async fn note_use(
+        &self,
+        caller: &Caller,
+        wallet_id: WalletId,
+        action: AuditAction,
+    ) -> Result<(), Fault> {
+        self.record(self.event(caller, wallet_id, action, String::new(), None))
+            .await
+    }
+
+    /// Notes a signature.
+    ///
+    /// # Errors
+    /// The log cannot be written: the signature must not leave.
+    pub(crate) async fn note_signature(
+        &self,
+        caller: &Caller,
+        wallet_id: WalletId,
+        request: &SigningRequest,
+        signed: &Signed,
+    ) -> Result<(), Fault> {
+        let (action, detail) = match request {
+            SigningRequest::Message(_) => (AuditAction::SignMessage, String::new()),
+            SigningRequest::Transaction(_) => (AuditAction::SignTransaction, String::new()),
+            SigningRequest::Method { name, .. } => {
+                let detail = name.chars().take(DETAIL_MAX).collect();
+                (AuditAction::Rpc, detail)
+            }
+        };
+        let result = Some(ResultHash::of(signed));
+        self.record(self.event(caller, wallet_id, action, detail, result))
+            .await
+    }
+
+    /// What a failure of the custodian means, after noting that a wallet or its key was tampered with. That the note could
+    /// not be written is in the log of the service; the answer is the failure either way.
+    pub(crate) async fn noted(
+        &self,
+        caller: &Caller,
+        wallet_id: WalletId,
+        error: CustodyError,
+    ) -> Fault {
+        if let CustodyError::Tampered { place } = &error {
+            let action = AuditAction::Tampered;
+            let event = self.event(caller, wallet_id, action, (*place).to_owned(), None);
+            drop(self.record(event).await);
+        }
+        error.into()
+    }
+
+    fn event(
+        &self,
+        caller: &Caller,
+        wallet_id: WalletId,
+        action: AuditAction,
+        detail: String,
+        result: Option<ResultHash>,
+    ) -> AuditEvent {
+        AuditEvent {
+            world: caller.world,
+            wallet_id,
+            action,
+            detail,
+            api_key_id: caller.key.id,
+            result,
+            at: self.now(&caller.world),
+        }
+    }
+}

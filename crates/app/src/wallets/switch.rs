@@ -1,0 +1,113 @@
+//! `wallets/{wallet_id}/disable` and `enable`: whether a wallet signs.
+
+use vestry_domain::Timestamp;
+use vestry_domain::api_key::Scope;
+use vestry_domain::audit::AuditAction;
+use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_ports::custody::WalletChange;
+
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// Why a wallet was neither disabled nor enabled.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchWalletError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// No such wallet in this world.
+    #[error("the wallet does not exist")]
+    NotFound,
+    /// Its key is not here, so that it signs nothing anyway.
+    #[error("the wallet is read-only")]
+    ReadOnly,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(SwitchWalletError);
+
+impl Service {
+    /// Stops a wallet from signing until it is enabled again. A wallet that is disabled stays so since when it was.
+    ///
+    /// # Errors
+    /// [`SwitchWalletError`].
+    pub async fn disable_wallet(
+        &self,
+        caller: &Caller,
+        id: WalletId,
+    ) -> Result<Wallet, SwitchWalletError> {
+        let now = self.now(&caller.world);
+        self.switch(caller, id, now, Some(now)).await
+    }
+
+    /// Lets a wallet sign again.
+    ///
+    /// # Errors
+    /// [`SwitchWalletError`].
+    pub async fn enable_wallet(
+        &self,
+        caller: &Caller,
+        id: WalletId,
+    ) -> Result<Wallet, SwitchWalletError> {
+        let now = self.now(&caller.world);
+        self.switch(caller, id, now, None).await
+    }
+
+    async fn switch(
+        &self,
+        caller: &Caller,
+        id: WalletId,
+        at: Timestamp,
+        disabled_at: Option<Timestamp>,
+    ) -> Result<Wallet, SwitchWalletError> {
+        caller.require(Scope::WalletsWrite)?;
+        let change = WalletChange { disabled_at, at };
+        let (wallet, is_changed) = retried(|| async {
+            let stored = self.switchable(caller, id).await?;
+            if stored.wallet.disabled_at.is_some() == disabled_at.is_some() {
+                let authentic = self.ports.custodian.authenticate(stored).await;
+                return Ok((authentic.map_err(Fault::from)?, false));
+            }
+            let seen = stored.mac.clone();
+            let changed = self.ports.custodian.change_wallet(stored, change).await;
+            let changed = changed.map_err(Fault::from)?;
+            let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+            let replaced = tx.wallets().replace(&changed, &seen).await;
+            if !replaced.map_err(Fault::from)? {
+                // Somebody else changed it meanwhile: what to do is decided anew.
+                return Err(SwitchWalletError::from(Fault::LostRace));
+            }
+            tx.commit().await.map_err(Fault::from)?;
+            Ok((changed.wallet, true))
+        })
+        .await?;
+        if is_changed {
+            let action = match disabled_at {
+                Some(_) => AuditAction::Disable,
+                None => AuditAction::Enable,
+            };
+            self.note_use(caller, id, action).await?;
+        }
+        Ok(wallet)
+    }
+
+    async fn switchable(
+        &self,
+        caller: &Caller,
+        id: WalletId,
+    ) -> Result<StoredWallet, SwitchWalletError> {
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let found = read.wallets().find(&caller.world, id).await;
+        drop(read);
+        let stored = found.map_err(Fault::from)?;
+        let stored = stored.ok_or(SwitchWalletError::NotFound)?;
+        if stored.wallet.is_read_only {
+            self.keyless(stored).await?;
+            return Err(SwitchWalletError::ReadOnly);
+        }
+        Ok(stored)
+    }
+}

@@ -1,0 +1,301 @@
+//! The audit log: what is noted, that it is noted before the answer, and what a verification finds.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use vestry_app::audit::{AuditFlaw, Flaw, ListAudit, ListAuditError};
+use vestry_app::wallets::{CallMethod, SignError, SignMessage};
+use vestry_app::{Caller, Fault};
+use vestry_contract::race::race;
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, ResultHash};
+use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::WalletType;
+use vestry_ports::store::{Store, StoreError};
+
+use crate::rig::Rig;
+use crate::tamper::{store, unstored};
+use crate::wallets::text;
+
+async fn entries(rig: &Rig, caller: &Caller, wallet_id: WalletId) -> Vec<AuditEntry> {
+    let query = ListAudit {
+        wallet_id,
+        limit: Some(100),
+        starting_after: None,
+    };
+    let page = rig.service.list_audit(caller, query).await.unwrap();
+    assert!(!page.has_more);
+    page.entries
+}
+
+fn actions(entries: &[AuditEntry]) -> Vec<AuditAction> {
+    entries.iter().map(|entry| entry.event.action).collect()
+}
+
+async fn flaws(rig: &Rig) -> Vec<AuditFlaw> {
+    rig.service.verify_audit_log(&|_| {}).await.unwrap().flaws
+}
+
+#[tokio::test]
+async fn every_use_of_a_key_is_noted() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let wallet = user.wallets[0].id;
+    rig.pass(5);
+    let signed = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    let signed = signed.unwrap();
+    let call = CallMethod {
+        wallet_id: wallet,
+        method: "personal_sign".to_owned(),
+        params: json!({"message": "hi"}).as_object().unwrap().clone(),
+    };
+    let called = rig.service.call_method(&test, call).await.unwrap();
+    rig.service.disable_wallet(&test, wallet).await.unwrap();
+    rig.service.disable_wallet(&test, wallet).await.unwrap();
+    rig.service.enable_wallet(&test, wallet).await.unwrap();
+
+    let noted = entries(&rig, &test, wallet).await;
+    use AuditAction::{Create, Disable, Enable, Rpc, SignMessage};
+    assert_eq!(actions(&noted), [Enable, Disable, Rpc, SignMessage, Create]);
+    assert_eq!(noted[2].event.detail, "personal_sign");
+    assert_eq!(noted[2].event.result, Some(ResultHash::of(&called.signed)));
+    assert_eq!(noted[3].event.result, Some(ResultHash::of(&signed.signed)));
+    for entry in &noted {
+        assert_eq!(entry.event.api_key_id, test.key.id);
+        assert_eq!(entry.chain, noted[0].chain);
+    }
+    assert_eq!(noted[3].event.at, rig.now());
+    assert_eq!(flaws(&rig).await, []);
+}
+
+#[tokio::test]
+async fn a_created_wallet_is_noted_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    for _ in 0..2 {
+        let made = rig
+            .service
+            .create_wallet(&test, user, WalletType::Solana)
+            .await;
+        let noted = entries(&rig, &test, made.unwrap().id).await;
+        assert_eq!(actions(&noted), [AuditAction::Create]);
+    }
+}
+
+/// What is refused uses no key and is not noted; what was tampered with is.
+#[tokio::test]
+async fn a_refusal_is_not_noted_and_an_alarm_is() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut row = unstored(&rig, &test, "ada@example.com").await;
+    row.1.ciphertext[20] ^= 1;
+    let wallet = store(&rig, &row).await;
+    let wrong = SignMessage {
+        wallet_id: wallet,
+        request: vestry_domain::signing::MessageRequest {
+            message: "0x".to_owned(),
+            encoding: Some("morse".to_owned()),
+            format: None,
+        },
+    };
+    let refused = rig.service.sign_message(&test, wrong).await;
+    assert!(matches!(refused, Err(SignError::Refused(_))), "{refused:?}");
+    assert_eq!(entries(&rig, &test, wallet).await, []);
+    let refused = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(refused, Err(SignError::Fault(Fault::Tampered(_)))),
+        "{refused:?}"
+    );
+    let noted = entries(&rig, &test, wallet).await;
+    assert_eq!(actions(&noted), [AuditAction::Tampered]);
+    assert_eq!(noted[0].event.detail, "wallet key");
+}
+
+/// A signature whose entry cannot be written does not leave, and the next one is answered again.
+#[tokio::test]
+async fn nothing_is_signed_without_an_entry() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    rig.store.refuse([StoreError::Busy]);
+    let refused = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
+        "{refused:?}"
+    );
+    rig.pass(1);
+    rig.service
+        .sign_message(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
+    let noted = entries(&rig, &test, wallet).await;
+    assert_eq!(
+        actions(&noted),
+        [AuditAction::SignMessage, AuditAction::Create]
+    );
+    // Whether the first one was written after all could not be known: a new chain was begun.
+    assert_ne!(noted[0].chain, noted[1].chain);
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// Commits that lost against others are run again, and leave every entry once.
+#[tokio::test]
+async fn lost_commits_are_run_again() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    rig.fake.lose_commits(3);
+    rig.service
+        .sign_message(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
+    assert_eq!(entries(&rig, &test, wallet).await.len(), 2);
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// Signatures at the same time share commits, and each has its place in one chain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_signatures_share_commits() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    rig.store.count();
+    let tasks = (0..300).map(|number| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move {
+            let message = text(wallet, &number.to_string());
+            service.sign_message(&test, message).await.unwrap();
+        }
+    });
+    race(tasks).await;
+    let (_, commits) = rig.store.count();
+    assert!(commits < 300, "{commits} commits for 300 signatures");
+    let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
+    assert_eq!((report.chains, report.entries), (1, 301));
+    assert_eq!(report.flaws, []);
+}
+
+/// Two processes write chains of their own into one log.
+#[tokio::test]
+async fn processes_have_chains_of_their_own() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let other = rig.other_process();
+    for service in [&rig.service, &other, &rig.service] {
+        service
+            .sign_message(&test, text(wallet, "hi"))
+            .await
+            .unwrap();
+    }
+    let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
+    assert_eq!((report.chains, report.entries), (2, 4));
+    assert_eq!(report.flaws, []);
+}
+
+#[tokio::test]
+async fn a_log_stays_in_its_world() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let wallet_id = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let query = |limit| ListAudit {
+        wallet_id,
+        limit,
+        starting_after: None,
+    };
+    for caller in [&live, &stranger] {
+        let refused = rig.service.list_audit(caller, query(None)).await;
+        assert!(
+            matches!(refused, Err(ListAuditError::NotFound)),
+            "{refused:?}"
+        );
+    }
+    for limit in [9, 101] {
+        let refused = rig.service.list_audit(&test, query(Some(limit))).await;
+        assert!(
+            matches!(refused, Err(ListAuditError::Invalid(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+/// Everything that somebody can do who writes the database and has no key (S8).
+#[tokio::test]
+async fn s8_what_was_done_to_the_log_is_found() {
+    type Forge = fn(&[AuditEntry], &AuditHead) -> (Vec<AuditEntry>, Vec<AuditHead>, Flaw);
+    let forgeries: [(&str, Forge); 5] = [
+        ("an entry behind the end", |entries, head| {
+            let mut last = entries.last().unwrap().clone();
+            last.sequence += 1;
+            last.previous = head.hash;
+            last.hash = AuditEntry::digest(
+                last.id,
+                last.chain,
+                last.sequence,
+                &last.event,
+                &last.previous,
+            );
+            (vec![last], vec![], Flaw::Broken { sequence: 4 })
+        }),
+        ("a head put back", |entries, head| {
+            let back = AuditHead {
+                sequence: 2,
+                hash: entries[1].hash,
+                ..head.clone()
+            };
+            (vec![], vec![back], Flaw::ForgedHead)
+        }),
+        (
+            "a head under the keyed hash of its entry",
+            |entries, head| {
+                let mac = entries[2].mac.clone();
+                (
+                    vec![],
+                    vec![AuditHead {
+                        mac,
+                        ..head.clone()
+                    }],
+                    Flaw::ForgedHead,
+                )
+            },
+        ),
+        ("a chain made up", |entries, _| {
+            let mut first = entries[0].clone();
+            first.chain = vestry_domain::ids::Id::new(first.event.at, [9; 16]);
+            (vec![first], vec![], Flaw::NoHead)
+        }),
+        ("a chain and a head made up", |entries, head| {
+            let mut first = entries[0].clone();
+            first.chain = vestry_domain::ids::Id::new(first.event.at, [9; 16]);
+            let forged = AuditHead {
+                chain: first.chain,
+                sequence: 1,
+                hash: first.hash,
+                ..head.clone()
+            };
+            (vec![first], vec![forged], Flaw::ForgedHead)
+        }),
+    ];
+    for (what, forge) in forgeries {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+        for message in ["one", "two"] {
+            let signed = rig.service.sign_message(&test, text(wallet, message)).await;
+            signed.unwrap();
+        }
+        let mut written = entries(&rig, &test, wallet).await;
+        written.reverse();
+        let mut view = rig.fake.read().await.unwrap();
+        let heads = view.audit_log().heads(&test.world).await.unwrap();
+        drop(view);
+        let (forged, forged_heads, expected) = forge(&written, &heads[0]);
+        let mut tx = rig.fake.begin().await.unwrap();
+        tx.audit_log().append(&forged, &forged_heads).await.unwrap();
+        tx.commit().await.unwrap();
+        let found = flaws(&rig).await;
+        let found: Vec<Flaw> = found.into_iter().map(|found| found.flaw).collect();
+        assert_eq!(found, [expected], "{what}");
+    }
+}

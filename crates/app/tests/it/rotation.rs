@@ -1,0 +1,160 @@
+//! `vestry vault rotate-apps`. That old keys are destroyed takes a quarter of a minute: a test of the whole service looks at it.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use vestry_app::Service;
+use vestry_app::rotation::AppRotation;
+use vestry_contract::race::race;
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::ids::WalletId;
+use vestry_ports::store::{Store, StoreError};
+
+use crate::rig::Rig;
+use crate::tamper::{store, unstored};
+use crate::wallets::text;
+
+async fn rotate(service: &Service) -> AppRotation {
+    let rotation = service.vault_rotate_apps(false, &|_, _| {}).await;
+    rotation.unwrap()
+}
+
+/// The versions that the wallets of the test world are under: of the rows, and of the keys.
+async fn versions(rig: &Rig) -> Vec<(u32, u32)> {
+    let mut view = rig.fake.read().await.unwrap();
+    let rows = view.wallets().walk(None, 1_000).await.unwrap();
+    let mut versions: Vec<_> = rows
+        .iter()
+        .map(|(row, key)| (row.mac.key_version, key.key_version))
+        .collect();
+    versions.sort_unstable();
+    versions.dedup();
+    versions
+}
+
+async fn wallets_of(rig: &Rig, count: usize) -> Vec<WalletId> {
+    let test = rig.test().await;
+    let mut wallets = Vec::new();
+    for number in 0..count {
+        let email = format!("user{number}@example.com");
+        wallets.push(rig.user(&test, &email).await.wallets[0].id);
+    }
+    wallets
+}
+
+async fn all_sign(service: &Service, rig: &Rig, wallets: &[WalletId]) {
+    let test = rig.test().await;
+    for wallet in wallets {
+        service
+            .sign_message(&test, text(*wallet, "hi"))
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_wallet_comes_under_a_new_key() {
+    let rig = Rig::new().await;
+    rig.stranger().await;
+    let wallets = wallets_of(&rig, 7).await;
+    let seen = Mutex::new(Vec::new());
+    let progress = |done, total| seen.lock().unwrap().push((done, total));
+    let rotation = rig.service.vault_rotate_apps(false, &progress).await;
+    let expected = AppRotation {
+        // Two Apps, in two environments each.
+        minted: 4,
+        rewrapped: 7,
+        failed: Vec::new(),
+        retired: 0,
+    };
+    assert_eq!(rotation.unwrap(), expected);
+    assert_eq!(*seen.lock().unwrap(), [(7, 7)]);
+    assert_eq!(versions(&rig).await, [(2, 2)]);
+    all_sign(&rig.service, &rig, &wallets).await;
+    all_sign(&rig.other_process(), &rig, &wallets).await;
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.wallets, report.failed), (7, vec![]));
+    // Secrets stay under their own keys.
+    let mut view = rig.fake.read().await.unwrap();
+    let world = rig.test().await.world;
+    let secrets = view.app_keys().newest(&world, KeyPurpose::Secrets).await;
+    assert_eq!(secrets.unwrap().unwrap().version, 1);
+}
+
+/// What a run that was cut off has left is finished by the next one, under the same key.
+#[tokio::test]
+async fn a_rotation_that_was_cut_off_is_finished() {
+    let rig = Rig::new().await;
+    let wallets = wallets_of(&rig, 450).await;
+    // The keys of both worlds are added and the first batch is written; the second one never begins.
+    let store = Arc::clone(&rig.store);
+    let batches = Mutex::new(0);
+    let progress = |_, _| {
+        *batches.lock().unwrap() += 1;
+        store.refuse([StoreError::Unavailable("cut off".into())]);
+    };
+    let cut = rig.service.vault_rotate_apps(false, &progress).await;
+    assert!(cut.is_err());
+    assert_eq!(*batches.lock().unwrap(), 1);
+    assert_eq!(versions(&rig).await, [(1, 1), (2, 2)]);
+    all_sign(&rig.service, &rig, &wallets).await;
+    let finished = rotate(&rig.other_process()).await;
+    assert_eq!((finished.rewrapped, finished.failed), (250, vec![]));
+    // Only the world without wallets had nothing left to finish.
+    assert_eq!(finished.minted, 1);
+    assert_eq!(versions(&rig).await, [(2, 2)]);
+    all_sign(&rig.service, &rig, &wallets).await;
+}
+
+/// One that was tampered with is named, stays as it is, and does not keep the others from new keys, now or later.
+#[tokio::test]
+async fn an_altered_wallet_is_named_and_left_alone() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallets = wallets_of(&rig, 3).await;
+    let mut row = unstored(&rig, &test, "mallory@example.com").await;
+    row.0.wallet.is_imported = true;
+    let altered = store(&rig, &row).await;
+    for version in [2, 3] {
+        let rotation = rotate(&rig.service).await;
+        assert_eq!(rotation.failed, [altered]);
+        assert_eq!((rotation.minted, rotation.rewrapped), (2, 3));
+        assert_eq!(versions(&rig).await, [(1, 1), (version, version)]);
+        all_sign(&rig.service, &rig, &wallets).await;
+    }
+}
+
+/// R17: signatures, new wallets and switches go on during rotations, and none fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r17_rotations_disturb_nobody() {
+    let rig = Arc::new(Rig::new().await);
+    let wallets = wallets_of(&rig, 40).await;
+    let signers = wallets.iter().copied().map(|wallet| {
+        let rig = Arc::clone(&rig);
+        async move {
+            let test = rig.test().await;
+            for _ in 0..10 {
+                rig.service
+                    .sign_message(&test, text(wallet, "hi"))
+                    .await
+                    .unwrap();
+            }
+            rig.service.disable_wallet(&test, wallet).await.unwrap();
+            rig.service.enable_wallet(&test, wallet).await.unwrap();
+        }
+        .boxed()
+    });
+    let rotations = (0..3).map(|_| {
+        let rig = Arc::clone(&rig);
+        async move {
+            let rotation = rotate(&rig.other_process()).await;
+            assert_eq!(rotation.failed, []);
+        }
+        .boxed()
+    });
+    race(signers.chain(rotations)).await;
+    rotate(&rig.service).await;
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.wallets, report.failed), (40, vec![]));
+    all_sign(&rig.other_process(), &rig, &wallets).await;
+}

@@ -1,0 +1,115 @@
+//! The audit log.
+
+use async_trait::async_trait;
+use vestry_domain::World;
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
+use vestry_ports::store::{AuditLog, StoreResult};
+
+use super::Work;
+use super::state::{State, add, at_most};
+
+impl State {
+    fn entries_of(&self, world: World) -> impl Iterator<Item = &AuditEntry> {
+        self.audit_entries
+            .iter()
+            .filter(move |entry| entry.event.world == world)
+    }
+
+    fn put_head(&mut self, head: &AuditHead) {
+        let is_same =
+            |other: &&mut AuditHead| other.world == head.world && other.chain == head.chain;
+        match self.audit_heads.iter_mut().find(is_same) {
+            Some(row) => *row = head.clone(),
+            None => self.audit_heads.push(head.clone()),
+        }
+    }
+}
+
+#[async_trait]
+impl AuditLog for Work {
+    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
+        self.writing(|state| {
+            for entry in entries {
+                add(&mut state.audit_entries, entry.clone(), |a, b| {
+                    a.event.world == b.event.world && a.chain == b.chain && a.sequence == b.sequence
+                })?;
+            }
+            heads.iter().for_each(|head| state.put_head(head));
+            Ok(())
+        })
+    }
+
+    async fn of_wallet(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        after: Option<AuditEntryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>> {
+        self.reading(|state| {
+            let mut found: Vec<_> = state
+                .entries_of(*world)
+                .filter(|entry| entry.event.wallet_id == wallet)
+                .filter(|entry| after.is_none_or(|after| entry.id < after))
+                .cloned()
+                .collect();
+            found.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>> {
+        self.reading(|state| {
+            let heads = state.audit_heads.iter();
+            let mut heads: Vec<_> = heads.filter(|head| head.world == *world).cloned().collect();
+            heads.sort_by_key(|head| head.chain);
+            heads
+        })
+    }
+
+    async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>> {
+        self.reading(|state| {
+            let mut heads = state.audit_heads.iter();
+            heads
+                .find(|head| head.world == *world && head.chain == chain)
+                .cloned()
+        })
+    }
+
+    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
+        self.reading(|state| {
+            let mut chains: Vec<_> = state
+                .entries_of(*world)
+                .map(|entry| entry.chain)
+                .filter(|chain| {
+                    let mut heads = state.audit_heads.iter();
+                    !heads.any(|head| head.world == *world && head.chain == *chain)
+                })
+                .collect();
+            chains.sort_unstable();
+            chains.dedup();
+            chains
+        })
+    }
+
+    async fn of_chain(
+        &mut self,
+        world: &World,
+        chain: AuditChainId,
+        after: i64,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>> {
+        self.reading(|state| {
+            let mut found: Vec<_> = state
+                .entries_of(*world)
+                .filter(|entry| entry.chain == chain && entry.sequence > after)
+                .cloned()
+                .collect();
+            found.sort_by_key(|entry| entry.sequence);
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! The audit log.
+
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditHead, ResultHash};
+use vestry_domain::ids::{AuditChainId, WalletId};
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::race;
+use crate::samples::other_environment;
+
+impl Stage {
+    /// Entries of a chain of their own, one after the other, and its head.
+    fn chain(
+        &mut self,
+        world: World,
+        wallet: WalletId,
+        length: i64,
+    ) -> (Vec<AuditEntry>, AuditHead) {
+        let chain: AuditChainId = {
+            let at = self.samples.tick();
+            self.samples.id(at)
+        };
+        let mut entries: Vec<AuditEntry> = Vec::new();
+        for sequence in 1..=length {
+            let previous = entries.last().map_or([0; 32], |entry| entry.hash);
+            let at = self.samples.tick();
+            let result = self.samples.bytes(32).try_into().ok().map(ResultHash);
+            let event = AuditEvent {
+                world,
+                wallet_id: wallet,
+                action: self.samples.pick(&AuditAction::ALL),
+                detail: self.samples.pick(&["", "personal_sign"]).to_owned(),
+                api_key_id: self.samples.id(at),
+                result: self.samples.pick(&[None, result]),
+                at,
+            };
+            let id = self.samples.id(at);
+            entries.push(AuditEntry {
+                id,
+                chain,
+                sequence,
+                hash: AuditEntry::digest(id, chain, sequence, &event, &previous),
+                event,
+                previous,
+                mac: self.samples.mac(),
+            });
+        }
+        let head = AuditHead {
+            world,
+            chain,
+            sequence: length,
+            hash: entries.last().map_or([0; 32], |entry| entry.hash),
+            mac: self.samples.mac(),
+        };
+        (entries, head)
+    }
+
+    async fn append(&self, entries: &[AuditEntry], head: &AuditHead) {
+        let heads = [head.clone()];
+        in_tx!(self.store, |tx| tx
+            .audit_log()
+            .append(entries, &heads)
+            .await);
+    }
+
+    async fn entries(&self, world: World, chain: AuditChainId, after: i64) -> Vec<AuditEntry> {
+        in_view!(self.store, |view| view
+            .audit_log()
+            .of_chain(&world, chain, after, 100)
+            .await)
+    }
+
+    /// The id of a wallet; entries outlive theirs, so that there need not be one.
+    fn wallet_id(&mut self) -> WalletId {
+        let at = self.samples.tick();
+        self.samples.id(at)
+    }
+}
+
+/// Entries come back whole and in their order, and the head with them.
+pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (entries, head) = stage.chain(world, wallet, 7);
+    stage.append(&entries, &head).await;
+    assert_eq!(stage.entries(world, head.chain, 0).await, entries);
+    let later: Vec<_> = entries.iter().skip(3).cloned().collect();
+    assert_eq!(stage.entries(world, head.chain, 3).await, later);
+    let found = in_view!(stage.store, |view| view
+        .audit_log()
+        .of_chain(&world, head.chain, 2, 2)
+        .await);
+    let two: Vec<_> = entries.iter().skip(2).take(2).cloned().collect();
+    assert_eq!(found, two);
+    let found = in_view!(stage.store, |view| view
+        .audit_log()
+        .head(&world, head.chain)
+        .await);
+    assert_eq!(found, Some(head));
+}
+
+/// A chain goes on, and has one head.
+pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (entries, head) = stage.chain(world, wallet, 5);
+    let (begun, rest) = entries.split_at(2);
+    let early = AuditHead {
+        sequence: 2,
+        mac: stage.samples.mac(),
+        ..head.clone()
+    };
+    stage.append(begun, &early).await;
+    let heads = in_view!(stage.store, |view| view.audit_log().heads(&world).await);
+    assert_eq!(heads, [early]);
+    stage.append(rest, &head).await;
+    let heads = in_view!(stage.store, |view| view.audit_log().heads(&world).await);
+    assert_eq!(heads, [head]);
+}
+
+/// A place in a chain is taken once, and what was to be written with it is not written either.
+pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (entries, head) = stage.chain(world, wallet, 3);
+    stage.append(&entries, &head).await;
+    let (mut others, mut forged) = stage.chain(world, wallet, 4);
+    for entry in &mut others {
+        entry.chain = head.chain;
+    }
+    forged.chain = head.chain;
+    others.reverse();
+    let mut tx = super::stage::works(stage.store.begin().await);
+    let taken = tx.audit_log().append(&others, &[forged]).await;
+    assert!(taken.is_err(), "written over");
+    drop(tx);
+    assert_eq!(stage.entries(world, head.chain, 0).await, entries);
+    let found = in_view!(stage.store, |view| view
+        .audit_log()
+        .head(&world, head.chain)
+        .await);
+    assert_eq!(found, Some(head));
+}
+
+/// Pages of a wallet show each of its entries once, newest first, whatever chain they are of.
+pub async fn pages_show_every_entry_of_a_wallet_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let other = stage.wallet_id();
+    let mut expected = Vec::new();
+    for (whose, length) in [(wallet, 6), (other, 3), (wallet, 5)] {
+        let (entries, head) = stage.chain(world, whose, length);
+        stage.append(&entries, &head).await;
+        if whose == wallet {
+            expected.extend(entries);
+        }
+    }
+    expected.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = in_view!(stage.store, |view| view
+            .audit_log()
+            .of_wallet(&world, wallet, after, 4)
+            .await);
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        seen.extend(page);
+    }
+    assert_eq!(seen, expected);
+}
+
+/// No other world sees an entry or a head (I11), and each may have chains of the same name.
+pub async fn entries_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (entries, head) = stage.chain(world, wallet, 3);
+    stage.append(&entries, &head).await;
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.entries(stranger, head.chain, 0).await, []);
+        let (of_wallet, heads, found) = in_view!(stage.store, |view| {
+            let of_wallet = view
+                .audit_log()
+                .of_wallet(&stranger, wallet, None, 10)
+                .await?;
+            let heads = view.audit_log().heads(&stranger).await?;
+            Ok((
+                of_wallet,
+                heads,
+                view.audit_log().head(&stranger, head.chain).await?,
+            ))
+        });
+        assert_eq!((of_wallet, heads, found), (vec![], vec![], None));
+    }
+    let twin = other_environment(world);
+    let (mut others, mut twin_head) = stage.chain(twin, wallet, 2);
+    for entry in &mut others {
+        entry.chain = head.chain;
+    }
+    twin_head.chain = head.chain;
+    stage.append(&others, &twin_head).await;
+    assert_eq!(stage.entries(world, head.chain, 0).await, entries);
+    assert_eq!(stage.entries(twin, head.chain, 0).await, others);
+}
+
+/// Entries without a head are found; a chain that has one is not among them.
+pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (whole, head) = stage.chain(world, wallet, 2);
+    stage.append(&whole, &head).await;
+    let (robbed, lost) = stage.chain(world, wallet, 2);
+    in_tx!(stage.store, |tx| tx.audit_log().append(&robbed, &[]).await);
+    // The same chain has its head in another world, which is no help to this one.
+    let twin = [AuditHead {
+        world: other_environment(world),
+        ..lost.clone()
+    }];
+    in_tx!(stage.store, |tx| tx.audit_log().append(&[], &twin).await);
+    let headless = in_view!(stage.store, |view| view.audit_log().headless(&world).await);
+    assert_eq!(headless, [lost.chain]);
+}
+
+/// Many writers, each with a chain of its own, lose nothing.
+pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let chains: Vec<_> = (0..12).map(|_| stage.chain(world, wallet, 5)).collect();
+    race(chains.iter().cloned().map(|(entries, head)| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            for (place, entry) in entries.iter().enumerate() {
+                let heads = [AuditHead {
+                    sequence: entry.sequence,
+                    hash: entry.hash,
+                    ..head.clone()
+                }];
+                let entry = entries.get(place..=place).unwrap_or_default();
+                in_tx!(store, |tx| tx.audit_log().append(entry, &heads).await);
+            }
+        }
+    }))
+    .await;
+    for (entries, head) in chains {
+        assert_eq!(stage.entries(world, head.chain, 0).await, entries);
+    }
+}

@@ -1,0 +1,224 @@
+//! The audit log: one entry for every use of a wallet key, chained by hashes so that none can be altered or taken out unseen.
+//!
+//! Every process writes chains of its own, one per world: no two writers ever wait for the head of one chain. An entry
+//! holds the hash of the one before it, and each hash has a keyed hash under the App key: who can write the database can
+//! neither change an entry nor make up a chain. The head of a chain is kept, under a keyed hash, beside it, so that entries
+//! missing at the end are noticed too.
+//!
+//! What is **not** noticed: a whole database set back to an older state of its own, which takes a witness outside of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::envelope::{Mac, join_with_lengths};
+use crate::ids::{ApiKeyId, AuditChainId, AuditEntryId, WalletId};
+use crate::signing::Signed;
+use crate::{Invalid, Timestamp, World};
+
+/// What was done with a wallet or its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuditAction {
+    /// A key was made.
+    Create,
+    /// A key came from outside.
+    Import,
+    /// The key left, sealed to its recipient.
+    Export,
+    /// `sign_message`.
+    SignMessage,
+    /// `sign_transaction`.
+    SignTransaction,
+    /// `rpc`; the method is the detail of the entry.
+    Rpc,
+    /// The wallet was told to sign nothing.
+    Disable,
+    /// The wallet was told to sign again.
+    Enable,
+    /// The stored wallet or key failed its authentication, and nothing was done with it.
+    Tampered,
+}
+
+impl AuditAction {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Create,
+        Self::Import,
+        Self::Export,
+        Self::SignMessage,
+        Self::SignTransaction,
+        Self::Rpc,
+        Self::Disable,
+        Self::Enable,
+        Self::Tampered,
+    ];
+
+    /// The name in answers and in the database. Never change one: it is part of what is hashed.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Import => "import",
+            Self::Export => "export",
+            Self::SignMessage => "sign_message",
+            Self::SignTransaction => "sign_transaction",
+            Self::Rpc => "rpc",
+            Self::Disable => "disable",
+            Self::Enable => "enable",
+            Self::Tampered => "tampered",
+        }
+    }
+}
+
+impl fmt::Display for AuditAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for AuditAction {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|action| action.as_str() == text)
+            .ok_or_else(|| Invalid::value("action", "unknown action of an audit entry"))
+    }
+}
+
+/// SHA-256 of what was handed out: tells later whether a signature that turned up somewhere came from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultHash(pub [u8; 32]);
+
+impl ResultHash {
+    /// The hash of the fields that an answer has because of the signature, as compact JSON with the names in alphabetical
+    /// order. For `sign_message` by an Ethereum wallet that is `{"signature":"0x…"}`.
+    pub fn of(signed: &Signed) -> Self {
+        let mut names: Vec<&String> = signed.0.keys().collect();
+        names.sort_unstable();
+        let mut text = String::from("{");
+        for (place, name) in names.into_iter().enumerate() {
+            if place > 0 {
+                text.push(',');
+            }
+            text.push_str(&Value::from(name.as_str()).to_string());
+            text.push(':');
+            text.push_str(&signed.0.get(name).map(Value::to_string).unwrap_or_default());
+        }
+        text.push('}');
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+}
+
+/// What happened, before it has its place in a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// App and environment.
+    pub world: World,
+    /// The wallet.
+    pub wallet_id: WalletId,
+    /// What was done.
+    pub action: AuditAction,
+    /// The method of an `rpc` call, what failed of a tampered wallet; else empty.
+    pub detail: String,
+    /// The key of the API that asked for it.
+    pub api_key_id: ApiKeyId,
+    /// Of what was handed out, where something was.
+    pub result: Option<ResultHash>,
+    /// When, by the clock of the world.
+    pub at: Timestamp,
+}
+
+/// An entry in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// The id; ids of a chain rise with their place in it.
+    pub id: AuditEntryId,
+    /// Its chain.
+    pub chain: AuditChainId,
+    /// Its place in the chain, from 1.
+    pub sequence: i64,
+    /// What happened.
+    pub event: AuditEvent,
+    /// Hash of the entry before it; zeros for the first.
+    pub previous: [u8; 32],
+    /// [`AuditEntry::digest`].
+    pub hash: [u8; 32],
+    /// Keyed hash of `hash`.
+    pub mac: Mac,
+}
+
+impl AuditEntry {
+    /// What the hash of an entry has to be: SHA-256 over all of it but the hashes of its own. Never change the format.
+    pub fn digest(
+        id: AuditEntryId,
+        chain: AuditChainId,
+        sequence: i64,
+        event: &AuditEvent,
+        previous: &[u8; 32],
+    ) -> [u8; 32] {
+        let world = event.world;
+        let result = event.result.as_ref().map(|hash| hash.0);
+        let parts = join_with_lengths([
+            b"vestry-audit-v1".as_slice(),
+            world.app_id.to_string().as_bytes(),
+            world.environment.as_str().as_bytes(),
+            chain.to_string().as_bytes(),
+            &sequence.to_be_bytes(),
+            id.to_string().as_bytes(),
+            event.wallet_id.to_string().as_bytes(),
+            event.action.as_str().as_bytes(),
+            event.detail.as_bytes(),
+            event.api_key_id.to_string().as_bytes(),
+            result.as_ref().map_or(&[], |hash| hash.as_slice()),
+            &event.at.unix().to_be_bytes(),
+            previous,
+        ]);
+        Sha256::digest(parts).into()
+    }
+
+    /// Whether the entry follows the one whose hash and place are given, and its hash is its own.
+    pub fn follows(&self, sequence: i64, previous: &[u8; 32]) -> bool {
+        let digest = Self::digest(
+            self.id,
+            self.chain,
+            self.sequence,
+            &self.event,
+            &self.previous,
+        );
+        sequence.checked_add(1) == Some(self.sequence)
+            && self.previous == *previous
+            && self.hash == digest
+    }
+}
+
+/// How far a chain goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditHead {
+    /// App and environment.
+    pub world: World,
+    /// The chain.
+    pub chain: AuditChainId,
+    /// Place of its last entry.
+    pub sequence: i64,
+    /// Hash of its last entry.
+    pub hash: [u8; 32],
+    /// Keyed hash of the two.
+    pub mac: Mac,
+}
+
+impl AuditHead {
+    /// The parts under the keyed hash of a head.
+    pub fn sealed_parts(chain: AuditChainId, sequence: i64, hash: &[u8; 32]) -> [Vec<u8>; 3] {
+        [
+            chain.to_string().into_bytes(),
+            sequence.to_be_bytes().to_vec(),
+            hash.to_vec(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;

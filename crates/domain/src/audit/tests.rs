@@ -1,0 +1,95 @@
+use serde_json::json;
+
+use super::*;
+use crate::Environment;
+use crate::ids::Id;
+
+fn id<I: Id>(number: u8) -> I {
+    I::new(Timestamp::from_unix(1_800_000_000), [number; 16])
+}
+
+fn event() -> AuditEvent {
+    AuditEvent {
+        world: World::new(id(1), Environment::Live),
+        wallet_id: id(2),
+        action: AuditAction::Rpc,
+        detail: "personal_sign".to_owned(),
+        api_key_id: id(3),
+        result: Some(ResultHash([7; 32])),
+        at: Timestamp::from_unix(1_800_000_000),
+    }
+}
+
+fn entry(sequence: i64, event: AuditEvent, previous: [u8; 32]) -> AuditEntry {
+    let (id, chain) = (id(4), id(5));
+    AuditEntry {
+        id,
+        chain,
+        sequence,
+        hash: AuditEntry::digest(id, chain, sequence, &event, &previous),
+        event,
+        previous,
+        mac: Mac {
+            key_version: 1,
+            tag: vec![0; 32],
+        },
+    }
+}
+
+#[test]
+fn every_action_is_read_back() {
+    for action in AuditAction::ALL {
+        assert_eq!(action.as_str().parse::<AuditAction>().unwrap(), action);
+    }
+    assert!("sign".parse::<AuditAction>().is_err());
+}
+
+#[test]
+fn an_entry_follows_the_one_before_it_only() {
+    let first = entry(1, event(), [0; 32]);
+    let second = entry(2, event(), first.hash);
+    assert!(first.follows(0, &[0; 32]));
+    assert!(second.follows(1, &first.hash));
+    assert!(!second.follows(0, &first.hash), "a gap");
+    assert!(!second.follows(1, &[0; 32]), "another predecessor");
+    assert!(!second.follows(i64::MAX, &first.hash), "the end of numbers");
+}
+
+/// No field can be changed without the hash: not the place, not who, what, when.
+#[test]
+fn every_field_is_hashed() {
+    type Edit = fn(&mut AuditEntry);
+    let edits: [(&str, Edit); 11] = [
+        ("id", |entry| entry.id = id(9)),
+        ("chain", |entry| entry.chain = id(9)),
+        ("sequence", |entry| entry.sequence = 3),
+        ("app", |entry| entry.event.world.app_id = id(9)),
+        ("environment", |entry| {
+            entry.event.world.environment = Environment::Test;
+        }),
+        ("wallet", |entry| entry.event.wallet_id = id(9)),
+        ("action", |entry| {
+            entry.event.action = AuditAction::SignMessage;
+        }),
+        ("detail", |entry| entry.event.detail.clear()),
+        ("key", |entry| entry.event.api_key_id = id(9)),
+        ("result", |entry| entry.event.result = None),
+        ("time", |entry| entry.event.at = Timestamp::from_unix(0)),
+    ];
+    for (field, edit) in edits {
+        let mut edited = entry(2, event(), [1; 32]);
+        edit(&mut edited);
+        let sequence = edited.sequence - 1;
+        assert!(!edited.follows(sequence, &[1; 32]), "{field} is not hashed");
+    }
+}
+
+/// The hash is over the text that the documentation names, whatever order the fields came in.
+#[test]
+fn a_result_is_hashed_as_documented() {
+    let fields = json!({"signature": "0xaa", "encoding": "hex"});
+    let signed = Signed(fields.as_object().unwrap().clone());
+    let text = r#"{"encoding":"hex","signature":"0xaa"}"#;
+    let expected: [u8; 32] = Sha256::digest(text).into();
+    assert_eq!(ResultHash::of(&signed), ResultHash(expected));
+}

@@ -1,0 +1,39 @@
+//! The audit log.
+
+use async_trait::async_trait;
+use vestry_domain::World;
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
+
+use super::StoreResult;
+
+/// The audit log. Entries are only ever added.
+#[async_trait]
+pub trait AuditLog: Send {
+    /// Adds entries, each in a place of its chain where none is yet, and writes the heads over the earlier ones of their
+    /// chains. An entry in a place that is taken is an error.
+    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()>;
+    /// Entries of a wallet, newest first, after (older than) an entry, at most `limit`. `after` is a place in the order of
+    /// the ids: whether there is such an entry does not matter.
+    async fn of_wallet(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        after: Option<AuditEntryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>>;
+    /// The heads of all chains of a world, by chain.
+    async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>>;
+    /// The head of a chain.
+    async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>>;
+    /// Chains of a world that have entries and no head, which is nothing that the service ever leaves behind.
+    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
+    /// Entries of a chain in their order, after a place, at most `limit`.
+    async fn of_chain(
+        &mut self,
+        world: &World,
+        chain: AuditChainId,
+        after: i64,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>>;
+}

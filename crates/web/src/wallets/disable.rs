@@ -1,0 +1,35 @@
+//! `POST /v1/wallets/{wallet_id}/disable`
+
+use actix_web::web::Json;
+use vestry_domain::ids::WalletId;
+
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+use crate::shapes::Wallet;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::WalletReadOnly, Code::Sealed];
+
+/// Disable a wallet
+///
+/// From then on every call that signs with it, or exports it, answers 403 `wallet_disabled`. It is still listed, and still is the
+/// default wallet of its type. To disable a disabled wallet changes nothing.
+///
+/// Needs the scope `wallets:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/wallets/{wallet_id}/disable",
+    operation_id = "disableWallet",
+    tag = "Wallets",
+    params(("wallet_id" = String, Path, description = "Id of the wallet", pattern = "^wallet_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The wallet", body = Wallet))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<WalletId>,
+) -> Result<Json<Wallet>, Problem> {
+    let wallet = call
+        .run(move |service, caller| async move { service.disable_wallet(&caller, id).await })
+        .await?;
+    Ok(Json(wallet.into()))
+}
