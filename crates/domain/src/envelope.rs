@@ -153,6 +153,8 @@ pub enum SecretKind {
     TotpSeed,
     /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
     RecoveryCode,
+    /// The answer to a request with an `Idempotency-Key` (sealed), and that request (keyed hash).
+    KeptAnswer,
 }
 
 impl SecretKind {
@@ -165,6 +167,7 @@ impl SecretKind {
             Self::Password => "password",
             Self::TotpSeed => "totp-seed",
             Self::RecoveryCode => "recovery-code",
+            Self::KeptAnswer => "kept-answer",
         }
     }
 }

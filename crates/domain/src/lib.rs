@@ -9,6 +9,7 @@ pub mod app;
 pub mod code;
 pub mod email;
 pub mod envelope;
+pub mod idempotency;
 pub mod ids;
 pub mod invalid;
 pub mod limits;

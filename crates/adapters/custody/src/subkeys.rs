@@ -51,6 +51,7 @@ pub(crate) struct SecretSubkeys {
     password: KindSubkeys,
     totp_seed: KindSubkeys,
     recovery_code: KindSubkeys,
+    kept_answer: KindSubkeys,
 }
 
 impl SecretSubkeys {
@@ -62,6 +63,7 @@ impl SecretSubkeys {
             SecretKind::Password => &self.password,
             SecretKind::TotpSeed => &self.totp_seed,
             SecretKind::RecoveryCode => &self.recovery_code,
+            SecretKind::KeptAnswer => &self.kept_answer,
         }
     }
 }
@@ -78,6 +80,7 @@ impl Subkeys for SecretSubkeys {
             password: KindSubkeys::derive(&root, SecretKind::Password)?,
             totp_seed: KindSubkeys::derive(&root, SecretKind::TotpSeed)?,
             recovery_code: KindSubkeys::derive(&root, SecretKind::RecoveryCode)?,
+            kept_answer: KindSubkeys::derive(&root, SecretKind::KeptAnswer)?,
         })
     }
 }
