@@ -6,6 +6,7 @@
 
 mod apps;
 mod codes;
+mod idempotency;
 mod limits;
 mod links;
 mod outbox;
@@ -25,9 +26,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
-    StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
+    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
+    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use self::state::State;
@@ -233,6 +234,10 @@ impl Repositories for Work {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn idempotency(&mut self) -> &mut dyn Idempotency {
         self
     }
 

@@ -6,9 +6,9 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
-    Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
-    Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
+    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult,
+    Totps, Tx, Users, WalletChallenges, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -230,6 +230,10 @@ impl Repositories for Unit {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn idempotency(&mut self) -> &mut dyn Idempotency {
         self
     }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod apps;
 pub(crate) mod codes;
+pub(crate) mod idempotency;
 pub(crate) mod links;
 pub(crate) mod messages;
 pub(crate) mod passkeys;
