@@ -1,6 +1,7 @@
 //! What each failure of a use case is on the wire. No wildcard arms: a new failure has to be given its place here.
 
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::idempotency::BeginRunError;
 use vestry_app::links::{
     CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
 };
@@ -66,6 +67,16 @@ impl From<AuthenticateError> for Problem {
         match error {
             AuthenticateError::Unknown => Self::new(Code::InvalidApiKey),
             AuthenticateError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginRunError> for Problem {
+    fn from(error: BeginRunError) -> Self {
+        match error {
+            BeginRunError::Reused => Self::new(Code::IdempotencyKeyReused),
+            BeginRunError::Running => Self::still_running(),
+            BeginRunError::Fault(fault) => fault.into(),
         }
     }
 }
