@@ -271,6 +271,7 @@ impl Service {
             tx.wallet_challenges().sweep(environment, yesterday).await?;
             tx.guards().sweep(environment, now - FAILURES_KEPT).await?;
             tx.budgets().sweep(environment, now).await?;
+            tx.idempotency().sweep(environment, now).await?;
             tx.passkeys()
                 .sweep_challenges(environment, yesterday)
                 .await?;

@@ -16,6 +16,7 @@ pub mod caller;
 pub mod codes;
 pub mod delivery;
 pub mod fault;
+pub mod idempotency;
 pub mod links;
 pub mod passkeys;
 pub mod passwords;

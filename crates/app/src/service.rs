@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use vestry_domain::ids::{Id, SigningKeyId};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
@@ -132,6 +133,11 @@ impl Service {
         // What a panic says may hold what the command held, and is not passed on; where it was is the panic hook's to tell.
         task.await
             .map_err(|_panic| Fault::Internal("a command panicked, or its runtime stopped".into()))
+    }
+
+    /// Runs something of the service's own beside its commands, until it ends or is aborted.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.runtime.spawn(work).abort_handle()
     }
 
     /// Whether the database answers and is migrated.

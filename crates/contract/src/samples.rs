@@ -9,6 +9,7 @@ use vestry_domain::app::{App, AppSettings, FingerprintMatch};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
+use vestry_domain::idempotency::{Claim, KeyDigest};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
@@ -675,6 +676,19 @@ impl Samples {
         Mac {
             key_version: self.version(),
             tag: self.bytes(32),
+        }
+    }
+
+    /// A run that wants a key which no other sample has, for a day and with a lease of a quarter of a minute.
+    pub fn claim(&mut self, world: World) -> Claim {
+        let at = self.tick();
+        Claim {
+            world,
+            key: KeyDigest(self.key()),
+            request: self.mac(),
+            holder: self.letters(32),
+            expires_at: at + Seconds(86_400),
+            lease_until: at + Seconds(15),
         }
     }
 

@@ -40,6 +40,7 @@ pub mod budgets;
 pub mod captured;
 pub mod codes;
 pub mod guards;
+pub mod idempotency;
 pub mod links;
 pub mod outbox;
 pub mod passkeys;
@@ -262,6 +263,20 @@ macro_rules! store_suite {
                 guards_stay_in_their_world
                 parallel_failures_are_exact
                 a_sweep_deletes_what_is_long_over
+            }
+            store::idempotency {
+                a_key_is_taken_once
+                an_answer_comes_back_as_it_was
+                an_answer_is_given_once_and_by_its_run
+                a_released_key_is_as_good_as_new
+                a_silent_run_is_replaced_when_its_lease_ends
+                a_renewed_lease_keeps_others_away
+                an_expired_key_is_free
+                keys_stay_in_their_world
+                parallel_claims_of_a_key_succeed_once
+                parallel_claims_of_an_expired_key_succeed_once
+                parallel_takeovers_succeed_once
+                a_sweep_deletes_expired_keys
             }
             store::budgets {
                 a_window_admits_exactly_its_limit

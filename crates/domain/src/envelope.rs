@@ -155,6 +155,8 @@ pub enum SecretKind {
     Audit,
     /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
     RecoveryCode,
+    /// The answer to a request with an `Idempotency-Key` (sealed), and that request (keyed hash).
+    KeptAnswer,
 }
 
 impl SecretKind {
@@ -168,6 +170,7 @@ impl SecretKind {
             Self::TotpSeed => "totp-seed",
             Self::RecoveryCode => "recovery-code",
             Self::Audit => "audit",
+            Self::KeptAnswer => "kept-answer",
         }
     }
 }

@@ -58,7 +58,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalBody<T> {
 }
 
 /// Reads all of the body, within its size and its time. The framework limits how long a head may take, not a body.
-async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
+pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
     if announced(request.headers()) > MOST {
         return Err(Problem::new(Code::BodyTooLarge).closing());
     }

@@ -7,6 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use tracing::Instrument;
+use vestry_app::idempotency::Run;
 use vestry_app::{Caller, Service};
 
 use crate::problem::Problem;
@@ -17,6 +18,8 @@ use crate::state::State;
 pub(crate) struct Call {
     state: Data<State>,
     caller: Arc<Caller>,
+    /// Of a request with an idempotency key.
+    run: Option<Arc<Run>>,
     span: tracing::Span,
 }
 
@@ -34,6 +37,7 @@ impl FromRequest for Call {
             (Some(state), Some(caller), Some(id)) => Ok(Self {
                 state: Data::clone(state),
                 caller: Arc::clone(caller),
+                run: extensions.get::<Arc<Run>>().cloned(),
                 span: tracing::info_span!("request", id = id.as_str()),
             }),
             _ => Err(Problem::internal(
@@ -56,11 +60,20 @@ impl Call {
         let Self {
             state,
             caller,
+            run,
             span,
         } = self;
         let outcome = state
             .service
-            .run(|service| command(service, caller).instrument(span))
+            .run(|service| {
+                let command = command(service, caller).instrument(span);
+                async move {
+                    match run {
+                        Some(run) => run.scope(command).await,
+                        None => command.await,
+                    }
+                }
+            })
             .await;
         outcome?.map_err(Into::into)
     }

@@ -26,6 +26,8 @@ pub(crate) struct Endpoint {
     pub(crate) access: Access,
     /// What it refuses with beyond what its kind of endpoint refuses with anyway.
     pub(crate) errors: &'static [Code],
+    /// Whether it changes nothing that a second call would change again, though its method may.
+    reads: bool,
     pub(crate) describe: fn() -> Operation,
     pub(crate) schemas: fn(&mut Schemas),
     route: fn() -> actix_web::Route,
@@ -46,10 +48,26 @@ impl Endpoint {
             method: D::methods().into_iter().next().unwrap_or(HttpMethod::Get),
             access,
             errors,
+            reads: false,
             describe: describe::<D>,
             schemas: D::schemas,
             route,
         }
+    }
+
+    /// The same, as one that only reads, or answers what is true at the moment.
+    pub(crate) const fn reads(mut self) -> Self {
+        self.reads = true;
+        self
+    }
+
+    /// Whether its answers are kept for requests with an `Idempotency-Key`.
+    pub(crate) const fn takes_idempotency_key(&self) -> bool {
+        let may_change = matches!(
+            self.method,
+            HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete
+        );
+        matches!(self.access, Access::SecretKey) && may_change && !self.reads
     }
 }
 
@@ -68,6 +86,11 @@ pub(crate) fn resource(
     let door = Rc::new(Door {
         route: Route(first.path.as_str().into()),
         access: first.access,
+        keyed: endpoints
+            .iter()
+            .filter(|endpoint| endpoint.takes_idempotency_key())
+            .map(|endpoint| actix_method(&endpoint.method))
+            .collect(),
     });
     let mut resource = web::resource(first.path.as_str());
     let mut methods = Vec::new();

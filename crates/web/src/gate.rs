@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -17,6 +18,7 @@ use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::limits::Verdict;
 
 use crate::client;
+use crate::idempotency;
 use crate::problem::{Code, Problem};
 use crate::query;
 use crate::state::State;
@@ -42,6 +44,8 @@ pub(crate) enum Access {
 pub(crate) struct Door {
     pub(crate) route: Route,
     pub(crate) access: Access,
+    /// Methods whose answers are kept for requests with an `Idempotency-Key`.
+    pub(crate) keyed: Vec<Method>,
 }
 
 /// The path of an endpoint as it stands in the API description.
@@ -70,12 +74,17 @@ pub(crate) async fn gate(
         Err(problem) => return Ok(request.error_response(problem)),
     };
     let is_test = caller.is_test();
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(Arc::clone(&caller));
     if door.access == Access::TestKey && !is_test {
         return Ok(request.error_response(Problem::no_route()));
     }
     let mut answer = if verdict.admitted {
-        guarded(request, next).await?
+        let is_keyed = door.keyed.contains(request.method());
+        if is_keyed && request.headers().contains_key(idempotency::KEY) {
+            idempotency::once(&state, caller, request, next).await?
+        } else {
+            guarded(request, next).await?
+        }
     } else {
         let wait = verdict.reset - state.service.machine_time();
         request.error_response(Problem::new(Code::RateLimited).after(wait))
@@ -85,7 +94,10 @@ pub(crate) async fn gate(
 }
 
 /// A panic ends its request and nothing else. What it said is not repeated: it may hold what the request held.
-async fn guarded(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse, Error> {
+pub(crate) async fn guarded(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
     let kept = request.request().clone();
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(answer) => answer,

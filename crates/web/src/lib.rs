@@ -18,6 +18,7 @@ mod gate;
 mod guesses;
 mod health;
 mod https;
+mod idempotency;
 mod json;
 mod jwks;
 mod magic_links;

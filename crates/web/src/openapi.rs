@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{Operation, PathItem, Paths};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem, Paths};
 use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{
@@ -16,6 +16,7 @@ use utoipa::openapi::{
     OpenApiBuilder, Ref, RefOr, Required, Response, ResponseBuilder,
 };
 use utoipa::{PartialSchema, ToSchema};
+use vestry_domain::idempotency::{HEADER, LONGEST};
 
 use crate::endpoint::{Endpoint, Schemas};
 use crate::gate::Access;
@@ -39,7 +40,11 @@ carry `Retry-After`, in seconds.
 `X-RateLimit-Reset` (Unix seconds) are on every answer of a keyed call; they are absent where there is no limit.
 
 **Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, `null` is the same as absent, a \
-name that appears twice is refused, and so is text with a NUL character.";
+name that appears twice is refused, and so is text with a NUL character.
+
+**Repeats.** A call that changes something takes the header `Idempotency-Key`: for 24 hours, the same request with the same \
+key is run once, and its answer is given again with `Idempotent-Replayed: true`. Another request with that key is refused with \
+409 `idempotency_key_reused`, and so is, with `Retry-After`, the same one while it runs.";
 
 /// The description as pretty JSON with a line end.
 pub(crate) fn text() -> &'static str {
@@ -126,14 +131,22 @@ fn operation(endpoint: &Endpoint) -> Operation {
     }
     operation.security = security(endpoint.access);
     let is_keyed = routes::is_keyed(endpoint.access);
+    let keeps = endpoint.takes_idempotency_key();
+    if keeps {
+        operation
+            .parameters
+            .get_or_insert_default()
+            .push(RefOr::T(idempotency_key()));
+    }
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
-            response.headers.extend(headers(is_keyed, false));
+            response.headers.extend(headers(is_keyed, keeps, false));
         }
     }
     for (status, codes) in by_status(&refusals(endpoint, operation.request_body.is_some())) {
-        let retries = matches!(status, 429 | 503);
-        let response = refusal(&codes, headers(is_keyed && status != 401, retries));
+        let retries = matches!(status, 429 | 503) || (keeps && status == 409);
+        let is_kept = keeps && matches!(status, 400 | 403 | 404 | 409);
+        let response = refusal(&codes, headers(is_keyed && status != 401, is_kept, retries));
         operation
             .responses
             .responses
@@ -197,6 +210,9 @@ fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
             Code::UnsupportedMediaType,
         ]);
     }
+    if endpoint.takes_idempotency_key() {
+        codes.extend([Code::InvalidField, Code::IdempotencyKeyReused, Code::Sealed]);
+    }
     codes.extend(endpoint.errors);
     codes
 }
@@ -256,12 +272,39 @@ const RETRY_AFTER: (&str, Type, &str) = (
     "Seconds to wait before the next try.",
 );
 
+const REPLAYED: (&str, Type, &str) = (
+    "Idempotent-Replayed",
+    Type::Boolean,
+    "`true` on the answer to an earlier request with the same `Idempotency-Key`; absent otherwise.",
+);
+
+/// The header that calls take which change something.
+fn idempotency_key() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(LONGEST))
+        .pattern(Some("^[!-~]+$"));
+    ParameterBuilder::new()
+        .name(HEADER)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "A name of your own for this request. Sent again with the same key within 24 hours, the same request is not run \
+             again: it gets its first answer.",
+        ))
+        .schema(Some(schema))
+        .build()
+}
+
 /// The headers that answers of a kind have, by reference.
-fn headers(is_keyed: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
+fn headers(is_keyed: bool, is_kept: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
     let limits = LIMITS.iter().filter(|_| is_keyed);
+    let replayed = Some(&REPLAYED).filter(|_| is_kept);
     let retry_after = Some(&RETRY_AFTER).filter(|_| retries);
     std::iter::once(&REQUEST_ID)
         .chain(limits)
+        .chain(replayed)
         .chain(retry_after)
         .map(|(name, _, _)| {
             let place = Ref::new(format!("#/components/headers/{name}"));
@@ -273,7 +316,7 @@ fn headers(is_keyed: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
 fn described_headers() -> impl Iterator<Item = (&'static str, Header)> {
     let all = std::iter::once(REQUEST_ID)
         .chain(LIMITS)
-        .chain([RETRY_AFTER]);
+        .chain([REPLAYED, RETRY_AFTER]);
     all.map(|(name, kind, description)| {
         let header = HeaderBuilder::new()
             .schema(Some(ObjectBuilder::new().schema_type(kind)))

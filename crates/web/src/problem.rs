@@ -1,13 +1,14 @@
 //! The one table of errors, and the body that every refusal has.
 
 mod from_app;
+mod kept;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::Invalid;
 use vestry_domain::invalid::Reason;
@@ -16,7 +17,7 @@ use vestry_domain::timestamp::Seconds;
 use crate::json::Refused;
 
 /// Machine-readable reason of an error. New codes may appear with new features; their status tells how to treat them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ErrorCode)]
 pub(crate) enum Code {
@@ -46,6 +47,7 @@ pub(crate) enum Code {
     NotFound,
     MethodNotAllowed,
     Duplicate,
+    IdempotencyKeyReused,
     LastSignInMethod,
     BodyTooLarge,
     UnsupportedMediaType,
@@ -137,6 +139,10 @@ impl Code {
                 "this path does not have that method; see the Allow header",
             ),
             Self::Duplicate => (StatusCode::CONFLICT, "it belongs to a user already"),
+            Self::IdempotencyKeyReused => (
+                StatusCode::CONFLICT,
+                "this Idempotency-Key was used for another request",
+            ),
             Self::LastSignInMethod => (
                 StatusCode::CONFLICT,
                 "it is the last way in which its user can sign in",
@@ -258,6 +264,17 @@ impl Problem {
             message: format!("{param} belongs to a user already").into(),
             param: Some(param),
             ..Self::new(Code::Duplicate)
+        }
+    }
+
+    /// The same request, with the same idempotency key, has not come to its end.
+    pub(crate) fn still_running() -> Self {
+        Self {
+            message:
+                "a request with this Idempotency-Key is still running; send it again in a second"
+                    .into(),
+            retry_after: Some(1),
+            ..Self::new(Code::IdempotencyKeyReused)
         }
     }
 

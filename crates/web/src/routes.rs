@@ -10,20 +10,21 @@ use crate::{
 };
 
 macro_rules! endpoints {
-    ($($access:ident $group:ident $name:ident;)*) => {
+    ($($access:ident $group:ident $name:ident $($kind:ident)?;)*) => {
         vec![$(Endpoint::new::<$group::$name::__path_handle>(
             $access,
             $group::$name::ERRORS,
             || web::route().to($group::$name::handle),
-        ),)*]
+        )$(.$kind())?,)*]
     };
 }
 
-/// In the order in which the router tries them: a fixed segment before an id in its place.
+/// In the order in which the router tries them: a fixed segment before an id in its place. What is marked `reads` has a
+/// method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
-        SecretKey users search;
+        SecretKey users search reads;
         SecretKey users get;
         SecretKey users delete_totp;
         SecretKey users update;
@@ -40,7 +41,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey totps create;
         SecretKey totps verify;
         SecretKey totps recovery;
-        SecretKey totps recovery_codes;
+        SecretKey totps recovery_codes reads;
         SecretKey magic_links email_login_or_create;
         SecretKey magic_links email_invite;
         SecretKey magic_links email_login_status;
@@ -48,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey magic_links verify;
         SecretKey passwords verify;
         SecretKey passwords session_update;
-        SecretKey passwords strength_check;
+        SecretKey passwords strength_check reads;
         SecretKey passwords reset_begin;
         SecretKey passwords reset_complete;
         SecretKey webauthn registrations_begin;
@@ -60,7 +61,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallet_sign_in registrations_nonce;
         SecretKey wallet_sign_in verify;
         SecretKey wallet_sign_in siwe_verify;
-        SecretKey sessions verify;
+        SecretKey sessions verify reads;
         SecretKey sessions list;
         SecretKey sessions delete;
         SecretKey sessions delete_all;

@@ -52,6 +52,7 @@ pub(crate) struct SecretSubkeys {
     totp_seed: KindSubkeys,
     recovery_code: KindSubkeys,
     audit: KindSubkeys,
+    kept_answer: KindSubkeys,
 }
 
 impl SecretSubkeys {
@@ -64,6 +65,7 @@ impl SecretSubkeys {
             SecretKind::TotpSeed => &self.totp_seed,
             SecretKind::RecoveryCode => &self.recovery_code,
             SecretKind::Audit => &self.audit,
+            SecretKind::KeptAnswer => &self.kept_answer,
         }
     }
 }
@@ -81,6 +83,7 @@ impl Subkeys for SecretSubkeys {
             totp_seed: KindSubkeys::derive(&root, SecretKind::TotpSeed)?,
             recovery_code: KindSubkeys::derive(&root, SecretKind::RecoveryCode)?,
             audit: KindSubkeys::derive(&root, SecretKind::Audit)?,
+            kept_answer: KindSubkeys::derive(&root, SecretKind::KeptAnswer)?,
         })
     }
 }

@@ -326,6 +326,21 @@ diesel::table! {
 }
 
 diesel::table! {
+    idempotency_keys (app_id, environment, digest) {
+        app_id -> Text,
+        environment -> Text,
+        digest -> Binary,
+        request_key_version -> BigInt,
+        request -> Binary,
+        holder -> Text,
+        lease_until -> BigInt,
+        expires_at -> BigInt,
+        answer_key_version -> Nullable<BigInt>,
+        answer -> Nullable<Binary>,
+    }
+}
+
+diesel::table! {
     sessions (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,

@@ -445,7 +445,7 @@ impl Service {
             self.spend_wide(&mut *tx, caller, request, creates, now)
                 .await?;
         }
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(Stored::Sent)
     }
 

@@ -214,7 +214,7 @@ impl Service {
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok((user_id, granted))
     }
 

@@ -141,7 +141,7 @@ impl Service {
         };
         let mut tx = self.ports.store.begin().await?;
         tx.links().replace(&link).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok((token, origin_token))
     }
 }

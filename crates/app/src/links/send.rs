@@ -504,7 +504,7 @@ impl Service {
             tx.codes().replace(code).await.map_err(Fault::from)?;
         }
         tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(true)
     }
 }

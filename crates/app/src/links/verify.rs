@@ -197,7 +197,7 @@ impl Service {
         {
             tx.links().offer(world, &token, session.id).await?;
         }
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         let link = Link { user_id, ..link };
         Ok((link, granted))
     }

@@ -103,7 +103,7 @@ impl Service {
             passkeys = tx.passkeys().of_user(world, user).await?;
         }
         tx.passkeys().add_challenge(challenge).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(passkeys)
     }
 }

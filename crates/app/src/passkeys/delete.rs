@@ -82,6 +82,6 @@ impl Service {
             return Err(DeletePasskeyError::LastWay);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
-        Ok(tx.commit().await?)
+        Ok(self.commit_last(tx).await?)
     }
 }

@@ -203,7 +203,7 @@ impl Service {
         }
         let handle = tx.passkeys().handle_or(world, user, fresh).await?;
         tx.passkeys().add_challenge(challenge).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok((profile, handle, passkeys))
     }
 
@@ -335,7 +335,7 @@ impl Service {
             return Err(CreatePasskeyError::Duplicate);
         }
         tell(&mut *tx, change).await?;
-        Ok(tx.commit().await?)
+        Ok(self.commit_last(tx).await?)
     }
 }
 

@@ -224,7 +224,7 @@ impl Service {
         }
         let sign_in = sign_in(passkey, device, now);
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok((passkey.clone(), granted))
     }
 }

@@ -181,7 +181,7 @@ impl Service {
             }
             None => None,
         };
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(begun)
     }
 

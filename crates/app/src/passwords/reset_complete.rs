@@ -253,7 +253,7 @@ impl Service {
             device_fingerprint,
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(granted)
     }
 }

@@ -239,7 +239,7 @@ impl Service {
         if !tx.sessions().update(&session, None).await? {
             return Err(InvalidSession.into());
         }
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(Some(session))
     }
 }

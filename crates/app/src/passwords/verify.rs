@@ -194,7 +194,7 @@ impl Service {
             device_fingerprint: compared.device.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(Concluded::SignedIn(Box::new(granted)))
     }
 }

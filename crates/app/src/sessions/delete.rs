@@ -101,7 +101,7 @@ impl Service {
             .sessions()
             .delete(&caller.world, id, self.now(&caller.world))
             .await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(ended)
     }
 
@@ -138,7 +138,7 @@ impl Service {
             .delete_all(&caller.world, user_id, self.now(&caller.world))
             .await
             .map_err(Fault::from)?;
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(ended)
     }
 }

@@ -160,7 +160,7 @@ impl Service {
             );
             return Err(Invalid::value("user_id", message).into());
         }
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(())
     }
 }

@@ -74,7 +74,7 @@ impl Service {
         if totp.verified {
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -216,7 +216,7 @@ impl Service {
             // A fresh user has no wallet and a fresh key no twin.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(())
     }
 }

@@ -43,7 +43,7 @@ impl Service {
         if !deleted.map_err(Fault::from)? {
             return Err(DeleteUserError::NotFound);
         }
-        tx.commit().await.map_err(Fault::from)?;
+        self.commit_last(tx).await.map_err(Fault::from)?;
         Ok(())
     }
 }

@@ -111,7 +111,7 @@ impl Service {
             return Err(DeleteIdentifierError::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -90,7 +90,7 @@ impl Service {
             }
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -169,7 +169,7 @@ impl Service {
         }
         let after = tx.users().profile(world, id).await?;
         let profile = after.ok_or(UpdateUserError::NotFound)?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
         }

@@ -223,7 +223,7 @@ impl Service {
             });
         }
         tx.wallet_challenges().insert(challenge).await?;
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -250,7 +250,7 @@ impl Service {
             let kept = granted.as_ref().map(|(session, _)| session.id);
             self.carry_out(&mut *tx, caller, change, kept, now).await?;
         }
-        tx.commit().await?;
+        self.commit_last(tx).await?;
         Ok((wallet, granted))
     }
 

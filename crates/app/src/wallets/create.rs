@@ -117,7 +117,7 @@ impl Service {
             .await
             .map_err(Fault::from)?;
         if created == Created::Yes {
-            tx.commit().await.map_err(Fault::from)?;
+            self.commit_last(tx).await.map_err(Fault::from)?;
         }
         Ok(created)
     }

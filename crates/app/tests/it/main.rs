@@ -13,6 +13,7 @@ mod captured;
 mod codes;
 mod delivery;
 mod faults;
+mod idempotency;
 mod import;
 mod interposed;
 mod jwt;

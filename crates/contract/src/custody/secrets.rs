@@ -6,13 +6,14 @@ use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
 use super::{House, changed_bits, is_tampered, other_lengths, works};
 use crate::samples::Samples;
 
-const KINDS: [SecretKind; 6] = [
+const KINDS: [SecretKind; 7] = [
     SecretKind::Code,
     SecretKind::OutboxPayload,
     SecretKind::SigningKey,
     SecretKind::Password,
     SecretKind::TotpSeed,
     SecretKind::RecoveryCode,
+    SecretKind::KeptAnswer,
 ];
 
 const fn place(world: World, kind: SecretKind, owner: &str) -> Place<'_> {

@@ -7,6 +7,7 @@
 mod apps;
 mod audit;
 mod codes;
+mod idempotency;
 mod limits;
 mod links;
 mod outbox;
@@ -26,7 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, ImportedUsers, Links,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
     Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
     StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
 };
@@ -238,6 +239,10 @@ impl Repositories for Work {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn idempotency(&mut self) -> &mut dyn Idempotency {
         self
     }
 

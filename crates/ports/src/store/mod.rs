@@ -8,6 +8,7 @@
 mod apps;
 mod audit;
 mod auth;
+mod idempotency;
 mod links;
 mod outbox;
 mod passkeys;
@@ -22,6 +23,7 @@ use async_trait::async_trait;
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
 pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
+pub use idempotency::Idempotency;
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
@@ -128,6 +130,8 @@ pub trait Repositories: Send {
     fn passkeys(&mut self) -> &mut dyn Passkeys;
     /// Challenges for the holders of wallets.
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
+    /// Idempotency keys and the answers kept under them.
+    fn idempotency(&mut self) -> &mut dyn Idempotency;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

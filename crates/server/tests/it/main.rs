@@ -16,6 +16,7 @@ mod crash;
 mod dev;
 mod flood;
 mod https;
+mod idempotency;
 mod journeys;
 mod mail;
 mod protection;

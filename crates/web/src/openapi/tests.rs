@@ -74,13 +74,58 @@ fn every_call_describes_what_it_refuses_with() {
                 &json!({"$ref": "#/components/schemas/Error"}),
                 "{call}: {status}"
             );
+            let retries = ["429", "503"].contains(&status.as_str());
             assert_eq!(
                 response["headers"].get("Retry-After").is_some(),
-                ["429", "503"].contains(&status.as_str()),
+                retries || (status == "409" && takes_a_key(&operation)),
                 "{call}: {status}"
             );
         }
     }
+}
+
+fn takes_a_key(operation: &Value) -> bool {
+    let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+    parameters.any(|parameter| parameter["name"] == "Idempotency-Key")
+}
+
+/// Whatever may change something takes a key, except what is listed here, and says what it answers to a second use.
+#[test]
+fn calls_that_change_something_take_an_idempotency_key() {
+    let mut without = BTreeSet::new();
+    for (call, operation) in operations(&value()) {
+        if !takes_a_key(&operation) {
+            assert!(
+                operation["responses"]["200"]["headers"]
+                    .get("Idempotent-Replayed")
+                    .is_none()
+            );
+            without.insert(call);
+            continue;
+        }
+        for status in ["200", "400", "409"] {
+            let headers = &operation["responses"][status]["headers"];
+            assert!(
+                headers.get("Idempotent-Replayed").is_some(),
+                "{call}: {status}"
+            );
+        }
+        let told = operation["responses"]["409"]["description"].as_str();
+        assert!(
+            told.is_some_and(|told| told.contains("idempotency_key_reused")),
+            "{call}"
+        );
+    }
+    without.retain(|call| !call.starts_with("get ") && !call.contains("/v1/test/"));
+    assert_eq!(
+        without.iter().map(String::as_str).collect::<Vec<_>>(),
+        [
+            "post /v1/auth/passwords/strength_check",
+            "post /v1/auth/sessions/verify",
+            "post /v1/auth/totps/recovery_codes",
+            "post /v1/auth/users/search",
+        ]
+    );
 }
 
 /// What we answer is described to the last field; what we are sent may grow.

@@ -2,6 +2,7 @@
 
 use vestry_app::audit::ListAuditError;
 use vestry_app::codes::{SendCodeError, VerifyCodeError};
+use vestry_app::idempotency::BeginRunError;
 use vestry_app::links::{
     CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
 };
@@ -69,6 +70,16 @@ impl From<AuthenticateError> for Problem {
         match error {
             AuthenticateError::Unknown => Self::new(Code::InvalidApiKey),
             AuthenticateError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginRunError> for Problem {
+    fn from(error: BeginRunError) -> Self {
+        match error {
+            BeginRunError::Reused => Self::new(Code::IdempotencyKeyReused),
+            BeginRunError::Running => Self::still_running(),
+            BeginRunError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -15,6 +15,7 @@ mod rig;
 mod attacks;
 mod health;
 mod https;
+mod idempotency;
 mod isolation;
 mod journeys;
 mod keys;

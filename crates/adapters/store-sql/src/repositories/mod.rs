@@ -8,6 +8,7 @@ mod budgets;
 mod captured;
 mod codes;
 mod guards;
+mod idempotency;
 mod imported_users;
 mod links;
 pub(crate) mod migrations;

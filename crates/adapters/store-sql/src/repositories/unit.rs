@@ -6,7 +6,7 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, ImportedUsers, Links,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
     Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult,
     Totps, Tx, Users, WalletChallenges, Wallets,
 };
@@ -234,6 +234,10 @@ impl Repositories for Unit {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn idempotency(&mut self) -> &mut dyn Idempotency {
         self
     }
 

@@ -6,6 +6,7 @@
 pub(crate) mod apps;
 pub(crate) mod audit;
 pub(crate) mod codes;
+pub(crate) mod idempotency;
 pub(crate) mod links;
 pub(crate) mod messages;
 pub(crate) mod passkeys;

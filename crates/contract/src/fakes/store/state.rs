@@ -6,7 +6,8 @@ use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::code::Code;
-use vestry_domain::envelope::{AppKey, WalletKey};
+use vestry_domain::envelope::{AppKey, Sealed, WalletKey};
+use vestry_domain::idempotency::Claim;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
@@ -48,6 +49,7 @@ pub(super) struct State {
     pub(super) passkey_challenges: Vec<PasskeyChallenge>,
     /// With whether they were used.
     pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
+    pub(super) idempotency: Vec<KeyRow>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,
@@ -58,6 +60,12 @@ pub(super) struct CodeRow {
     pub(super) code: Code,
     pub(super) tries: i64,
     pub(super) is_used: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct KeyRow {
+    pub(super) claim: Claim,
+    pub(super) answer: Option<Sealed>,
 }
 
 #[derive(Clone)]

@@ -15,6 +15,7 @@ pub(crate) struct Api {
     http: Client,
     base_url: String,
     key: String,
+    idempotency_key: Option<String>,
 }
 
 /// What came back.
@@ -22,6 +23,7 @@ pub(crate) struct Api {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
     pub(crate) body: Value,
 }
 
@@ -73,6 +75,15 @@ impl Api {
             http,
             base_url: base_url.to_owned(),
             key: key.to_owned(),
+            idempotency_key: None,
+        }
+    }
+
+    /// The same with an `Idempotency-Key` on every request.
+    pub(crate) fn keyed(&self, key: &str) -> Self {
+        Self {
+            idempotency_key: Some(key.to_owned()),
+            ..self.clone()
         }
     }
 
@@ -87,9 +98,14 @@ impl Api {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http
+        let request = self
+            .http
             .request(method, format!("{}{path}", self.base_url))
-            .bearer_auth(&self.key)
+            .bearer_auth(&self.key);
+        match &self.idempotency_key {
+            Some(key) => request.header("Idempotency-Key", key),
+            None => request,
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -137,6 +153,7 @@ async fn read(request: RequestBuilder) -> reqwest::Result<Answer> {
     Ok(Answer {
         status,
         headers,
+        text,
         body,
     })
 }

@@ -1,0 +1,360 @@
+//! Requests with an `Idempotency-Key`: one run of each, and its answer for whoever sends it again.
+//!
+//! A request takes its key, runs, and leaves its answer under the key. Meanwhile its lease is renewed; a run that falls
+//! silent is one whose process died, and when its lease has ended the same request may run in its place. What such a run
+//! had done is then there already, so a use case whose effect cannot be met again ends with [`Service::commit_last`]:
+//! its transaction is kept open until the answer is known, and both are on disk or neither is.
+//!
+//! Answers hold tokens and requests hold passwords: the answer is sealed, bound to world, key and request, and of the
+//! request only a keyed hash is kept.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use vestry_domain::api_key::Scope;
+use vestry_domain::envelope::{Mac, Place, SecretKind};
+use vestry_domain::idempotency::{
+    Claim, IdempotencyKey, KEPT_FOR, KeyDigest, KnownKey, LEASE, RENEWED_EVERY,
+};
+use vestry_domain::{Secret, World};
+use vestry_ports::store::{StoreResult, Tx};
+
+use crate::fault::{causes, retried};
+use crate::{Caller, Fault, Service};
+
+/// A request as it was sent.
+#[derive(Clone)]
+pub struct KeyedRequest {
+    /// Such as `POST`.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// The body, byte for byte.
+    pub body: Secret<Vec<u8>>,
+}
+
+/// What is to be done with a request that has a key.
+pub enum Begun {
+    /// It runs, and ends with [`Service::end_run`].
+    Run(Arc<Run>),
+    /// It ran before, and this was its answer, as it was handed to [`Service::end_run`].
+    Replay(Secret<Vec<u8>>),
+}
+
+/// Why a request with a key does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginRunError {
+    /// Another request had this key first.
+    #[error("the key belongs to another request")]
+    Reused,
+    /// The same request is running.
+    #[error("the request is still running")]
+    Running,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// How a run came out.
+pub enum Outcome {
+    /// With an answer that stays the answer.
+    Decided(Secret<Vec<u8>>),
+    /// With an answer that may be another one next time. What the run did stays done.
+    Undecided,
+    /// With a failure of ours.
+    Failed,
+}
+
+/// The one run of a request that has a key.
+pub struct Run {
+    claim: Claim,
+    last: Arc<LastTransaction>,
+}
+
+/// The transaction that waits for the answer.
+type LastTransaction = Mutex<Option<Box<dyn Tx>>>;
+
+tokio::task_local! {
+    static LAST: Arc<LastTransaction>;
+}
+
+/// Renews the lease of a run until it is dropped.
+pub struct Renewal(AbortHandle);
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Run {
+    /// The command of this run, as [`Service::commit_last`] must find it.
+    pub fn scope<F: Future>(&self, command: F) -> impl Future<Output = F::Output> + use<F> {
+        LAST.scope(Arc::clone(&self.last), command)
+    }
+
+    fn take_last(&self) -> Option<Box<dyn Tx>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.take()
+    }
+
+    /// Where the answer stands; bound to the request, too.
+    fn owner(&self) -> String {
+        owner(&self.claim.key, &self.claim.request)
+    }
+}
+
+fn owner(key: &KeyDigest, request: &Mac) -> String {
+    format!("{}/{}", hex::encode(key.0), hex::encode(&request.tag))
+}
+
+const fn place(world: World, owner: &str) -> Place<'_> {
+    Place {
+        world,
+        kind: SecretKind::KeptAnswer,
+        owner,
+    }
+}
+
+/// What makes two requests the same. The rights of the API key are among it: one with fewer must not be answered what one
+/// with more was.
+fn parts<'a>(rights: &'a str, request: &'a KeyedRequest) -> [&'a [u8]; 4] {
+    [
+        request.method.as_bytes(),
+        request.target.as_bytes(),
+        rights.as_bytes(),
+        request.body.expose(),
+    ]
+}
+
+fn rights(caller: &Caller) -> String {
+    let allowed = Scope::ALL.iter().filter(|scope| caller.key.allows(**scope));
+    allowed
+        .map(|scope| scope.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+impl Service {
+    /// Takes the key for a run, or finds out what became of the earlier one.
+    ///
+    /// # Errors
+    /// [`BeginRunError`].
+    pub async fn begin_run(
+        &self,
+        caller: &Caller,
+        key: &IdempotencyKey,
+        request: &KeyedRequest,
+    ) -> Result<Begun, BeginRunError> {
+        let world = caller.world;
+        let rights = rights(caller);
+        let parts = parts(&rights, request);
+        let sealer = &self.ports.sealer;
+        let mac = sealer.mac(&world, SecretKind::KeptAnswer, &parts).await;
+        let mut holder = [0_u8; 16];
+        self.ports.entropy.fill(&mut holder);
+        let claim = Claim {
+            world,
+            key: key.digest(&world),
+            request: mac.map_err(Fault::from)?,
+            holder: hex::encode(holder),
+            expires_at: self.now(&world) + KEPT_FOR,
+            lease_until: self.machine_time() + LEASE,
+        };
+        let Some(known) = retried(|| self.claim_key(&claim)).await? else {
+            return Ok(begun(claim));
+        };
+        let is_same = sealer
+            .mac_matches(&world, SecretKind::KeptAnswer, &parts, &known.request)
+            .await
+            .map_err(Fault::from)?;
+        if !is_same {
+            return Err(BeginRunError::Reused);
+        }
+        self.join(claim, known).await
+    }
+
+    /// The same request came before.
+    async fn join(&self, claim: Claim, known: KnownKey) -> Result<Begun, BeginRunError> {
+        if let Some(answer) = &known.answer {
+            let owner = owner(&claim.key, &known.request);
+            let opened = self.ports.sealer.open(place(claim.world, &owner), answer);
+            return Ok(Begun::Replay(opened.await.map_err(Fault::from)?));
+        }
+        if known.lease_until > self.machine_time() {
+            return Err(BeginRunError::Running);
+        }
+        let claim = Claim {
+            request: known.request,
+            ..claim
+        };
+        if retried(|| self.take_key_over(&claim, &known.holder)).await? {
+            tracing::warn!("a run of a request with a key fell silent, and the request runs again");
+            Ok(begun(claim))
+        } else {
+            Err(BeginRunError::Running)
+        }
+    }
+
+    async fn claim_key(&self, claim: &Claim) -> Result<Option<KnownKey>, Fault> {
+        let now = self.now(&claim.world);
+        let mut tx = self.ports.store.begin().await?;
+        let known = tx.idempotency().claim(claim, now).await?;
+        if known.is_none() {
+            tx.commit().await?;
+        }
+        Ok(known)
+    }
+
+    async fn take_key_over(&self, claim: &Claim, silent: &str) -> Result<bool, Fault> {
+        let now = self.machine_time();
+        let mut tx = self.ports.store.begin().await?;
+        let taken = tx.idempotency().take_over(claim, silent, now).await?;
+        tx.commit().await?;
+        Ok(taken)
+    }
+
+    /// Keeps the key of a run while it lasts.
+    pub fn renew_run(self: &Arc<Self>, run: &Arc<Run>) -> Renewal {
+        let (service, run) = (Arc::clone(self), Arc::clone(run));
+        let renewing = self.spawn(async move {
+            let every = Duration::from_secs(RENEWED_EVERY.at_least_one());
+            loop {
+                tokio::time::sleep(every).await;
+                match retried(|| service.renew_lease(&run)).await {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(fault) => tracing::warn!(
+                        error = causes(&fault),
+                        "the lease of a run could not be renewed"
+                    ),
+                }
+            }
+        });
+        Renewal(renewing)
+    }
+
+    /// Gives a run a fresh lease; `false` when the key is not its own any more.
+    ///
+    /// # Errors
+    /// [`Fault`]; the lease is as it was.
+    pub async fn renew_lease(&self, run: &Run) -> Result<bool, Fault> {
+        let Claim {
+            world, key, holder, ..
+        } = &run.claim;
+        let until = self.machine_time() + LEASE;
+        let mut tx = self.ports.store.begin().await?;
+        let renewed = tx.idempotency().renew(world, key, holder, until).await?;
+        tx.commit().await?;
+        Ok(renewed)
+    }
+
+    /// Commits the last transaction of a use case. That of a run stays open until [`Service::end_run`] has put the answer
+    /// into it; so nothing after it may need the database, or tell anybody of what it did.
+    pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
+        let Ok(last) = LAST.try_with(Arc::clone) else {
+            return tx.commit().await;
+        };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(tx);
+        Ok(())
+    }
+
+    /// Ends a run: a decided answer is kept, any other one gives the key back.
+    ///
+    /// # Errors
+    /// What the run did is undone, or nobody knows whether it is: the answer must not leave. Sent again, the request is
+    /// answered with what is on disk.
+    pub async fn end_run(&self, run: &Run, outcome: Outcome) -> Result<(), Fault> {
+        // Dropping the transaction of a failure undoes it.
+        let last = run
+            .take_last()
+            .filter(|_| !matches!(outcome, Outcome::Failed));
+        if let Some(last) = last {
+            let ended = self.end_with(run, &outcome, last).await;
+            if ended.is_err() {
+                // Nothing is given back if the answer is on disk after all.
+                let released = retried(|| self.release_key(run)).await;
+                released.unwrap_or_else(|fault| report(&fault));
+            }
+            // What was put into the outbox is there from now on only.
+            self.outbox_bell.notify_one();
+            return ended;
+        }
+        let ended = match &outcome {
+            Outcome::Decided(answer) => self.keep(run, answer).await,
+            Outcome::Undecided | Outcome::Failed => retried(|| self.release_key(run)).await,
+        };
+        // What the run did is on disk, and so its answer stands: the key is free again when its lease has ended.
+        ended.unwrap_or_else(|fault| report(&fault));
+        Ok(())
+    }
+
+    async fn end_with(
+        &self,
+        run: &Run,
+        outcome: &Outcome,
+        mut last: Box<dyn Tx>,
+    ) -> Result<(), Fault> {
+        let Claim {
+            world, key, holder, ..
+        } = &run.claim;
+        let is_its = match outcome {
+            Outcome::Decided(answer) => {
+                let owner = run.owner();
+                let place = place(*world, &owner);
+                let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
+                last.idempotency()
+                    .finish(world, key, holder, &sealed)
+                    .await?
+            }
+            Outcome::Undecided | Outcome::Failed => {
+                last.idempotency().release(world, key, holder).await?
+            }
+        };
+        if !is_its {
+            // It was silent for so long that the request runs, or ran, in its place.
+            return Err(Fault::LostRace);
+        }
+        Ok(last.commit().await?)
+    }
+
+    async fn keep(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<(), Fault> {
+        let owner = run.owner();
+        let place = place(run.claim.world, &owner);
+        let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
+        retried(|| async {
+            let Claim {
+                world, key, holder, ..
+            } = &run.claim;
+            let mut tx = self.ports.store.begin().await?;
+            tx.idempotency().finish(world, key, holder, &sealed).await?;
+            Ok::<_, Fault>(tx.commit().await?)
+        })
+        .await
+    }
+
+    async fn release_key(&self, run: &Run) -> Result<(), Fault> {
+        let Claim {
+            world, key, holder, ..
+        } = &run.claim;
+        let mut tx = self.ports.store.begin().await?;
+        tx.idempotency().release(world, key, holder).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn begun(claim: Claim) -> Begun {
+    Begun::Run(Arc::new(Run {
+        claim,
+        last: Arc::default(),
+    }))
+}
+
+fn report(fault: &Fault) {
+    tracing::error!(
+        error = causes(fault),
+        "the key of a request was neither given its answer nor given back"
+    );
+}

@@ -1,0 +1,358 @@
+//! Idempotency keys.
+
+use std::sync::Arc;
+
+use vestry_domain::envelope::Sealed;
+use vestry_domain::idempotency::{Claim, KnownKey};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::{count, race};
+
+impl Stage {
+    async fn claim_key(&self, claim: &Claim) -> Option<KnownKey> {
+        self.claim_key_at(claim, claim.expires_at - Seconds(86_400))
+            .await
+    }
+
+    async fn claim_key_at(&self, claim: &Claim, now: Timestamp) -> Option<KnownKey> {
+        in_tx!(self.store, |tx| tx.idempotency().claim(claim, now).await)
+    }
+
+    async fn take_run_over(&self, claim: &Claim, silent: &Claim, machine: Timestamp) -> bool {
+        in_tx!(self.store, |tx| tx
+            .idempotency()
+            .take_over(claim, &silent.holder, machine)
+            .await)
+    }
+
+    async fn renew_run(&self, claim: &Claim, until: Timestamp) -> bool {
+        in_tx!(self.store, |tx| tx
+            .idempotency()
+            .renew(&claim.world, &claim.key, &claim.holder, until)
+            .await)
+    }
+
+    async fn finish_run(&self, claim: &Claim, answer: &Sealed) -> bool {
+        in_tx!(self.store, |tx| tx
+            .idempotency()
+            .finish(&claim.world, &claim.key, &claim.holder, answer)
+            .await)
+    }
+
+    async fn release_run(&self, claim: &Claim) -> bool {
+        in_tx!(self.store, |tx| tx
+            .idempotency()
+            .release(&claim.world, &claim.key, &claim.holder)
+            .await)
+    }
+
+    /// Another run of the same request.
+    fn twin(&mut self, claim: &Claim) -> Claim {
+        Claim {
+            holder: self.samples.letters(32),
+            ..claim.clone()
+        }
+    }
+}
+
+/// What is known of a run without an answer.
+fn known(claim: &Claim) -> KnownKey {
+    KnownKey {
+        request: claim.request.clone(),
+        holder: claim.holder.clone(),
+        lease_until: claim.lease_until,
+        answer: None,
+    }
+}
+
+/// The first claim has the key; every later one, of whatever request, is told of the first and changes nothing.
+pub async fn a_key_is_taken_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let first = stage.samples.claim(world);
+    assert_eq!(stage.claim_key(&first).await, None);
+    let twin = stage.twin(&first);
+    let other = Claim {
+        request: stage.samples.mac(),
+        ..stage.twin(&first)
+    };
+    for later in [&twin, &other, &first, &twin] {
+        assert_eq!(stage.claim_key(later).await, Some(known(&first)));
+    }
+    let elsewhere = stage.samples.claim(world);
+    assert_eq!(stage.claim_key(&elsewhere).await, None);
+}
+
+/// Every byte of the answer and of the request's hash comes back.
+pub async fn an_answer_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..5 {
+        let claim = stage.samples.claim(world);
+        stage.claim_key(&claim).await;
+        let answer = stage.samples.sealed();
+        assert!(stage.finish_run(&claim, &answer).await);
+        let twin = stage.twin(&claim);
+        let found = stage.claim_key(&twin).await;
+        let expected = KnownKey {
+            answer: Some(answer),
+            ..known(&claim)
+        };
+        assert_eq!(found, Some(expected));
+    }
+}
+
+/// No second answer takes the place of the first, and no other run answers; an answered key is neither given back, nor
+/// renewed, nor taken over.
+pub async fn an_answer_is_given_once_and_by_its_run(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let claim = stage.samples.claim(world);
+    let (twin, answer) = (stage.twin(&claim), stage.samples.sealed());
+    assert!(
+        !stage.finish_run(&claim, &answer).await,
+        "nobody has the key"
+    );
+    stage.claim_key(&claim).await;
+    assert!(!stage.finish_run(&twin, &answer).await);
+    assert!(stage.finish_run(&claim, &answer).await);
+    let second = stage.samples.sealed();
+    assert!(!stage.finish_run(&claim, &second).await);
+    assert!(!stage.release_run(&claim).await);
+    let late = claim.lease_until + Seconds(1);
+    assert!(!stage.renew_run(&claim, late).await);
+    assert!(!stage.take_run_over(&twin, &claim, late).await);
+    let found = stage.claim_key(&twin).await.and_then(|known| known.answer);
+    assert_eq!(found, Some(answer));
+}
+
+/// A run gives back its own key, once; then another request may have it.
+pub async fn a_released_key_is_as_good_as_new(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (claim, bystander) = (stage.samples.claim(world), stage.samples.claim(world));
+    stage.claim_key(&claim).await;
+    stage.claim_key(&bystander).await;
+    let twin = stage.twin(&claim);
+    assert!(!stage.release_run(&twin).await);
+    assert!(stage.release_run(&claim).await);
+    assert!(!stage.release_run(&claim).await);
+    let other = Claim {
+        request: stage.samples.mac(),
+        ..twin
+    };
+    assert_eq!(stage.claim_key(&other).await, None);
+    assert_eq!(stage.claim_key(&claim).await, Some(known(&other)));
+    assert_eq!(stage.claim_key(&bystander).await, Some(known(&bystander)));
+}
+
+/// Not a second before; afterwards the old run has nothing to say, and request and end of the key are what they were.
+pub async fn a_silent_run_is_replaced_when_its_lease_ends(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let silent = stage.samples.claim(world);
+    stage.claim_key(&silent).await;
+    let next = Claim {
+        lease_until: silent.lease_until + Seconds(15),
+        ..stage.twin(&silent)
+    };
+    let stranger = stage.twin(&silent);
+    let ends = silent.lease_until;
+    assert!(!stage.take_run_over(&next, &silent, ends - Seconds(1)).await);
+    assert!(!stage.take_run_over(&next, &stranger, ends).await);
+    assert!(stage.take_run_over(&next, &silent, ends).await);
+    assert!(!stage.take_run_over(&stranger, &silent, ends).await);
+    let answer = stage.samples.sealed();
+    assert!(!stage.finish_run(&silent, &answer).await);
+    assert!(!stage.release_run(&silent).await);
+    assert!(!stage.renew_run(&silent, ends + Seconds(60)).await);
+    assert_eq!(stage.claim_key(&silent).await, Some(known(&next)));
+    assert!(stage.finish_run(&next, &answer).await);
+    let again = stage.claim_key_at(&silent, silent.expires_at).await;
+    assert_eq!(again, None, "the end of the key did not move");
+}
+
+/// A lease that was renewed ends when it says now.
+pub async fn a_renewed_lease_keeps_others_away(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let claim = stage.samples.claim(world);
+    stage.claim_key(&claim).await;
+    let (twin, until) = (stage.twin(&claim), claim.lease_until + Seconds(15));
+    assert!(!stage.renew_run(&twin, until).await);
+    assert!(stage.renew_run(&claim, until).await);
+    assert!(!stage.take_run_over(&twin, &claim, claim.lease_until).await);
+    assert!(!stage.take_run_over(&twin, &claim, until - Seconds(1)).await);
+    assert!(stage.take_run_over(&twin, &claim, until).await);
+}
+
+/// From its end on a key is as good as new, answered or not, and nothing of the earlier answer is left.
+pub async fn an_expired_key_is_free(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for answered in [true, false] {
+        let old = stage.samples.claim(world);
+        stage.claim_key(&old).await;
+        if answered {
+            let answer = stage.samples.sealed();
+            assert!(stage.finish_run(&old, &answer).await);
+        }
+        let new = Claim {
+            request: stage.samples.mac(),
+            expires_at: old.expires_at + Seconds(86_400),
+            lease_until: old.lease_until + Seconds(86_400),
+            ..stage.twin(&old)
+        };
+        let last = old.expires_at - Seconds(1);
+        assert!(stage.claim_key_at(&new, last).await.is_some());
+        assert_eq!(stage.claim_key_at(&new, old.expires_at).await, None);
+        assert_eq!(
+            stage.claim_key_at(&old, old.expires_at).await,
+            Some(known(&new))
+        );
+    }
+}
+
+/// The same key in four worlds is four keys, and nothing of one is touched from another (I11).
+pub async fn keys_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let claim = stage.samples.claim(world);
+    stage.claim_key(&claim).await;
+    let answer = stage.samples.sealed();
+    for stranger in stage.strangers(world).await {
+        let moved = Claim {
+            world: stranger,
+            ..claim.clone()
+        };
+        let late = claim.lease_until + Seconds(1);
+        assert!(!stage.finish_run(&moved, &answer).await);
+        assert!(!stage.release_run(&moved).await);
+        assert!(!stage.renew_run(&moved, late).await);
+        assert!(!stage.take_run_over(&moved, &claim, late).await);
+        assert_eq!(stage.claim_key(&moved).await, None);
+        assert!(stage.finish_run(&moved, &answer).await);
+    }
+    assert_eq!(stage.claim_key(&claim).await, Some(known(&claim)));
+}
+
+/// Fifty claims at once: one has the key, and all others are told of it (R13).
+pub async fn parallel_claims_of_a_key_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..3 {
+        let claim = stage.samples.claim(world);
+        let now = claim.expires_at - Seconds(86_400);
+        race_for(&mut stage, &claim, now).await;
+    }
+}
+
+/// The same where the key had an answer that nobody needs any more.
+pub async fn parallel_claims_of_an_expired_key_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..3 {
+        let old = stage.samples.claim(world);
+        stage.claim_key(&old).await;
+        let answer = stage.samples.sealed();
+        assert!(stage.finish_run(&old, &answer).await);
+        let claim = Claim {
+            expires_at: old.expires_at + Seconds(86_400),
+            ..old.clone()
+        };
+        race_for(&mut stage, &claim, old.expires_at).await;
+    }
+}
+
+async fn race_for(stage: &mut Stage, claim: &Claim, now: Timestamp) {
+    let twins: Vec<Claim> = (0..50).map(|_| stage.twin(claim)).collect();
+    let found = race(twins.iter().cloned().map(|twin| {
+        let store = Arc::clone(&stage.store);
+        async move { in_tx!(store, |tx| tx.idempotency().claim(&twin, now).await) }
+    }))
+    .await;
+    let mut winners = twins
+        .iter()
+        .zip(&found)
+        .filter(|(_, found)| found.is_none());
+    let (Some((winner, _)), None) = (winners.next(), winners.next()) else {
+        panic!("not one run has the key: {found:?}");
+    };
+    assert_eq!(count(&found, &Some(known(winner))), 49);
+}
+
+/// Of fifty that would take the place of a silent run, one does (R13).
+pub async fn parallel_takeovers_succeed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..3 {
+        let silent = stage.samples.claim(world);
+        stage.claim_key(&silent).await;
+        let machine = silent.lease_until;
+        let twins: Vec<Claim> = (0..50).map(|_| stage.twin(&silent)).collect();
+        let taken = race(twins.into_iter().map(|twin| {
+            let (store, silent) = (Arc::clone(&stage.store), silent.holder.clone());
+            async move {
+                in_tx!(store, |tx| tx
+                    .idempotency()
+                    .take_over(&twin, &silent, machine)
+                    .await)
+            }
+        }))
+        .await;
+        assert_eq!(count(&taken, &true), 1);
+    }
+}
+
+/// A sweep deletes what expired before the moment in all worlds of an environment, answered or not.
+pub async fn a_sweep_deletes_expired_keys(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (world, alike, other) = stage.swept_worlds().await;
+    let expires = stage.samples.tick() + Seconds(86_400);
+    let mut claims = Vec::new();
+    for (world, expires_at) in [
+        (world, expires),
+        (alike, expires),
+        (other, expires),
+        (world, expires + Seconds(1)),
+    ] {
+        let claim = Claim {
+            expires_at,
+            ..stage.samples.claim(world)
+        };
+        stage.claim_key(&claim).await;
+        claims.push(claim);
+    }
+    let answer = stage.samples.sealed();
+    for claim in claims.iter().take(1) {
+        assert!(stage.finish_run(claim, &answer).await);
+    }
+    let later = expires + Seconds(1);
+    for (swept, moment, expected) in [
+        (world, expires, 0),
+        (world, later, 2),
+        (world, later, 0),
+        (other, later, 1),
+    ] {
+        assert_eq!(stage.sweep_keys(swept, moment).await, expected);
+    }
+    let young = claims.pop();
+    for claim in young.iter() {
+        assert_eq!(stage.claim_key(claim).await, Some(known(claim)));
+    }
+    for claim in &claims {
+        assert_eq!(stage.claim_key(claim).await, None);
+    }
+}
+
+impl Stage {
+    async fn sweep_keys(&self, world: World, expired_before: Timestamp) -> u64 {
+        in_tx!(self.store, |tx| tx
+            .idempotency()
+            .sweep(world.environment, expired_before)
+            .await)
+    }
+}

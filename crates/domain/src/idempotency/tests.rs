@@ -1,0 +1,46 @@
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use super::*;
+use crate::Environment;
+use crate::ids::{AppId, Id};
+
+#[test]
+fn visible_ascii_of_up_to_255_characters_is_a_key() {
+    for good in ["!", "~", "order-17/4", &"k".repeat(255)] {
+        assert!(IdempotencyKey::parse(good.as_bytes()).is_ok(), "{good}");
+    }
+    let too_long = "k".repeat(256);
+    for bad in ["", " ", "a b", "a\tb", "a\u{7f}", "ké", "a\n", &too_long] {
+        let refused = IdempotencyKey::parse(bad.as_bytes()).unwrap_err();
+        assert_eq!(refused, IdempotencyKey::refused(), "{bad:?}");
+        assert_eq!(refused.param, HEADER);
+    }
+    assert!(IdempotencyKey::parse(b"a\xffb").is_err());
+}
+
+#[test]
+fn a_digest_belongs_to_one_key_of_one_world() {
+    let at = Timestamp::from_unix(1_800_000_000);
+    let world = |random, environment| World::new(AppId::new(at, [random; 16]), environment);
+    let (one, other) = (
+        IdempotencyKey::parse(b"one").unwrap(),
+        IdempotencyKey::parse(b"other").unwrap(),
+    );
+    let here = world(1, Environment::Test);
+    let digest = one.digest(&here);
+    assert_eq!(digest, one.clone().digest(&here));
+    assert_ne!(digest, other.digest(&here));
+    assert_ne!(digest, one.digest(&world(1, Environment::Live)));
+    assert_ne!(digest, one.digest(&world(2, Environment::Test)));
+}
+
+#[test]
+fn a_key_is_not_printed() {
+    let key = IdempotencyKey::parse(b"order-17").unwrap();
+    assert!(!format!("{key:?}").contains("order"));
+}
+
+#[test]
+fn a_lease_outlives_a_renewal_that_failed() {
+    assert!(LEASE.0 >= 2 * RENEWED_EVERY.0);
+}

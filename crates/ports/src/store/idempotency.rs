@@ -1,0 +1,49 @@
+//! Keys under which requests are sent again, and the answers that are kept for them.
+
+use async_trait::async_trait;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
+use vestry_domain::{Environment, Timestamp, World};
+
+use super::StoreResult;
+
+/// Idempotency keys. Every method stays within the world that it is given. `now` is the time of the world, `machine`
+/// that of the machine.
+#[async_trait]
+pub trait Idempotency: Send {
+    /// Takes a key that nobody has, or that has expired at `now`; whatever was kept under it is gone then. `None` when it
+    /// was taken, else what is known of it. One guarded statement decides.
+    async fn claim(&mut self, claim: &Claim, now: Timestamp) -> StoreResult<Option<KnownKey>>;
+    /// Takes the place of a run without an answer whose lease has ended at `machine`: the claim's holder and lease take
+    /// that of `silent`, everything else stays. Of many that try, one succeeds. One guarded statement.
+    async fn take_over(
+        &mut self,
+        claim: &Claim,
+        silent: &str,
+        machine: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Moves the end of the lease of a run without an answer; `false` when the key is not this run's any more.
+    async fn renew(
+        &mut self,
+        world: &World,
+        key: &KeyDigest,
+        holder: &str,
+        lease_until: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Keeps the answer of a run; `false` when the key is not this run's any more, or has one. One guarded statement.
+    async fn finish(
+        &mut self,
+        world: &World,
+        key: &KeyDigest,
+        holder: &str,
+        answer: &Sealed,
+    ) -> StoreResult<bool>;
+    /// Gives the key of a run without an answer back, as if it had never been used; `false` when it is not this run's any more.
+    async fn release(&mut self, world: &World, key: &KeyDigest, holder: &str) -> StoreResult<bool>;
+    /// Deletes what expired before the given moment, in all worlds of an environment; returns how many.
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64>;
+}

@@ -1,0 +1,209 @@
+//! `Idempotency-Key`: a request that is sent again is answered again, and done once.
+//!
+//! This stands between the gate and the handlers, so that every endpoint that changes something has it, and none knows of it.
+//! What is kept of an answer is its status and its body; the headers that belong to the request at hand (its id, its share of
+//! the rate limit) are made anew.
+
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, to_bytes};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::{Bytes, Data};
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse};
+use tracing::Instrument;
+use vestry_app::Caller;
+use vestry_app::idempotency::{Begun, KeyedRequest, Outcome, Run};
+use vestry_domain::Secret;
+use vestry_domain::idempotency::IdempotencyKey;
+
+use crate::body;
+use crate::gate::guarded;
+use crate::problem::Problem;
+use crate::request_id::RequestId;
+use crate::state::State;
+
+/// What the caller calls its request.
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// `true` on an answer that was given before.
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// A request with its key, before anybody knows whether it ran.
+struct Asked {
+    caller: Arc<Caller>,
+    key: IdempotencyKey,
+    keyed: KeyedRequest,
+}
+
+/// Runs a request that has a key, unless it ran before.
+pub(crate) async fn once(
+    state: &Data<State>,
+    caller: Arc<Caller>,
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let asked = match asked(caller, &mut request).await {
+        Ok(asked) => asked,
+        Err(problem) => return Ok(request.error_response(problem)),
+    };
+    let http = request.request().clone();
+    // A handler is dropped when its client goes away, and clients that go away are those that come back with the key: the
+    // answer must be kept for them.
+    let running = actix_web::rt::spawn(answer(state.clone(), asked, request, next));
+    match running.await {
+        Ok(answer) => answer,
+        Err(_panic) => {
+            let problem = Problem::internal("a run with a key panicked").closing();
+            Ok(ServiceResponse::from_err(problem, http))
+        }
+    }
+}
+
+/// Reads the key and the body, and puts the body back for the handler.
+async fn asked(caller: Arc<Caller>, request: &mut ServiceRequest) -> Result<Asked, Problem> {
+    let key = presented(request.headers())?;
+    let (http, payload) = request.parts_mut();
+    let body = body::read(http, payload.take()).await?.freeze();
+    request.set_payload(Payload::from(body.clone()));
+    let keyed = keyed_request(request, &body);
+    Ok(Asked { caller, key, keyed })
+}
+
+async fn answer(
+    state: Data<State>,
+    asked: Asked,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let span = span(request.request());
+    let begun = state.service.run(|service| {
+        let Asked { caller, key, keyed } = asked;
+        async move { service.begin_run(&caller, &key, &keyed).await }.instrument(span)
+    });
+    match begun.await.map_err(Problem::from) {
+        Ok(Ok(Begun::Run(run))) => {
+            request.extensions_mut().insert(Arc::clone(&run));
+            run_and_keep(state, run, request, next).await
+        }
+        Ok(Ok(Begun::Replay(kept))) => Ok(replay(request, kept.expose())),
+        Ok(Err(refused)) => Ok(request.error_response(Problem::from(refused))),
+        Err(problem) => Ok(request.error_response(problem)),
+    }
+}
+
+/// The one header.
+fn presented(headers: &HeaderMap) -> Result<IdempotencyKey, Problem> {
+    let mut sent = headers.get_all(KEY);
+    match (sent.next(), sent.next()) {
+        (Some(key), None) => Ok(IdempotencyKey::parse(key.as_bytes())?),
+        _ => Err(IdempotencyKey::refused().into()),
+    }
+}
+
+fn keyed_request(request: &ServiceRequest, body: &Bytes) -> KeyedRequest {
+    let target = request.uri().path_and_query();
+    KeyedRequest {
+        method: request.method().to_string(),
+        target: target.map_or_else(String::new, ToString::to_string),
+        body: Secret::new(body.to_vec()),
+    }
+}
+
+fn span(request: &HttpRequest) -> tracing::Span {
+    let extensions = request.extensions();
+    let id = extensions.get::<RequestId>().map_or("-", RequestId::as_str);
+    tracing::info_span!("request", id)
+}
+
+/// The request's one run, to its end.
+async fn run_and_keep(
+    state: Data<State>,
+    run: Arc<Run>,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let span = span(request.request());
+    let renewal = state.service.renew_run(&run);
+    let (answer, outcome) = match guarded(request, next).await {
+        Ok(answer) => {
+            let (answer, outcome) = outcome(answer).await;
+            (Ok(answer), outcome)
+        }
+        Err(error) => (Err(error), Outcome::Failed),
+    };
+    drop(renewal);
+    let ended = state
+        .service
+        .run(|service| async move { service.end_run(&run, outcome).await }.instrument(span));
+    match (answer, ended.await.flatten()) {
+        (answer, Ok(())) => answer,
+        (Ok(answer), Err(fault)) => Ok(answer.error_response(Problem::from(fault))),
+        (Err(error), Err(_fault)) => Err(error),
+    }
+}
+
+/// How a handler's answer is to be kept. The body is read on the way, and is in the answer afterwards as it was.
+async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
+    if let Some(error) = answer.response().error() {
+        let outcome = match error.as_error::<Problem>() {
+            Some(problem) if problem.is_failure() => Outcome::Failed,
+            Some(problem) => {
+                let status = problem.code.status();
+                let kept = problem.to_kept();
+                kept.map_or(Outcome::Undecided, |kept| decided(status, &kept))
+            }
+            // The framework's own: no use case has seen the request.
+            None => Outcome::Undecided,
+        };
+        return (answer, outcome);
+    }
+    let (request, response) = answer.into_parts();
+    let (response, body) = response.into_parts();
+    let status = response.status();
+    match to_bytes(body).await {
+        Ok(body) => {
+            let outcome = decided(status, &body);
+            let response = response.set_body(BoxBody::new(body));
+            (ServiceResponse::new(request, response), outcome)
+        }
+        Err(broken) => {
+            let problem = Problem::internal(broken.to_string());
+            (ServiceResponse::from_err(problem, request), Outcome::Failed)
+        }
+    }
+}
+
+/// The status, two bytes, and what is kept of the body.
+fn decided(status: StatusCode, body: &[u8]) -> Outcome {
+    let status = status.as_u16().to_be_bytes();
+    Outcome::Decided(Secret::new([status.as_slice(), body].concat()))
+}
+
+/// The answer that was kept, for another request.
+fn replay(request: ServiceRequest, kept: &[u8]) -> ServiceResponse {
+    let mut answer = match kept_answer(kept) {
+        Some(Ok(answer)) => request.into_response(answer),
+        Some(Err(problem)) => request.error_response(problem),
+        None => return request.error_response(Problem::internal("a kept answer cannot be read")),
+    };
+    let headers = answer.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    answer
+}
+
+fn kept_answer(kept: &[u8]) -> Option<Result<HttpResponse, Problem>> {
+    let (status, body) = kept.split_first_chunk::<2>()?;
+    let status = StatusCode::from_u16(u16::from_be_bytes(*status)).ok()?;
+    if status.is_client_error() {
+        return Problem::of_kept(body).map(Err);
+    }
+    let mut answer = HttpResponse::build(status);
+    Some(Ok(answer
+        .content_type("application/json")
+        .body(body.to_vec())))
+}
+
+#[cfg(test)]
+mod tests;

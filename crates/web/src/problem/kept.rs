@@ -1,0 +1,87 @@
+//! Refusals that are kept as the answer to a request with an `Idempotency-Key`.
+
+use std::borrow::Cow;
+
+use actix_web::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::{Code, Problem};
+
+/// All of a refusal but what belongs to the request that is answered: its id.
+#[derive(Serialize, Deserialize)]
+struct Kept<'a> {
+    code: Code,
+    message: Cow<'a, str>,
+    param: Option<Cow<'a, str>>,
+}
+
+impl Code {
+    /// Whether the use case has decided, so that the same request gets the same answer from now on. What refused the
+    /// caller, the form of the request or the moment has decided nothing.
+    const fn is_decided(self) -> bool {
+        match self {
+            Self::InvalidRequest
+            | Self::MissingField
+            | Self::InvalidField
+            | Self::UnknownField
+            | Self::InvalidOtp
+            | Self::InvalidMagicToken
+            | Self::MagicLinkExpired
+            | Self::InvalidRequestOriginToken
+            | Self::RedirectUrlMissing
+            | Self::RedirectUrlNotAllowed
+            | Self::MessageIsTransaction
+            | Self::UnsupportedMethod
+            | Self::InsufficientFactor
+            | Self::WalletReadOnly
+            | Self::PolicyDenied
+            | Self::NotFound
+            | Self::Duplicate
+            | Self::LastSignInMethod => true,
+            Self::MagicLinkNotVerified
+            | Self::HttpsRequired
+            | Self::MissingApiKey
+            | Self::InvalidApiKey
+            | Self::InvalidSession
+            | Self::InvalidCredentials
+            | Self::KeyNotAllowed
+            | Self::MethodNotAllowed
+            | Self::IdempotencyKeyReused
+            | Self::BodyTooLarge
+            | Self::UnsupportedMediaType
+            | Self::RateLimited
+            | Self::TooManyAttempts
+            | Self::Internal
+            | Self::Unavailable
+            | Self::Sealed => false,
+        }
+    }
+}
+
+impl Problem {
+    /// The form in which the refusal is kept; `None` when it is not.
+    pub(crate) fn to_kept(&self) -> Option<Vec<u8>> {
+        let is_kept = self.code.is_decided() && self.retry_after.is_none() && !self.closes;
+        let kept = Kept {
+            code: self.code,
+            message: Cow::Borrowed(&self.message),
+            param: self.param.as_deref().map(Cow::Borrowed),
+        };
+        serde_json::to_vec(&kept).ok().filter(|_| is_kept)
+    }
+
+    /// The refusal that was kept; `None` when these bytes are none.
+    pub(crate) fn of_kept(bytes: &[u8]) -> Option<Self> {
+        let kept: Kept<'_> = serde_json::from_slice(bytes).ok()?;
+        Some(Self {
+            message: Cow::Owned(kept.message.into_owned()),
+            param: kept.param.map(|param| Cow::Owned(param.into_owned())),
+            ..Self::new(kept.code)
+        })
+    }
+
+    /// Whether this is a failure of ours, and nothing may have come of the request.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.code.status() >= StatusCode::INTERNAL_SERVER_ERROR
+    }
+}

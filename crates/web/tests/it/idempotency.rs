@@ -1,0 +1,393 @@
+//! `Idempotency-Key` (api-completions, section 7; R13).
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use vestry_domain::Environment;
+use vestry_domain::api_key::Scope;
+
+use crate::journeys::{sent, signed_in};
+use crate::rig::{Answer, Api, Client, on_both};
+
+on_both! {
+    r13_a_repeat_gets_the_first_answer
+    r13_another_request_with_the_key_is_refused
+    worlds_have_keys_of_their_own
+    a_key_with_fewer_rights_is_not_answered
+    refusals_are_kept
+    what_decides_nothing_is_not_kept
+    failures_give_the_key_back
+    what_is_no_key_is_refused
+    calls_that_only_read_take_no_key
+    every_kind_of_change_is_replayed
+    attack_27_neither_key_nor_answer_lie_in_the_open
+    attack_28_an_answer_that_was_lost_is_given_again
+    r13_parallel_twins_have_one_effect
+}
+
+const CREATE: &str = "/v1/auth/users/create";
+const DAY: i64 = 86_400;
+
+/// The same with an idempotency key.
+fn keyed<'a>(client: Client<'a>, key: &str) -> Client<'a> {
+    client.header("Idempotency-Key", key)
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    let replayed = answer.header("idempotent-replayed");
+    assert!(replayed.is_none_or(|value| value == "true"));
+    replayed.is_some()
+}
+
+async fn users(client: &Client<'_>) -> Value {
+    let found = client.post("/v1/auth/users/search", json!({})).await.ok();
+    found.body["total_count"].clone()
+}
+
+/// Everything of a refusal but the id of its request.
+fn refusal(answer: &Answer) -> Value {
+    let mut body = answer.body.clone();
+    body.as_object_mut().unwrap().remove("request_id");
+    body
+}
+
+/// Byte for byte, up to the last second of a day by the clock of the world; then the key is a new one.
+async fn r13_a_repeat_gets_the_first_answer(api: &Api) {
+    let request = json!({"email": "ada@example.com", "include_user": true});
+    let client = keyed(api.test(), "order-17");
+    let first = client.post(CREATE, request.clone()).await.ok();
+    assert!(!is_replay(&first));
+    for later in [0, 1, DAY - 2] {
+        api.pass(later);
+        let again = client.post(CREATE, request.clone()).await.ok();
+        assert!(is_replay(&again));
+        assert_eq!(again.text, first.text);
+        assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+    }
+    assert_eq!(users(&api.test()).await, 1);
+    api.pass(1);
+    let late = client.post(CREATE, request).await;
+    late.refuses(409, "duplicate", Some("email"));
+    assert!(!is_replay(&late));
+}
+
+async fn r13_another_request_with_the_key_is_refused(api: &Api) {
+    let client = keyed(api.test(), "order-17");
+    let request = json!({"email": "ada@example.com"});
+    let first = client.post(CREATE, request.clone()).await.ok();
+    let user = first.text_at("/user_id");
+    let login = "/v1/auth/otps/email/login_or_create";
+    for (method, path, body) in [
+        (
+            "POST",
+            CREATE.to_owned(),
+            json!({"email": "eve@example.com"}),
+        ),
+        (
+            "POST",
+            CREATE.to_owned(),
+            json!({"email": "ada@example.com", "wallet_type": ""}),
+        ),
+        ("POST", format!("{CREATE}?x"), request.clone()),
+        ("POST", login.to_owned(), request.clone()),
+        (
+            "PUT",
+            format!("/v1/auth/users/{user}/update"),
+            request.clone(),
+        ),
+        ("DELETE", format!("/v1/auth/users/{user}/delete"), json!({})),
+    ] {
+        let refused = client.send(method, &path, Some(body)).await;
+        refused.refuses(409, "idempotency_key_reused", None);
+        assert!(!is_replay(&refused));
+        assert_eq!(refused.header("retry-after"), None);
+    }
+    assert_eq!(users(&api.test()).await, 1);
+    assert_eq!(client.post(CREATE, request).await.ok().text, first.text);
+}
+
+async fn worlds_have_keys_of_their_own(api: &Api) {
+    let request = json!({"email": "ada@example.com"});
+    for client in [api.test(), api.live(), api.other_app().await] {
+        let first = keyed(client.clone(), "order-17")
+            .post(CREATE, request.clone())
+            .await;
+        assert!(!is_replay(&first.clone().ok()));
+        let again = keyed(client, "order-17")
+            .post(CREATE, request.clone())
+            .await;
+        assert!(is_replay(&again));
+        assert_eq!(again.text, first.text);
+    }
+}
+
+/// The answer of a key that may sign is not for one that may not, and a key that lacks a scope spoils nothing.
+async fn a_key_with_fewer_rights_is_not_answered(api: &Api) {
+    let request = json!({"email": "ada@example.com"});
+    let reader = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
+    let reader = keyed(api.with_key(&reader), "order-17");
+    let refused = reader.post(CREATE, request.clone()).await;
+    refused.refuses(403, "key_not_allowed", None);
+    let writer = keyed(api.test(), "order-17");
+    let first = writer.post(CREATE, request.clone()).await.ok();
+    assert!(!is_replay(&first));
+    let refused = reader.post(CREATE, request.clone()).await;
+    refused.refuses(409, "idempotency_key_reused", None);
+    // Another key with the same rights is as good: keys are rotated.
+    let rotated = api.new_key(Environment::Test, &[]).await;
+    let again = keyed(api.with_key(&rotated), "order-17");
+    assert_eq!(again.post(CREATE, request).await.ok().text, first.text);
+}
+
+/// A refusal that was decided stays, even where the same request without the key would be taken by now.
+async fn refusals_are_kept(api: &Api) {
+    let request = json!({"email": "ada@example.com"});
+    let ada = api.test().post(CREATE, request.clone()).await.ok();
+    let client = keyed(api.test(), "twice");
+    let first = client.post(CREATE, request.clone()).await;
+    first.refuses(409, "duplicate", Some("email"));
+    let path = format!("/v1/auth/users/{}/delete", ada.text_at("/user_id"));
+    let deleted = keyed(api.test(), "gone").delete(&path, None).await.ok();
+    let again = client.post(CREATE, request.clone()).await;
+    assert!(is_replay(&again));
+    assert_eq!(refusal(&again), refusal(&first));
+    let gone = keyed(api.test(), "gone").delete(&path, None).await.ok();
+    assert_eq!(gone.text, deleted.text);
+    api.test()
+        .delete(&path, None)
+        .await
+        .refuses(404, "not_found", Some("user"));
+    let invalid = keyed(api.test(), "invalid");
+    for replayed in [false, true] {
+        let refused = invalid.post(CREATE, json!({"email": "no address"})).await;
+        refused.refuses(400, "invalid_field", Some("email"));
+        assert_eq!(is_replay(&refused), replayed);
+    }
+    keyed(api.test(), "once more")
+        .post(CREATE, request)
+        .await
+        .ok();
+}
+
+async fn what_decides_nothing_is_not_kept(api: &Api) {
+    // 401: whoever presents something is told the truth of the moment.
+    let client = keyed(api.test(), "password");
+    let update = json!({"session_token": "x".repeat(64), "password": "a long enough password"});
+    for _ in 0..2 {
+        let path = "/v1/auth/passwords/session/update";
+        let refused = client.post(path, update.clone()).await;
+        refused.refuses(401, "invalid_session", None);
+        assert!(!is_replay(&refused));
+    }
+    // 415 and 413: the request never came to a use case. The same key serves when it is sent as it should be.
+    let client = keyed(api.test(), "form");
+    let body = br#"{"email": "form@example.com"}"#;
+    let refused = client.send_bytes("POST", CREATE, body).await;
+    refused.refuses(415, "unsupported_media_type", None);
+    let json = client.clone().header("Content-Type", "application/json");
+    let large = vec![b' '; 256 * 1024 + 1];
+    let refused = json.send_bytes("POST", CREATE, &large).await;
+    refused.refuses(413, "body_too_large", None);
+    let taken = json.send_bytes("POST", CREATE, body).await;
+    assert!(!is_replay(&taken.ok()));
+    // 429: when the wait is over, the request runs.
+    let login = "/v1/auth/otps/email/login_or_create";
+    let request = json!({"email": "often@example.com"});
+    while api.test().post(login, request.clone()).await.status == 200 {}
+    let client = keyed(api.test(), "patient");
+    let refused = client.post(login, request.clone()).await;
+    refused.refuses(429, "too_many_attempts", None);
+    let wait: i64 = refused.header("retry-after").unwrap().parse().unwrap();
+    api.pass(wait);
+    let first = client.post(login, request.clone()).await.ok();
+    assert!(!is_replay(&first));
+    let again = client.post(login, request).await.ok();
+    assert!(is_replay(&again) && again.text == first.text);
+}
+
+/// 503: nothing was done, so the same request runs when the service can again.
+async fn failures_give_the_key_back(api: &Api) {
+    // The key under which answers are sealed is open, the one under which wallets are made is not.
+    let login = json!({"email": "ada@example.com"});
+    let path = "/v1/auth/otps/email/login_or_create";
+    let user = keyed(api.test(), "login").post(path, login).await.ok();
+    let request = json!({"user_id": user.text_at("/user_id"), "wallet_type": "ethereum"});
+    let client = keyed(api.test(), "wallet");
+    api.vault.set_gone(true);
+    for _ in 0..2 {
+        let refused = client.post("/v1/wallets/create", request.clone()).await;
+        refused.refuses(503, "sealed", None);
+        assert!(!is_replay(&refused));
+    }
+    api.vault.set_gone(false);
+    let made = client
+        .post("/v1/wallets/create", request.clone())
+        .await
+        .ok();
+    assert!(!is_replay(&made));
+    let again = client.post("/v1/wallets/create", request).await.ok();
+    assert!(is_replay(&again) && again.text == made.text);
+}
+
+async fn what_is_no_key_is_refused(api: &Api) {
+    let request = json!({"email": "ada@example.com"});
+    let param = Some("Idempotency-Key");
+    for bad in ["", "a b", "ké", "a\tb", &"k".repeat(256)] {
+        let refused = keyed(api.test(), bad).post(CREATE, request.clone()).await;
+        refused.refuses(400, "invalid_field", param);
+    }
+    let two = keyed(keyed(api.test(), "one"), "two");
+    let refused = two.post(CREATE, request.clone()).await;
+    refused.refuses(400, "invalid_field", param);
+    assert_eq!(users(&api.test()).await, 0);
+    let longest = "~".repeat(255);
+    keyed(api.test(), &longest).post(CREATE, request).await.ok();
+}
+
+/// What they answer is true at the moment: a session that was ended is not answered as alive.
+async fn calls_that_only_read_take_no_key(api: &Api) {
+    let session = signed_in(api, "ada@example.com").await;
+    let token = json!({"session_token": session.text_at("/session_token")});
+    let client = keyed(api.test(), "same");
+    let verify = "/v1/auth/sessions/verify";
+    client.post(verify, token.clone()).await.ok();
+    assert_eq!(users(&client).await, 1);
+    let ended = client.delete("/v1/auth/sessions/delete", Some(token.clone()));
+    assert!(!is_replay(&ended.await.ok()));
+    let refused = client.post(verify, token).await;
+    refused.refuses(401, "invalid_session", None);
+}
+
+/// Created, signed, verified, updated, ended: twice each, once done.
+async fn every_kind_of_change_is_replayed(api: &Api) {
+    let twice = async |key: &str, method: &str, path: &str, body: Value| {
+        let client = keyed(api.test(), key);
+        let first = client.send(method, path, Some(body.clone())).await.ok();
+        let again = client.send(method, path, Some(body)).await.ok();
+        assert!(!is_replay(&first) && is_replay(&again), "{path}");
+        assert_eq!(again.text, first.text, "{path}");
+        first
+    };
+    let code = sent(api, &api.test(), "ada@example.com").await;
+    let user = code.user_id.clone();
+    let verify = json!({"method_id": code.method_id, "otp": code.code, "session_expires_in": 60});
+    let session = twice("verify", "POST", "/v1/auth/otps/verify", verify).await;
+    for (number, wallet_type) in ["ethereum", "solana", "bitcoin", "DOT", "XLM"]
+        .iter()
+        .enumerate()
+    {
+        let create = json!({"user_id": user, "wallet_type": wallet_type});
+        let wallet = twice(
+            &format!("create-{number}"),
+            "POST",
+            "/v1/wallets/create",
+            create,
+        )
+        .await;
+        let path = format!("/v1/wallets/{}/sign_message", wallet.text_at("/id"));
+        // Two signatures of sr25519 over one message are never the same.
+        twice(
+            &format!("sign-{number}"),
+            "POST",
+            &path,
+            json!({"message": "test"}),
+        )
+        .await;
+    }
+    let update = json!({"first_name": "Ada", "metadata": {"plan": "pro"}});
+    let path = format!("/v1/auth/users/{user}/update");
+    twice("update", "PUT", &path, update).await;
+    let totp = twice(
+        "totp",
+        "POST",
+        "/v1/auth/totps/create",
+        json!({"user_id": user}),
+    )
+    .await;
+    let path = format!("/v1/auth/users/totps/{}/delete", totp.text_at("/totp_id"));
+    twice("delete", "DELETE", &path, json!({})).await;
+    let end = json!({"session_token": session.text_at("/session_token")});
+    twice("end", "DELETE", "/v1/auth/sessions/delete", end).await;
+}
+
+/// Keys hold order numbers, requests hold passwords and answers hold tokens: the database has none of them.
+async fn attack_27_neither_key_nor_answer_lie_in_the_open(api: &Api) {
+    let code = sent(api, &api.test(), "ada@example.com").await;
+    let verify = json!({"method_id": code.method_id, "otp": code.code, "session_expires_in": 60});
+    let client = keyed(api.test(), "canary-of-a-key");
+    let session = client.post("/v1/auth/otps/verify", verify).await.ok();
+    let password = "canary of a password";
+    let set = json!({"session_token": session.text_at("/session_token"), "password": password});
+    let client = keyed(api.test(), "another-canary");
+    let path = "/v1/auth/passwords/session/update";
+    client.post(path, set).await.ok();
+    let dump = api.place.dump().await;
+    let holds = |text: &str| {
+        let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        [text.to_owned(), hex.to_uppercase(), hex]
+            .iter()
+            .any(|form| {
+                dump.windows(form.len())
+                    .any(|window| window == form.as_bytes())
+            })
+    };
+    assert!(holds("ada@example.com"), "the dump is one");
+    for secret in [
+        "canary-of-a-key",
+        "another-canary",
+        password,
+        &session.text_at("/session_token"),
+        &session.text_at("/session_jwt"),
+    ] {
+        assert!(!holds(secret), "the dump holds {secret}");
+    }
+}
+
+/// The client goes away before it reads, and comes back with the key: it gets the answer that it missed.
+async fn attack_28_an_answer_that_was_lost_is_given_again(api: &Api) {
+    for number in 0..20 {
+        let request = json!({"email": format!("lost-{number}@example.com")});
+        let body = request.to_string();
+        let client = keyed(api.test(), &format!("lost-{number}"));
+        let mut lost = api.connect().await;
+        let json = client.clone().header("Content-Type", "application/json");
+        let head = json.head("POST", CREATE, body.len());
+        lost.send(format!("{head}{body}").as_bytes()).await;
+        drop(lost);
+        let first = answered(&client, &request).await;
+        let again = answered(&client, &request).await;
+        assert!(is_replay(&again));
+        assert_eq!(again.text, first.text);
+    }
+    assert_eq!(users(&api.test()).await, 20);
+}
+
+/// What the request is answered in the end, and never a second that anything is wrong but that it runs.
+async fn answered(client: &Client<'_>, request: &Value) -> Answer {
+    loop {
+        let answer = client.post(CREATE, request.clone()).await;
+        if answer.status == 200 {
+            return answer;
+        }
+        answer.refuses(409, "idempotency_key_reused", None);
+        assert_eq!(answer.header("retry-after"), Some("1"));
+    }
+}
+
+async fn r13_parallel_twins_have_one_effect(api: &Api) {
+    for number in 0..4 {
+        let request = json!({"email": format!("twin-{number}@example.com")});
+        let client = keyed(api.test(), &format!("twin-{number}"));
+        let twins = (0..50).map(|_| client.post(CREATE, request.clone()));
+        let answers = join_all(twins).await;
+        let (taken, waiting): (Vec<_>, Vec<_>) =
+            answers.iter().partition(|answer| answer.status == 200);
+        for answer in waiting {
+            answer.refuses(409, "idempotency_key_reused", None);
+            assert_eq!(answer.header("retry-after"), Some("1"));
+        }
+        let first = taken.iter().filter(|answer| !is_replay(answer));
+        assert_eq!(first.count(), 1);
+        assert!(taken.iter().all(|answer| answer.text == taken[0].text));
+    }
+    assert_eq!(users(&api.test()).await, 4);
+}
