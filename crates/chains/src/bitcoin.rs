@@ -1,5 +1,6 @@
 //! Bitcoin: secp256k1 keys, P2WPKH addresses (BIP-84), BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
 
+mod address;
 mod bip322;
 mod message;
 mod owner;
@@ -8,10 +9,9 @@ mod schnorr;
 mod signed_message;
 
 use ::bitcoin::secp256k1::ecdsa::Signature;
-use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
-use ::bitcoin::{Address, CompressedPublicKey, KnownHrp};
+use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, XOnlyPublicKey};
 use vestry_domain::signing::{SigningRefused, SigningRequest};
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret};
 
 use crate::object::Object;
@@ -51,7 +51,7 @@ impl Bitcoin {
         digest: [u8; 32],
         public_key: &PublicKey,
     ) -> Result<Signature, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
+        let scalar = Scalar::new(key.seed()?)?;
         let digest = Message::from_digest(digest);
         let signature = self.curve.sign_ecdsa(&digest, scalar.expose());
         // The library verifies low `s` only, so this checks the form along with the signature.
@@ -76,13 +76,43 @@ impl Chain for Bitcoin {
     }
 
     fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError> {
+        self.address_in_form(public_key, environment, AddressForm::Usual)
+    }
+
+    fn address_in_form(
+        &self,
+        public_key: &[u8],
+        environment: Environment,
+        form: AddressForm,
+    ) -> Result<String, ChainError> {
         let public_key = secp256k1::parse_public_key(public_key)?;
-        let network = match environment {
-            Environment::Test => KnownHrp::Testnets,
-            Environment::Live => KnownHrp::Mainnet,
+        let address = match form {
+            AddressForm::Usual => address::p2wpkh(public_key, environment),
+            AddressForm::Taproot => {
+                let output_key = self
+                    .output_key(XOnlyPublicKey::from(public_key), None)
+                    .ok_or(ChainError::PublicKey)?;
+                address::p2tr(output_key, environment)
+            }
         };
-        let address = Address::p2wpkh(&CompressedPublicKey(public_key), network);
         Ok(address.to_string())
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        environment: Environment,
+    ) -> Result<String, ChainError> {
+        address::parse(text, environment)
+            .map(|address| address.to_string())
+            .ok_or(ChainError::Address)
+    }
+
+    fn owns(&self, public_key: &[u8], address: &str, environment: Environment) -> bool {
+        [AddressForm::Usual, AddressForm::Taproot]
+            .into_iter()
+            .filter_map(|form| self.address_in_form(public_key, environment, form).ok())
+            .any(|own| own == address)
     }
 
     fn prepare<'a>(

@@ -23,8 +23,6 @@ use digest::SignsDigest;
 use fields::Field;
 use transaction::{Answer, SignsTransaction};
 
-pub(crate) use address::parse as parse_address;
-
 /// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
 /// every library take 27 and 28).
 const V_BASE: u8 = 27;
@@ -52,7 +50,7 @@ impl Ethereum {
     }
 
     fn sign_digest(&self, key: &PrivateKey, digest: [u8; 32]) -> Result<Vec<u8>, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
+        let scalar = Scalar::new(key.seed()?)?;
         let signature = self
             .curve
             .sign_ecdsa_recoverable(&Message::from_digest(digest), scalar.expose());
@@ -136,6 +134,15 @@ impl Chain for Ethereum {
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         Self::address_of(public_key)
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        _everywhere: Environment,
+    ) -> Result<String, ChainError> {
+        let address = address::parse(text).ok_or(ChainError::Address)?;
+        Ok(address.to_checksum(None))
     }
 
     fn prepare<'a>(

@@ -10,6 +10,7 @@ mod bitcoin;
 mod chain;
 mod ed25519;
 mod ethereum;
+mod import;
 mod message;
 mod object;
 mod own_wallet;

@@ -37,10 +37,8 @@ impl Chain for Polkadot {
     }
 
     fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
-        bytes
-            .first_chunk::<{ PrivateKey::LENGTH }>()
-            .filter(|chunk| chunk.len() == bytes.len())
-            .map(PrivateKey::copied_from)
+        (bytes.len() == PrivateKey::LENGTH)
+            .then(|| PrivateKey::copied_from(bytes))
             .ok_or(ChainError::PrivateKey)
     }
 
@@ -50,6 +48,17 @@ impl Chain for Polkadot {
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         sr25519::public_key(public_key).map(|key| address::encode(&key))
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        environment: Environment,
+    ) -> Result<String, ChainError> {
+        address::decode(text)
+            .filter(|key| *key != sr25519::OF_NOBODY)
+            .and_then(|key| self.address(&key, environment).ok())
+            .ok_or(ChainError::Address)
     }
 
     fn prepare<'a>(

@@ -1,5 +1,6 @@
 //! Solana: ed25519 keys, base58 addresses, messages as they are, off-chain messages, transactions.
 
+mod address;
 mod encoding;
 mod message;
 mod offchain;
@@ -9,6 +10,9 @@ mod wire;
 use vestry_domain::Environment;
 use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
+use zeroize::Zeroizing;
+
+pub(crate) use address::public_key as public_key_of;
 
 use crate::object::Object;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519};
@@ -42,7 +46,7 @@ impl Chain for Solana {
             return Err(ChainError::PrivateKey);
         };
         let key = ed25519::private_key(seed)?;
-        if public_key.is_empty() || public_key == ed25519::public_key(&key) {
+        if public_key.is_empty() || public_key == ed25519::public_key(&key)? {
             Ok(key)
         } else {
             Err(ChainError::PrivateKey)
@@ -50,12 +54,28 @@ impl Chain for Solana {
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-        Ok(ed25519::public_key(key).to_vec())
+        ed25519::public_key(key).map(Vec::from)
     }
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         let key = ed25519::parse_public_key(public_key)?;
         Ok(bs58::encode(key).into_string())
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        _everywhere: Environment,
+    ) -> Result<String, ChainError> {
+        // Of 32 bytes there is one text only, so what can be read is canonical.
+        address::public_key(text)
+            .map(|_key| text.to_owned())
+            .ok_or(ChainError::Address)
+    }
+
+    fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {
+        let public_key = ed25519::public_key(key)?;
+        Ok(Zeroizing::new([key.expose(), &public_key].concat()))
     }
 
     fn prepare<'a>(

@@ -244,9 +244,12 @@ impl Custodian for Custody {
         let chain = self.chains.get(wallet.wallet_type);
         let private_key = self.private_key(chain, &wallet, &key).await?;
         let derived = chain.public_key(&private_key);
-        let address = chain.address(&key.public_key, wallet.world.environment);
-        if derived.as_ref() == Ok(&key.public_key) && address.as_ref() == Ok(&wallet.public_address)
-        {
+        let owns = chain.owns(
+            &key.public_key,
+            &wallet.public_address,
+            wallet.world.environment,
+        );
+        if derived.as_ref() == Ok(&key.public_key) && owns {
             return Ok(());
         }
         Err(self.alarm.wallet(wallet.id, KEY))

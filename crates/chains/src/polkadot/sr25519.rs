@@ -12,6 +12,9 @@ use crate::{ChainError, PrivateKey};
 /// What every chain built with Substrate signs in.
 const CONTEXT: &[u8] = b"substrate";
 
+/// The neutral element, which is the public key of no secret but zero.
+pub(super) const OF_NOBODY: [u8; 32] = [0; 32];
+
 /// `R‖s`.
 pub(super) type SignatureBytes = [u8; SIGNATURE_LENGTH];
 
@@ -25,7 +28,7 @@ impl Pair {
     /// # Errors
     /// [`ChainError::PrivateKey`] for anything but 32 bytes, which a [`PrivateKey`] always has.
     pub(super) fn new(key: &PrivateKey) -> Result<Self, ChainError> {
-        let seed = MiniSecretKey::from_bytes(key.expose())
+        let seed = MiniSecretKey::from_bytes(key.seed()?)
             .map_err(|_wrong_length| ChainError::PrivateKey)?;
         Ok(Self(Box::new(
             seed.expand_to_keypair(ExpansionMode::Ed25519),
