@@ -11,6 +11,7 @@ pub mod email;
 pub mod envelope;
 pub mod ids;
 pub mod invalid;
+pub mod key_transfer;
 pub mod limits;
 pub mod link;
 pub mod message;
