@@ -17,6 +17,7 @@ mod state;
 mod totps;
 mod users;
 mod wallet_challenges;
+mod wallet_imports;
 mod wallets;
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +28,7 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
     Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
-    StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
+    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use self::state::State;
@@ -233,6 +234,10 @@ impl Repositories for Work {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn wallet_imports(&mut self) -> &mut dyn WalletImports {
         self
     }
 

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, Budgets, Captured, Codes, Guards, ImportedUsers, Links, Outbox,
     Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
-    Users, WalletChallenges, Wallets,
+    Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -230,6 +230,10 @@ impl Repositories for Unit {
     }
 
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges {
+        self
+    }
+
+    fn wallet_imports(&mut self) -> &mut dyn WalletImports {
         self
     }
 
