@@ -33,6 +33,8 @@ pub(crate) enum Code {
     RedirectUrlNotAllowed,
     MessageIsTransaction,
     UnsupportedMethod,
+    DecryptionFailed,
+    AddressMismatch,
     HttpsRequired,
     MissingApiKey,
     InvalidApiKey,
@@ -42,6 +44,7 @@ pub(crate) enum Code {
     InsufficientFactor,
     WalletReadOnly,
     PolicyDenied,
+    FeatureDisabled,
     NotFound,
     MethodNotAllowed,
     Duplicate,
@@ -102,6 +105,14 @@ impl Code {
                 StatusCode::BAD_REQUEST,
                 "the wallet's chain has no such method",
             ),
+            Self::DecryptionFailed => (
+                StatusCode::BAD_REQUEST,
+                "this does not open; begin the import anew and seal the key to the public key that comes back",
+            ),
+            Self::AddressMismatch => (
+                StatusCode::BAD_REQUEST,
+                "what was sealed is not the key of this address",
+            ),
             Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
             Self::MissingApiKey => (
                 StatusCode::UNAUTHORIZED,
@@ -126,6 +137,10 @@ impl Code {
                 "the wallet is read-only: its key is not here",
             ),
             Self::PolicyDenied => (StatusCode::FORBIDDEN, "this is not done with it"),
+            Self::FeatureDisabled => (
+                StatusCode::FORBIDDEN,
+                "the App's settings do not allow this",
+            ),
             Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,

@@ -68,10 +68,13 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         Public jwks of_app;
         SecretKey wallets create;
         SecretKey wallets list;
+        SecretKey wallets import_begin;
+        SecretKey wallets import;
         SecretKey wallets get;
         SecretKey wallets sign_message;
         SecretKey wallets sign_transaction;
         SecretKey wallets rpc;
+        SecretKey wallets export;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-const PREFIXES: [&str; 11] = [
-    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet", "walletrr", "webauthn",
+const PREFIXES: [&str; 12] = [
+    "app", "email", "jwk", "msg", "pn", "sess", "totp", "user", "wallet", "walletpk", "walletrr",
+    "webauthn",
 ];
 
 /// The value with ids, tokens, keys and addresses replaced by what they are. A value of any other form stays, and shows.
