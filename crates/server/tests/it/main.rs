@@ -15,6 +15,7 @@ mod crash;
 mod dev;
 mod flood;
 mod https;
+mod import_races;
 mod journeys;
 mod mail;
 mod protection;
