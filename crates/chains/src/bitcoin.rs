@@ -7,6 +7,7 @@ mod owner;
 mod psbt;
 mod schnorr;
 mod signed_message;
+mod wif;
 
 use ::bitcoin::secp256k1::ecdsa::Signature;
 use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, XOnlyPublicKey};
@@ -14,9 +15,10 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret};
 
+use crate::derivation::{account, hardened};
 use crate::object::Object;
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, secp256k1};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, secp256k1};
 use owner::Owner;
 
 /// The methods of `rpc`; the names of the wallet standards stand for the first two.
@@ -60,6 +62,21 @@ impl Bitcoin {
             .map_err(|_wrong| ChainError::Signature)?;
         Ok(signature)
     }
+}
+
+/// `m/84'/coin'/0'/0/i` for P2WPKH (BIP-84), `m/86'/coin'/0'/0/i` for P2TR (BIP-86): the address tells which is meant.
+fn path(
+    account_index: u32,
+    address: &str,
+    environment: Environment,
+) -> Result<[u32; 5], ChainError> {
+    let purpose = if address::is_taproot(address) { 86 } else { 84 };
+    let coin = match environment {
+        Environment::Test => 1,
+        Environment::Live => 0,
+    };
+    let account = account(account_index)?;
+    Ok([hardened(purpose), hardened(coin), hardened(0), 0, account])
 }
 
 impl Chain for Bitcoin {
@@ -113,6 +130,32 @@ impl Chain for Bitcoin {
             .into_iter()
             .filter_map(|form| self.address_in_form(public_key, environment, form).ok())
             .any(|own| own == address)
+    }
+
+    fn import_key(
+        &self,
+        plaintext: &[u8],
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        let readings = import::readings(plaintext, |text| wif::read(text, environment));
+        let keys = readings
+            .iter()
+            .filter_map(|bytes| self.private_key(bytes).ok());
+        import::first_with_address(self, keys, address, environment)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            let path = path(account_index, address, environment)?;
+            derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(

@@ -149,13 +149,11 @@ pub trait Chain: Send + Sync {
     /// [`ChainError::Address`], whatever was wrong with the phrase or the index.
     fn import_phrase(
         &self,
-        _phrase: &[u8],
-        _account_index: u32,
-        _address: &str,
-        _environment: Environment,
-    ) -> Result<PrivateKey, ChainError> {
-        Err(ChainError::Address)
-    }
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError>;
 
     /// The bytes of a key in the form in which the chain's other software takes it over: the key itself, unless the
     /// chain says otherwise.

@@ -17,8 +17,11 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
+use crate::derivation::{account, hardened};
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse, secp256k1};
+use crate::{
+    Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, message, refuse, secp256k1,
+};
 use digest::SignsDigest;
 use fields::Field;
 use transaction::{Answer, SignsTransaction};
@@ -119,6 +122,12 @@ fn parse_signature(bytes: &[u8]) -> Option<RecoverableSignature> {
     RecoverableSignature::from_compact(compact, recovery).ok()
 }
 
+/// `m/44'/60'/0'/0/i`, where MetaMask and most others put accounts (BIP-44, SLIP-44).
+fn path(account_index: u32) -> Result<[u32; 5], ChainError> {
+    let account = account(account_index)?;
+    Ok([hardened(44), hardened(60), hardened(0), 0, account])
+}
+
 impl Chain for Ethereum {
     fn wallet_type(&self) -> WalletType {
         WalletType::Ethereum
@@ -143,6 +152,19 @@ impl Chain for Ethereum {
     ) -> Result<String, ChainError> {
         let address = address::parse(text).ok_or(ChainError::Address)?;
         Ok(address.to_checksum(None))
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            let path = path(account_index)?;
+            derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(

@@ -10,6 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use vestry_domain::Environment;
 use zeroize::Zeroizing;
 
+use crate::derivation::Phrase;
 use crate::{Chain, ChainError, PrivateKey};
 
 /// Characters of the longest text that is a key: `0x` and the hex of 64 bytes.
@@ -62,6 +63,21 @@ pub(crate) fn first_with_address<C: Chain + ?Sized>(
     found.ok_or(ChainError::Address)
 }
 
+/// The key that `leaf` derives of a phrase, if it has the address.
+///
+/// # Errors
+/// [`ChainError::Address`], whatever was wrong.
+pub(crate) fn from_phrase<C: Chain + ?Sized>(
+    chain: &C,
+    phrase: &[u8],
+    address: &str,
+    environment: Environment,
+    leaf: impl FnOnce(&Phrase) -> Result<PrivateKey, ChainError>,
+) -> Result<PrivateKey, ChainError> {
+    let key = Phrase::read(phrase).and_then(|phrase| leaf(&phrase).ok());
+    first_with_address(chain, key.into_iter(), address, environment)
+}
+
 fn text(plaintext: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(plaintext.trim_ascii()).ok()?;
     (text.len() <= LONGEST_TEXT).then_some(text)
@@ -98,3 +114,6 @@ fn in_place(decode: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<Reading> 
     buffer.truncate(length);
     Some(buffer)
 }
+
+#[cfg(test)]
+mod tests;

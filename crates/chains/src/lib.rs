@@ -8,6 +8,7 @@
 
 mod bitcoin;
 mod chain;
+mod derivation;
 mod ed25519;
 mod ethereum;
 mod import;

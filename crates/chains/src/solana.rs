@@ -14,8 +14,9 @@ use zeroize::Zeroizing;
 
 pub(crate) use address::public_key as public_key_of;
 
+use crate::derivation::account;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
 
 /// The methods of `rpc`; the names of the Wallet Standard without its prefix stand for ours.
 const METHODS: &[&str] = &[
@@ -71,6 +72,20 @@ impl Chain for Solana {
         address::public_key(text)
             .map(|_key| text.to_owned())
             .ok_or(ChainError::Address)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            // Where Phantom and most others put accounts (BIP-44 without its last levels, SLIP-44).
+            let path = [44, 501, account(account_index)?, 0];
+            derivation::ed25519_leaf(&phrase.seed(), &path)
+        })
     }
 
     fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {

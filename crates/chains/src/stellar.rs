@@ -12,9 +12,10 @@ use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use zeroize::Zeroizing;
 
+use crate::derivation::account;
 use crate::import::Reading;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519, import};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
 use auth_entry::SignsAuthEntry;
 use transaction::SignsEnvelope;
 
@@ -76,6 +77,20 @@ impl Chain for Stellar {
             .iter()
             .filter_map(|bytes| self.private_key(bytes).ok());
         import::first_with_address(self, keys, address, environment)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            // SEP-5.
+            let path = [44, 148, account(account_index)?];
+            derivation::ed25519_leaf(&phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(

@@ -23,6 +23,11 @@ pub(super) fn p2tr(output_key: XOnlyPublicKey, environment: Environment) -> Addr
     Address::p2tr_tweaked(output_key.dangerous_assume_tweaked(), hrp(environment))
 }
 
+/// Whether a canonical address is P2TR: version 1, which bech32 writes as `p`.
+pub(super) fn is_taproot(address: &str) -> bool {
+    address.starts_with("bc1p") || address.starts_with("tb1p")
+}
+
 /// An address of one of the two kinds, in capitals (BIP-173 has them for QR codes) or not.
 pub(super) fn parse(text: &str, environment: Environment) -> Option<Address> {
     let network = match environment {
