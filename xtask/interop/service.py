@@ -65,6 +65,10 @@ class Check:
         self._mismatches = 0
         self._lock = threading.Lock()
 
+    def also(self, version):
+        """Names a library that is not of Python."""
+        self._versions.append(version)
+
     def that(self, holds, description):
         """One case: `description` says what should have been so."""
         with self._lock:

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use crate::failure::Failure;
+use crate::node::{self, Node};
 use crate::process;
 use crate::python::{self, Python};
 use crate::server::{self, Built, Server};
 
 pub(crate) const ABOUT: &str = "\
-Let reference implementations from PyPI check what the service signs.
+Let reference implementations from PyPI and npm check what the service signs, takes and hands out.
 
 Starts `vestry dev` on a free port with an empty data directory and runs the scripts of xtask/interop against it:
   ethereum      eth-account recovers who signed messages, transactions of types 0 to 4, typed data and authorizations
@@ -16,12 +17,13 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   bitcoin       embit verifies messages by BIP-322 and BIP-137 and PSBTs of both versions, and finalizes the same
   polkadot      py-sr25519-bindings verifies messages and payloads that scalecodec writes; it reads the extrinsics
   stellar       stellar-sdk verifies messages, envelopes of all kinds and authorizations, and reads them back
+  key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open what is exported
   streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
   totp          PyOTP is the authenticator app
   wallet_sign_in  eth-account and cryptography are the wallets that sign in
 Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
---no-install   do not install Python with apt-get where it is missing";
+--no-install   do not install Python or Node with apt-get where they are missing";
 
 /// The scripts, in the order they run.
 const SCRIPTS: &[&str] = &[
@@ -30,6 +32,7 @@ const SCRIPTS: &[&str] = &[
     "bitcoin.py",
     "polkadot.py",
     "stellar.py",
+    "key_transfer.py",
     "session_jwt.py",
     "totp.py",
     "wallet_sign_in.py",
@@ -49,18 +52,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
-    check(&python, &server::build(Built::Alone)?)
+    let Some(node) = Node::prepare(install)? else {
+        return node::MISSING.announce();
+    };
+    check(&python, &node, &server::build(Built::Alone)?)
 }
 
 /// Runs every script against one server; all of them, even when one found something.
-pub(crate) fn check(python: &Python, binary: &Path) -> Result<(), Failure> {
+pub(crate) fn check(python: &Python, node: &Node, binary: &Path) -> Result<(), Failure> {
     let server = Server::start(binary, "interop")?;
     let mut failed = Vec::new();
     for script in SCRIPTS {
         if let Err(Failure::Failed(cause) | Failure::Usage(cause)) = process::run(
             python
                 .script(script)
-                .env("VESTRY_DEV_JSON", server.ready_file()),
+                .env("VESTRY_DEV_JSON", server.ready_file())
+                .env("VESTRY_INTEROP_NODE", node.home())
+                .env("VESTRY_BINARY", binary),
         ) {
             eprintln!("xtask: {cause}");
             failed.push(*script);

@@ -15,6 +15,7 @@ mod failure;
 mod interop;
 mod keeper;
 mod lane;
+mod node;
 mod openapi;
 mod pg;
 mod postgres;

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::browser::{self, Chromium};
 use crate::failure::Failure;
 use crate::lane::Missing;
+use crate::node::{self, Node};
 use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::python::{self, Python};
 use crate::redis::{self, Redis};
@@ -119,7 +120,10 @@ fn measurements(request: &Request, aids: &Aids) -> Result<(), Failure> {
 /// What checks the whole service from outside.
 fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = server::build(Built::WithTests)?;
-    interop::check(python, &binary)?;
+    match Node::prepare(install)? {
+        Some(node) => interop::check(python, &node, &binary)?,
+        None => node::MISSING.announce()?,
+    }
     if let Some(chromium) = Chromium::prepare(install)? {
         browser::check(python, &chromium, &binary)?;
     }

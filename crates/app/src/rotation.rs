@@ -217,7 +217,7 @@ impl Service {
         Ok(kept)
     }
 
-    /// Destroys the older keys of a world if nothing stands under them.
+    /// Destroys the older keys of a world if nothing stands under them, no key pair of an open import either.
     async fn retire(
         &self,
         world: &World,
@@ -227,6 +227,14 @@ impl Service {
         if self.left_under_older(world, version).await? > 0 {
             return Ok(());
         }
+        let now = self.now(world);
+        let mut read = self.ports.store.read().await?;
+        let imports = read.wallet_imports();
+        // They live a quarter of an hour; the next run finds them gone.
+        if imports.count_under_older(world, version, now).await? > 0 {
+            return Ok(());
+        }
+        drop(read);
         let retired = retried(|| async {
             let mut tx = self.ports.store.begin().await?;
             let removed = tx

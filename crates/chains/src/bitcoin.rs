@@ -1,22 +1,24 @@
 //! Bitcoin: secp256k1 keys, P2WPKH addresses (BIP-84), BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
 
+mod address;
 mod bip322;
 mod message;
 mod owner;
 mod psbt;
 mod schnorr;
 mod signed_message;
+mod wif;
 
 use ::bitcoin::secp256k1::ecdsa::Signature;
-use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
-use ::bitcoin::{Address, CompressedPublicKey, KnownHrp};
+use ::bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1, XOnlyPublicKey};
 use vestry_domain::signing::{SigningRefused, SigningRequest};
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret};
 
+use crate::derivation::{account, hardened};
 use crate::object::Object;
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, secp256k1};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, secp256k1};
 use owner::Owner;
 
 /// The methods of `rpc`; the names of the wallet standards stand for the first two.
@@ -51,7 +53,7 @@ impl Bitcoin {
         digest: [u8; 32],
         public_key: &PublicKey,
     ) -> Result<Signature, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
+        let scalar = Scalar::new(key.seed()?)?;
         let digest = Message::from_digest(digest);
         let signature = self.curve.sign_ecdsa(&digest, scalar.expose());
         // The library verifies low `s` only, so this checks the form along with the signature.
@@ -60,6 +62,21 @@ impl Bitcoin {
             .map_err(|_wrong| ChainError::Signature)?;
         Ok(signature)
     }
+}
+
+/// `m/84'/coin'/0'/0/i` for P2WPKH (BIP-84), `m/86'/coin'/0'/0/i` for P2TR (BIP-86): the address tells which is meant.
+fn path(
+    account_index: u32,
+    address: &str,
+    environment: Environment,
+) -> Result<[u32; 5], ChainError> {
+    let purpose = if address::is_taproot(address) { 86 } else { 84 };
+    let coin = match environment {
+        Environment::Test => 1,
+        Environment::Live => 0,
+    };
+    let account = account(account_index)?;
+    Ok([hardened(purpose), hardened(coin), hardened(0), 0, account])
 }
 
 impl Chain for Bitcoin {
@@ -76,13 +93,69 @@ impl Chain for Bitcoin {
     }
 
     fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError> {
+        self.address_in_form(public_key, environment, AddressForm::Usual)
+    }
+
+    fn address_in_form(
+        &self,
+        public_key: &[u8],
+        environment: Environment,
+        form: AddressForm,
+    ) -> Result<String, ChainError> {
         let public_key = secp256k1::parse_public_key(public_key)?;
-        let network = match environment {
-            Environment::Test => KnownHrp::Testnets,
-            Environment::Live => KnownHrp::Mainnet,
+        let address = match form {
+            AddressForm::Usual => address::p2wpkh(public_key, environment),
+            AddressForm::Taproot => {
+                let output_key = self
+                    .output_key(XOnlyPublicKey::from(public_key), None)
+                    .ok_or(ChainError::PublicKey)?;
+                address::p2tr(output_key, environment)
+            }
         };
-        let address = Address::p2wpkh(&CompressedPublicKey(public_key), network);
         Ok(address.to_string())
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        environment: Environment,
+    ) -> Result<String, ChainError> {
+        address::parse(text, environment)
+            .map(|address| address.to_string())
+            .ok_or(ChainError::Address)
+    }
+
+    fn owns(&self, public_key: &[u8], address: &str, environment: Environment) -> bool {
+        [AddressForm::Usual, AddressForm::Taproot]
+            .into_iter()
+            .filter_map(|form| self.address_in_form(public_key, environment, form).ok())
+            .any(|own| own == address)
+    }
+
+    fn import_key(
+        &self,
+        plaintext: &[u8],
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        let readings = import::readings(plaintext, |text| wif::read(text, environment));
+        let keys = readings
+            .iter()
+            .filter_map(|bytes| self.private_key(bytes).ok());
+        import::first_with_address(self, keys, address, environment)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            let path = path(account_index, address, environment)?;
+            derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(

@@ -3,9 +3,10 @@
 use vestry_domain::Environment;
 use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
+use zeroize::Zeroizing;
 
-use crate::PrivateKey;
+use crate::{PrivateKey, import};
 
 /// Why a chain refused.
 ///
@@ -18,7 +19,7 @@ pub enum ChainError {
     /// The bytes are no public key of the chain.
     #[error("not a public key of this chain")]
     PublicKey,
-    /// The text is no address of the chain.
+    /// The text is no address of the chain, or not that of the key.
     #[error("not an address of this chain")]
     Address,
     /// The signature is not one of this message under this key, or is not in the form that the chain hands out.
@@ -91,6 +92,78 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// [`ChainError::PublicKey`].
     fn address(&self, public_key: &[u8], environment: Environment) -> Result<String, ChainError>;
+
+    /// The canonical address of a public key in one of the forms that the chain has.
+    ///
+    /// # Errors
+    /// [`ChainError::PublicKey`], and [`ChainError::Address`] when the chain has no such form.
+    fn address_in_form(
+        &self,
+        public_key: &[u8],
+        environment: Environment,
+        form: AddressForm,
+    ) -> Result<String, ChainError> {
+        match form {
+            AddressForm::Usual => self.address(public_key, environment),
+            AddressForm::Taproot => Err(ChainError::Address),
+        }
+    }
+
+    /// The canonical form of an address that a wallet of ours may have. Contracts, scripts and keys of nobody have
+    /// addresses too; those are refused.
+    ///
+    /// # Errors
+    /// [`ChainError::Address`].
+    fn canonical_address(&self, text: &str, environment: Environment)
+    -> Result<String, ChainError>;
+
+    /// Whether a canonical address is one of this public key, in any form that the chain has.
+    fn owns(&self, public_key: &[u8], address: &str, environment: Environment) -> bool {
+        self.address(public_key, environment)
+            .is_ok_and(|own| own == address)
+    }
+
+    /// The private key in a plaintext from outside, whose form nobody names (chains.md section 6, rule 3): raw bytes, or
+    /// text in hex, base58, base64 or what the chain has of its own. The first meaning counts whose key has the canonical
+    /// `address`.
+    ///
+    /// # Errors
+    /// [`ChainError::Address`], whatever was wrong with the plaintext.
+    fn import_key(
+        &self,
+        plaintext: &[u8],
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        let readings = import::readings(plaintext, |_no_form_of_its_own| None);
+        let keys = readings
+            .iter()
+            .filter_map(|bytes| self.private_key(bytes).ok());
+        import::first_with_address(self, keys, address, environment)
+    }
+
+    /// The key that a BIP-39 phrase (UTF-8, English, 12, 15, 18, 21 or 24 words, no passphrase) has at an index of
+    /// accounts (chains.md section 0.1), when its canonical address is `address`.
+    ///
+    /// # Errors
+    /// [`ChainError::Address`], whatever was wrong with the phrase or the index.
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError>;
+
+    /// The bytes of a key in the form in which the chain's other software takes it over: the key itself, unless the
+    /// chain says otherwise.
+    ///
+    /// # Errors
+    /// [`ChainError::PrivateKey`] when the key is not one of this chain.
+    fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {
+        self.private_key(key.expose())?;
+        Ok(Zeroizing::new(key.expose().to_vec()))
+    }
 
     /// Reads a request: everything that can be wrong with it is found here, before any key is opened.
     ///

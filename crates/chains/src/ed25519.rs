@@ -12,14 +12,16 @@ pub(crate) const SIGNATURE_LENGTH: usize = 64;
 struct Pair(Box<SigningKey>);
 
 impl Pair {
-    fn new(key: &PrivateKey) -> Self {
-        Self(Box::new(SigningKey::from_bytes(key.expose())))
+    /// # Errors
+    /// [`ChainError::PrivateKey`] for a key that is not of 32 bytes, which is none of ours.
+    fn new(key: &PrivateKey) -> Result<Self, ChainError> {
+        Ok(Self(Box::new(SigningKey::from_bytes(key.seed()?))))
     }
 }
 
 /// The 32 bytes of the public key (RFC 8032 section 5.1.5).
-pub(crate) fn public_key(key: &PrivateKey) -> [u8; 32] {
-    Pair::new(key).0.verifying_key().to_bytes()
+pub(crate) fn public_key(key: &PrivateKey) -> Result<[u8; 32], ChainError> {
+    Ok(Pair::new(key)?.0.verifying_key().to_bytes())
 }
 
 /// Takes any 32 bytes as a seed: each is one.
@@ -48,7 +50,7 @@ pub(crate) fn sign(
     expected: &[u8],
     message: &[u8],
 ) -> Result<[u8; SIGNATURE_LENGTH], ChainError> {
-    let signature = Pair::new(key).0.sign(message).to_bytes();
+    let signature = Pair::new(key)?.0.sign(message).to_bytes();
     verify(expected, message, &signature)?;
     Ok(signature)
 }

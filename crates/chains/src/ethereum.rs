@@ -17,13 +17,14 @@ use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Secret};
 
+use crate::derivation::{account, hardened};
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, message, refuse, secp256k1};
+use crate::{
+    Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, message, refuse, secp256k1,
+};
 use digest::SignsDigest;
 use fields::Field;
 use transaction::{Answer, SignsTransaction};
-
-pub(crate) use address::parse as parse_address;
 
 /// `v` of a message signature is this plus the parity of the nonce point (EIP-191 leaves it open; `ecrecover` and
 /// every library take 27 and 28).
@@ -52,7 +53,7 @@ impl Ethereum {
     }
 
     fn sign_digest(&self, key: &PrivateKey, digest: [u8; 32]) -> Result<Vec<u8>, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
+        let scalar = Scalar::new(key.seed()?)?;
         let signature = self
             .curve
             .sign_ecdsa_recoverable(&Message::from_digest(digest), scalar.expose());
@@ -121,6 +122,12 @@ fn parse_signature(bytes: &[u8]) -> Option<RecoverableSignature> {
     RecoverableSignature::from_compact(compact, recovery).ok()
 }
 
+/// `m/44'/60'/0'/0/i`, where MetaMask and most others put accounts (BIP-44, SLIP-44).
+fn path(account_index: u32) -> Result<[u32; 5], ChainError> {
+    let account = account(account_index)?;
+    Ok([hardened(44), hardened(60), hardened(0), 0, account])
+}
+
 impl Chain for Ethereum {
     fn wallet_type(&self) -> WalletType {
         WalletType::Ethereum
@@ -136,6 +143,28 @@ impl Chain for Ethereum {
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         Self::address_of(public_key)
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        _everywhere: Environment,
+    ) -> Result<String, ChainError> {
+        let address = address::parse(text).ok_or(ChainError::Address)?;
+        Ok(address.to_checksum(None))
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            let path = path(account_index)?;
+            derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(

@@ -8,8 +8,10 @@
 
 mod bitcoin;
 mod chain;
+mod derivation;
 mod ed25519;
 mod ethereum;
+mod import;
 mod message;
 mod object;
 mod own_wallet;

@@ -5,9 +5,13 @@
 mod solana;
 
 use alloy_primitives::hex;
+use vestry_domain::Environment;
 use vestry_domain::wallet::WalletType;
 
-use crate::{ChainError, Chains, ethereum};
+use crate::{Chain, ChainError, Chains};
+
+/// The chains whose wallets sign people in have the same addresses in test and live.
+const EVERYWHERE: Environment = Environment::Live;
 
 impl Chains {
     /// The canonical form of an address from outside. Ethereum: EIP-55; mixed case must be right, all of one case is taken
@@ -17,8 +21,8 @@ impl Chains {
     /// [`ChainError::Address`], also for chains whose wallets sign nobody in.
     pub fn own_address(&self, wallet_type: WalletType, text: &str) -> Result<String, ChainError> {
         match wallet_type {
-            WalletType::Ethereum => ethereum_address(text),
-            WalletType::Solana => solana::address(text),
+            WalletType::Ethereum => self.ethereum.canonical_address(text, EVERYWHERE),
+            WalletType::Solana => self.solana.canonical_address(text, EVERYWHERE),
             WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => {
                 Err(ChainError::Address)
             }
@@ -52,11 +56,6 @@ impl Chains {
             }
         }
     }
-}
-
-fn ethereum_address(text: &str) -> Result<String, ChainError> {
-    let address = ethereum::parse_address(text).ok_or(ChainError::Address)?;
-    Ok(address.to_checksum(None))
 }
 
 /// `r‖s‖v` with `v` 27 or 28: some wallets, of metal mostly, say 0 and 1.

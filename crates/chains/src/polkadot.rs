@@ -14,15 +14,18 @@ use serde_json::Value;
 use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
+use zeroize::Zeroizing;
 
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, refuse};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, import, refuse};
 use message::SignsMessage;
 use transaction::SignsTransaction;
 
 /// The Polkadot chain, and with it every chain of its family: one key has the same bytes on all of them.
 ///
-/// - Private key: 32 bytes, any (sr25519's mini secret key, expanded as Ed25519 does it).
+/// - Private key: 32 bytes, any (sr25519's mini secret key, expanded as Ed25519 does it); or the 64 that these are expanded to,
+///   as schnorrkel has them: a number below the order of the group, little-endian, and the seed of nonces. What polkadot.js
+///   takes and gives instead, the number times 8, is read at import and written at export.
 /// - Public key: 32 bytes, a compressed Ristretto point.
 /// - Address: SS58 with prefix 0, the same in test and live.
 /// - Signature: 64 bytes `R‖s` with sr25519's mark in the last one, context `substrate`. Drawn anew each time: two of one
@@ -37,11 +40,7 @@ impl Chain for Polkadot {
     }
 
     fn private_key(&self, bytes: &[u8]) -> Result<PrivateKey, ChainError> {
-        bytes
-            .first_chunk::<{ PrivateKey::LENGTH }>()
-            .filter(|chunk| chunk.len() == bytes.len())
-            .map(PrivateKey::copied_from)
-            .ok_or(ChainError::PrivateKey)
+        sr25519::private_key(bytes)
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
@@ -50,6 +49,51 @@ impl Chain for Polkadot {
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         sr25519::public_key(public_key).map(|key| address::encode(&key))
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        environment: Environment,
+    ) -> Result<String, ChainError> {
+        address::decode(text)
+            .filter(|key| *key != sr25519::OF_NOBODY)
+            .and_then(|key| self.address(&key, environment).ok())
+            .ok_or(ChainError::Address)
+    }
+
+    fn import_key(
+        &self,
+        plaintext: &[u8],
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        let readings = import::readings(plaintext, |_no_form_of_its_own| None);
+        // 64 bytes look the same in both forms.
+        let keys = readings.iter().flat_map(|bytes| {
+            let of_polkadot_js = sr25519::from_polkadot_js(bytes).ok();
+            self.private_key(bytes)
+                .ok()
+                .into_iter()
+                .chain(of_polkadot_js)
+        });
+        import::first_with_address(self, keys, address, environment)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            sr25519::of_account(&phrase.substrate_seed(), account_index)
+        })
+    }
+
+    fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {
+        sr25519::exported(key)
     }
 
     fn prepare<'a>(

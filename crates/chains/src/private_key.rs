@@ -2,31 +2,44 @@
 
 use zeroize::Zeroize;
 
-/// The 32 bytes of a private key or seed, wiped when dropped.
+use crate::ChainError;
+
+/// The bytes of a private key or seed, wiped when dropped: 32, or the 64 of Polkadot's expanded secret.
 ///
 /// There is no `Debug`, `Display`, `Clone` or `Copy`. The bytes lie on the heap, so that moving the key moves a
 /// pointer and leaves no copy behind on the stack.
-pub struct PrivateKey(Box<[u8; Self::LENGTH]>);
+pub struct PrivateKey(Box<[u8]>);
 
 impl PrivateKey {
-    /// Bytes of a key; the same for every chain.
+    /// Bytes of a key that was drawn, and of every key of most chains.
     pub const LENGTH: usize = 32;
 
-    /// A key whose bytes are written in place.
+    /// A key of [`LENGTH`](Self::LENGTH) bytes that are written in place.
     pub(crate) fn filled_by(fill: impl FnOnce(&mut [u8])) -> Self {
         let mut key = Self(Box::new([0; Self::LENGTH]));
-        fill(key.0.as_mut_slice());
+        fill(&mut key.0);
         key
     }
 
-    /// A copy of bytes that somebody else wipes.
-    pub(crate) fn copied_from(bytes: &[u8; Self::LENGTH]) -> Self {
-        Self::filled_by(|place| place.copy_from_slice(bytes))
+    /// A copy of bytes that somebody else wipes. That they are a key is the caller's to know.
+    pub(crate) fn copied_from(bytes: &[u8]) -> Self {
+        Self(Box::from(bytes))
     }
 
     /// The bytes, for encrypting them. Copy them nowhere else.
-    pub fn expose(&self) -> &[u8; Self::LENGTH] {
+    pub fn expose(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The bytes of a key of the length that every chain has.
+    ///
+    /// # Errors
+    /// [`ChainError::PrivateKey`] for a key of another chain that has another length.
+    pub(crate) fn seed(&self) -> Result<&[u8; Self::LENGTH], ChainError> {
+        self.0
+            .as_ref()
+            .try_into()
+            .map_err(|_other_length| ChainError::PrivateKey)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A secret number for the length of one curve operation.
 
-use bitcoin::secp256k1::SecretKey;
+use bitcoin::secp256k1::{Scalar as Summand, SecretKey};
 
 use crate::{ChainError, PrivateKey};
 
@@ -15,6 +15,24 @@ impl Scalar {
         SecretKey::from_slice(bytes)
             .map(|key| Self(Box::new(key)))
             .map_err(|_invalid| ChainError::PrivateKey)
+    }
+
+    /// The sum with another number, modulo the order of the group.
+    ///
+    /// # Errors
+    /// [`ChainError::PrivateKey`] when the other number is not below the order, and when the sum is 0.
+    pub(crate) fn plus(&self, bytes: &[u8; PrivateKey::LENGTH]) -> Result<Self, ChainError> {
+        let mut summand =
+            Summand::from_be_bytes(*bytes).map_err(|_too_large| ChainError::PrivateKey)?;
+        let sum = self.0.add_tweak(&summand);
+        summand.non_secure_erase();
+        sum.map(|key| Self(Box::new(key)))
+            .map_err(|_zero| ChainError::PrivateKey)
+    }
+
+    /// 32 bytes, big-endian.
+    pub(crate) fn bytes(&self) -> &[u8; PrivateKey::LENGTH] {
+        (*self.0).as_ref()
     }
 
     pub(crate) const fn expose(&self) -> &SecretKey {

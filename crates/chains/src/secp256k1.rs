@@ -25,7 +25,7 @@ pub(crate) fn private_key(bytes: &[u8]) -> Result<PrivateKey, ChainError> {
 
 /// The public key, compressed to 33 bytes (SEC 1 section 2.3.3).
 pub(crate) fn public_key(curve: &Secp256k1<All>, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-    let scalar = Scalar::new(key.expose())?;
+    let scalar = Scalar::new(key.seed()?)?;
     let public_key = PublicKey::from_secret_key(curve, scalar.expose());
     Ok(public_key.serialize().to_vec())
 }

@@ -1,5 +1,6 @@
 //! Solana: ed25519 keys, base58 addresses, messages as they are, off-chain messages, transactions.
 
+mod address;
 mod encoding;
 mod message;
 mod offchain;
@@ -9,9 +10,13 @@ mod wire;
 use vestry_domain::Environment;
 use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
+use zeroize::Zeroizing;
 
+pub(crate) use address::public_key as public_key_of;
+
+use crate::derivation::account;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
 
 /// The methods of `rpc`; the names of the Wallet Standard without its prefix stand for ours.
 const METHODS: &[&str] = &[
@@ -42,7 +47,7 @@ impl Chain for Solana {
             return Err(ChainError::PrivateKey);
         };
         let key = ed25519::private_key(seed)?;
-        if public_key.is_empty() || public_key == ed25519::public_key(&key) {
+        if public_key.is_empty() || public_key == ed25519::public_key(&key)? {
             Ok(key)
         } else {
             Err(ChainError::PrivateKey)
@@ -50,12 +55,42 @@ impl Chain for Solana {
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-        Ok(ed25519::public_key(key).to_vec())
+        ed25519::public_key(key).map(Vec::from)
     }
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         let key = ed25519::parse_public_key(public_key)?;
         Ok(bs58::encode(key).into_string())
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        _everywhere: Environment,
+    ) -> Result<String, ChainError> {
+        // Of 32 bytes there is one text only, so what can be read is canonical.
+        address::public_key(text)
+            .map(|_key| text.to_owned())
+            .ok_or(ChainError::Address)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            // Where Phantom and most others put accounts (BIP-44 without its last levels, SLIP-44).
+            let path = [44, 501, account(account_index)?, 0];
+            derivation::ed25519_leaf(&phrase.seed(), &path)
+        })
+    }
+
+    fn export_key(&self, key: &PrivateKey) -> Result<Zeroizing<Vec<u8>>, ChainError> {
+        let public_key = ed25519::public_key(key)?;
+        Ok(Zeroizing::new([key.expose(), &public_key].concat()))
     }
 
     fn prepare<'a>(

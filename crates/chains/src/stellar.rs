@@ -6,13 +6,16 @@ mod network;
 mod transaction;
 mod xdr;
 
-use stellar_strkey::ed25519::PublicKey;
+use stellar_strkey::ed25519::{PrivateKey as SecretSeed, PublicKey};
 use vestry_domain::Environment;
 use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
+use zeroize::Zeroizing;
 
+use crate::derivation::account;
+use crate::import::Reading;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, ed25519};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
 use auth_entry::SignsAuthEntry;
 use transaction::SignsEnvelope;
 
@@ -44,12 +47,50 @@ impl Chain for Stellar {
     }
 
     fn public_key(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
-        Ok(ed25519::public_key(key).to_vec())
+        ed25519::public_key(key).map(Vec::from)
     }
 
     fn address(&self, public_key: &[u8], _everywhere: Environment) -> Result<String, ChainError> {
         let key = ed25519::parse_public_key(public_key)?;
         Ok(PublicKey(key).to_string().as_str().to_owned())
+    }
+
+    fn canonical_address(
+        &self,
+        text: &str,
+        environment: Environment,
+    ) -> Result<String, ChainError> {
+        let PublicKey(key) =
+            PublicKey::from_string(text).map_err(|_invalid| ChainError::Address)?;
+        self.address(&key, environment)
+            .map_err(|_of_nobody| ChainError::Address)
+    }
+
+    fn import_key(
+        &self,
+        plaintext: &[u8],
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        let readings = import::readings(plaintext, secret_seed);
+        let keys = readings
+            .iter()
+            .filter_map(|bytes| self.private_key(bytes).ok());
+        import::first_with_address(self, keys, address, environment)
+    }
+
+    fn import_phrase(
+        &self,
+        phrase: &[u8],
+        account_index: u32,
+        address: &str,
+        environment: Environment,
+    ) -> Result<PrivateKey, ChainError> {
+        import::from_phrase(self, phrase, address, environment, |phrase| {
+            // SEP-5.
+            let path = [44, 148, account(account_index)?];
+            derivation::ed25519_leaf(&phrase.seed(), &path)
+        })
     }
 
     fn prepare<'a>(
@@ -66,6 +107,12 @@ impl Chain for Stellar {
             SigningRequest::Method { name, params } => method(name, params, signer),
         }
     }
+}
+
+/// The seed in `S…`, which is a strkey too (SEP-23). The library wipes what it reads.
+fn secret_seed(text: &str) -> Option<Reading> {
+    let seed = SecretSeed::from_string(text).ok()?;
+    Some(Zeroizing::new(seed.0.to_vec()))
 }
 
 fn method(

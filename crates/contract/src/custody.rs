@@ -5,6 +5,7 @@
 
 pub mod app_keys;
 pub mod secrets;
+pub mod transfers;
 pub mod wallets;
 
 use std::sync::Arc;
@@ -58,6 +59,16 @@ macro_rules! custody_suite {
                 a_row_moved_to_another_world_is_refused
                 an_adopted_address_is_authentic_and_has_no_key
                 parallel_signatures_are_all_right
+            }
+            custody::transfers {
+                a_key_pair_is_as_ordered
+                a_sealed_key_becomes_a_wallet
+                the_two_readings_are_not_interchangeable
+                what_was_not_sealed_for_this_does_not_open
+                another_key_than_that_of_the_address_is_refused
+                an_edited_key_pair_is_refused
+                an_exported_key_opens_for_its_recipient
+                nothing_leaves_that_should_not
             }
             custody::secrets {
                 a_secret_comes_back_as_it_was

@@ -37,5 +37,6 @@ pub mod limiter;
 pub mod race;
 pub mod rng;
 pub mod samples;
+pub mod sealing;
 pub mod store;
 pub mod vault;

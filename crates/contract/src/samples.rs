@@ -11,6 +11,7 @@ use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
 use vestry_domain::idempotency::{Claim, KeyDigest};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
+use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
@@ -199,6 +200,7 @@ impl Samples {
                 password_min_length: 9,
                 password_only_factor: true,
                 breach_check_fail_closed: false,
+                wallet_export: true,
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
                 webauthn_domains: vec!["example.com".to_owned()],
@@ -460,6 +462,28 @@ impl Samples {
             text: self.text(),
             created_at,
             expires_at: created_at + Seconds(600),
+        }
+    }
+
+    /// A key pair for the import of an address, for this user or, as the coin falls, for anybody.
+    pub fn import_key(&mut self, user: &User, public_address: &str) -> ImportKey {
+        let created_at = self.tick();
+        let entropy_type = self.pick(&EntropyType::ALL);
+        ImportKey {
+            id: self.id(created_at),
+            world: user.world,
+            origin: Origin {
+                wallet_type: WalletType::Ethereum,
+                public_address: public_address.to_owned(),
+                entropy_type,
+            },
+            account_index: (entropy_type == EntropyType::Hd).then_some(0x7fff_ffff),
+            user_id: self.coin().then_some(user.id),
+            kem: self.pick(&Kem::ALL),
+            public_key: self.bytes(65),
+            private_key: self.sealed(),
+            created_at,
+            expires_at: created_at + Seconds(900),
         }
     }
 

@@ -54,6 +54,7 @@ pub mod user_life;
 pub mod user_search;
 pub mod users;
 pub mod wallet_challenges;
+pub mod wallet_imports;
 pub mod wallets;
 
 mod stage;
@@ -208,6 +209,16 @@ macro_rules! store_suite {
                 parallel_uses_of_a_challenge_succeed_once
                 challenges_of_a_user_are_forgotten
                 a_sweep_deletes_expired_challenges
+            }
+            store::wallet_imports {
+                a_key_pair_comes_back_as_it_was
+                living_key_pairs_are_those_that_can_be_used
+                a_key_pair_is_used_once
+                key_pairs_under_older_versions_are_counted
+                key_pairs_stay_in_their_world
+                parallel_uses_of_a_key_pair_succeed_once
+                key_pairs_of_a_deleted_user_are_gone
+                a_sweep_deletes_expired_key_pairs
             }
             store::passwords {
                 a_password_comes_back_as_it_was

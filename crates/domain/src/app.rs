@@ -90,6 +90,8 @@ pub struct AppSettings {
     pub breach_check_fail_closed: bool,
     /// Hosts, each with a port or without, whose sign-in messages wallets may sign (EIP-4361); none by default.
     pub siwe_domains: Vec<String>,
+    /// Whether private keys can be exported, by keys with the scope `wallets:export`; not by default.
+    pub wallet_export: bool,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -133,6 +135,7 @@ impl Default for AppSettings {
             password_only_factor: false,
             breach_check_fail_closed: true,
             siwe_domains: Vec::new(),
+            wallet_export: false,
             test_per_minute: None,
             live_per_minute: None,
             webauthn_domains: Vec::new(),

@@ -206,6 +206,8 @@ ids! {
     UserId "user";
     /// A wallet.
     WalletId "wallet";
+    /// A key pair to which a private key can be sealed for import; callers never see it.
+    WalletImportId "walletimp";
     /// The private key behind a wallet.
     WalletKeyId "walletpk";
     /// A challenge that the holder of a wallet shall sign.

@@ -52,6 +52,15 @@ impl Invalid {
         }
     }
 
+    /// The same refusal of a field that lies within another one.
+    #[must_use]
+    pub fn within(self, parent: &str) -> Self {
+        Self {
+            param: format!("{parent}.{}", self.param).into(),
+            ..self
+        }
+    }
+
     /// The value names something that does not exist.
     pub fn unknown(
         param: impl Into<Cow<'static, str>>,

@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod idempotency;
 pub mod ids;
 pub mod invalid;
+pub mod key_transfer;
 pub mod limits;
 pub mod link;
 pub mod message;

@@ -55,6 +55,16 @@ impl WalletType {
     }
 }
 
+/// Which of its forms an address has, on a chain that knows several for one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AddressForm {
+    /// The one that wallets of the chain have unless somebody asks for another: P2WPKH on Bitcoin.
+    #[default]
+    Usual,
+    /// Bitcoin's P2TR with the key alone (BIP-86).
+    Taproot,
+}
+
 impl serde::Serialize for WalletType {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Place, Sealed, SecretKind, WalletKey};
-use vestry_domain::ids::{UserId, WalletId, WalletKeyId};
+use vestry_domain::ids::{UserId, WalletId, WalletImportId, WalletKeyId};
+use vestry_domain::key_transfer::{
+    EntropyType, ExportedKey, ImportKey, Kem, Origin, SealedMessage,
+};
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Secret, Timestamp, World};
@@ -78,6 +81,78 @@ pub struct WalletChange {
     pub disabled_at: Option<Timestamp>,
     /// Time of the change.
     pub at: Timestamp,
+}
+
+/// What a key pair for an import needs.
+#[derive(Debug, Clone)]
+pub struct ImportKeyOrder {
+    /// Id of the key pair.
+    pub id: WalletImportId,
+    /// App and environment.
+    pub world: World,
+    /// What will be imported; its address in the canonical form.
+    pub origin: Origin,
+    /// Which key of a phrase, if that is settled.
+    pub account_index: Option<u32>,
+    /// Who gets the wallet, if that is settled.
+    pub user_id: Option<UserId>,
+    /// The kind of key pair.
+    pub kem: Kem,
+    /// Time of creation.
+    pub created_at: Timestamp,
+}
+
+/// What is to be imported.
+#[derive(Debug, Clone)]
+pub struct ImportOrder {
+    /// Ids, world, owner, chain and time of the wallet.
+    pub wallet: WalletOrder,
+    /// The address that the key must have, in its canonical form.
+    pub public_address: String,
+    /// What is sealed.
+    pub entropy_type: EntropyType,
+    /// Which key of a phrase, if the caller says so.
+    pub account_index: Option<u32>,
+    /// The key, or the phrase, as its sender sealed it.
+    pub message: SealedMessage,
+}
+
+/// A wallet whose key came from outside, not stored yet.
+#[derive(Debug, Clone)]
+pub struct ImportedWallet {
+    /// The key pair that opened the message; to be used up with the wallet.
+    pub import_key: WalletImportId,
+    /// The record if it becomes the user's default wallet of its type.
+    pub as_default: StoredWallet,
+    /// The record if the user has a default wallet of the type already.
+    pub as_further: StoredWallet,
+    /// The key of either.
+    pub key: WalletKey,
+}
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The message opens under none of the key pairs. There is nothing more to know, on purpose.
+    #[error("the message does not open")]
+    Undecipherable,
+    /// It opened, and holds no key or phrase of this address.
+    #[error("what was sealed is not the key of this address")]
+    AddressMismatch,
+    /// See [`CustodyError`].
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
+}
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// Nothing can be sealed to the recipient's public key.
+    #[error("not a public key to which anything can be sealed")]
+    Recipient,
+    /// See [`CustodyError`].
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
 }
 
 /// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
@@ -161,6 +236,39 @@ pub trait Custodian: Send + Sync {
         key: Option<WalletKey>,
         version: u32,
     ) -> Result<(StoredWallet, Option<WalletKey>), CustodyError>;
+
+    /// The canonical form of an address that a wallet whose key is here may have; `None` when it is none of the chain and
+    /// environment. Pure.
+    fn wallet_address(&self, world: &World, wallet_type: WalletType, text: &str) -> Option<String>;
+
+    /// Makes a key pair to which a private key can be sealed. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn begin_import(&self, order: ImportKeyOrder) -> Result<ImportKey, CustodyError>;
+
+    /// Opens a message with whichever of the key pairs fits, and makes the wallet of the key in it. The first reading of the
+    /// plaintext that gives the address is the key. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`ImportError`]; [`CustodyError::Tampered`] when a key pair is not as it was stored.
+    async fn import(
+        &self,
+        order: ImportOrder,
+        keys: Vec<ImportKey>,
+    ) -> Result<ImportedWallet, ImportError>;
+
+    /// Seals a wallet's private key to somebody's X25519 key, after checking the row, that row and key belong together, and
+    /// that the key is the address's.
+    ///
+    /// # Errors
+    /// [`ExportError`].
+    async fn export(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        recipient: &[u8],
+    ) -> Result<(Wallet, ExportedKey), ExportError>;
 
     /// Opens a key and checks that it yields the row's address and public key; signs nothing.
     ///

@@ -34,6 +34,8 @@ pub(crate) enum Code {
     RedirectUrlNotAllowed,
     MessageIsTransaction,
     UnsupportedMethod,
+    DecryptionFailed,
+    AddressMismatch,
     HttpsRequired,
     MissingApiKey,
     InvalidApiKey,
@@ -44,6 +46,7 @@ pub(crate) enum Code {
     WalletReadOnly,
     WalletDisabled,
     PolicyDenied,
+    FeatureDisabled,
     NotFound,
     MethodNotAllowed,
     Duplicate,
@@ -105,6 +108,14 @@ impl Code {
                 StatusCode::BAD_REQUEST,
                 "the wallet's chain has no such method",
             ),
+            Self::DecryptionFailed => (
+                StatusCode::BAD_REQUEST,
+                "this does not open; begin the import anew and seal the key to the public key that comes back",
+            ),
+            Self::AddressMismatch => (
+                StatusCode::BAD_REQUEST,
+                "what was sealed is not the key of this address",
+            ),
             Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
             Self::MissingApiKey => (
                 StatusCode::UNAUTHORIZED,
@@ -133,6 +144,10 @@ impl Code {
                 "the wallet is disabled: it signs nothing until it is enabled",
             ),
             Self::PolicyDenied => (StatusCode::FORBIDDEN, "this is not done with it"),
+            Self::FeatureDisabled => (
+                StatusCode::FORBIDDEN,
+                "the App's settings do not allow this",
+            ),
             Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,

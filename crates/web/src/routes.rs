@@ -69,6 +69,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         Public jwks of_app;
         SecretKey wallets create;
         SecretKey wallets list;
+        SecretKey wallets import_begin;
+        SecretKey wallets import;
         SecretKey wallets get;
         SecretKey wallets sign_message;
         SecretKey wallets sign_transaction;
@@ -76,6 +78,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallets audit;
         SecretKey wallets disable;
         SecretKey wallets enable;
+        SecretKey wallets export;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

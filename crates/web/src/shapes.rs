@@ -15,5 +15,6 @@ pub(crate) use passkey::WebauthnCredential;
 pub(crate) use session::{IssuedFields, Session, Trio};
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{
-    SigningWalletTypeName, Wallet, WalletSummary, optional_wallet_type_input, wallet_type_input,
+    ImportedWallet, SigningWalletTypeName, Wallet, WalletSummary, optional_wallet_type_input,
+    wallet_type_input,
 };

@@ -56,6 +56,8 @@ const OTHERS: &str = "
     ed25519-dalek bs58: chains | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
     aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
+    # The contract has somebody outside who seals.
+    hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
     hmac: domain |: the codes of authenticator apps are a rule of the domain
     clap: server |: the process belongs to the server

@@ -6,13 +6,14 @@
 //!      ├─ purpose `wallets`, HKDF-SHA-256
 //!      │   ├─ wraps data keys: one random data key per wallet key
 //!      │   │                    └─ encrypts the private key
-//!      │   └─ row MAC: HMAC-SHA-256 over the wallet record
+//!      │   ├─ row MAC: HMAC-SHA-256 over the wallet record
+//!      │   └─ seals the private halves of key pairs for imports (HPKE)
 //!      └─ purpose `secrets`, HKDF-SHA-256, per kind of secret
 //!          ├─ seals small secrets
 //!          └─ keyed hashes: HMAC-SHA-256
 //! ```
 //!
-//! Every encryption is AES-256-GCM with associated data that say exactly where the ciphertext belongs, so that a
+//! Every encryption of what is stored is AES-256-GCM with associated data that say exactly where the ciphertext belongs, so that a
 //! ciphertext in any other place does not open. All of it fails closed: there is one error for "altered", no repair
 //! and no second try under another key.
 //!
@@ -25,8 +26,10 @@ mod aead;
 mod alarm;
 mod envelope;
 mod key_ring;
+mod sealed_message;
 mod secrets;
 mod subkeys;
+mod transfers;
 mod wallets;
 
 use std::sync::Arc;

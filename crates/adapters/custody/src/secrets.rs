@@ -38,6 +38,7 @@ impl Sealer for Custody {
         let (key_version, keys) = self.secret_keys.newest(&place.world).await?;
         let bytes = keys
             .of(place.kind)
+            .sealing
             .seal(
                 self.entropy.as_ref(),
                 &associated_data(&place, key_version),
@@ -58,6 +59,7 @@ impl Sealer for Custody {
             .await?;
         let mut plaintext = keys
             .of(place.kind)
+            .sealing
             .open(&associated_data(&place, sealed.key_version), &sealed.bytes)
             .map_err(|_refused| self.alarm.world(&place.world, place.kind.label()))?;
         // Moves the buffer, not its bytes; what stays behind is an empty one.

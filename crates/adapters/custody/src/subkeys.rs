@@ -29,6 +29,8 @@ pub(crate) struct WalletSubkeys {
     pub(crate) data_keys: Aead,
     /// Makes the keyed hash of wallet records.
     pub(crate) rows: hmac::Key,
+    /// Seals the private halves of key pairs for imports.
+    pub(crate) imports: Sealing,
 }
 
 impl Subkeys for WalletSubkeys {
@@ -39,6 +41,7 @@ impl Subkeys for WalletSubkeys {
         Ok(Self {
             data_keys: Aead::new(&*root.expand(&[b"wallets", b"data-keys"])?)?,
             rows: hmac::Key::new(HMAC_SHA256, root.expand(&[b"wallets", b"rows"])?.as_slice()),
+            imports: Sealing::derive(&root, &[b"wallets", b"imports"])?,
         })
     }
 }
@@ -90,23 +93,34 @@ impl Subkeys for SecretSubkeys {
 
 /// Subkeys of one kind of secret.
 pub(crate) struct KindSubkeys {
-    sealing: Root,
+    /// Encrypts secrets.
+    pub(crate) sealing: Sealing,
     /// Makes keyed hashes.
     pub(crate) hashes: hmac::Key,
 }
 
 impl KindSubkeys {
-    /// Bytes of salt in front of a sealed secret.
-    pub(crate) const SALT_LENGTH: usize = 16;
-
     fn derive(root: &Root, kind: SecretKind) -> Result<Self, Refused> {
         let label = kind.label().as_bytes();
-        let sealing = root.expand(&[b"secrets", b"seal", label])?;
         let hashes = root.expand(&[b"secrets", b"hash", label])?;
         Ok(Self {
-            sealing: Root(Prk::new_less_safe(HKDF_SHA256, sealing.as_slice())),
+            sealing: Sealing::derive(root, &[b"secrets", b"seal", label])?,
             hashes: hmac::Key::new(HMAC_SHA256, hashes.as_slice()),
         })
+    }
+}
+
+/// Encrypts small things, however many there are.
+pub(crate) struct Sealing(Root);
+
+impl Sealing {
+    /// Bytes of salt in front of what is sealed.
+    pub(crate) const SALT_LENGTH: usize = 16;
+
+    fn derive(root: &Root, label: &[&[u8]]) -> Result<Self, Refused> {
+        let key = root.expand(label)?;
+        let prk = Prk::new_less_safe(HKDF_SHA256, key.as_slice());
+        Ok(Self(Root(prk)))
     }
 
     /// `salt ‖ nonce ‖ ciphertext ‖ tag`. Each secret is encrypted under a key of its own that the salt picks: there
@@ -125,7 +139,7 @@ impl KindSubkeys {
         Ok([salt.as_slice(), &sealed].concat())
     }
 
-    /// Opens what [`KindSubkeys::seal`] made.
+    /// Opens what [`Sealing::seal`] made.
     pub(crate) fn open(
         &self,
         associated_data: &[u8],
@@ -138,7 +152,7 @@ impl KindSubkeys {
     }
 
     fn one_time(&self, salt: &[u8; Self::SALT_LENGTH]) -> Result<Aead, Refused> {
-        Aead::new(&*self.sealing.expand(&[b"one-time", salt])?)
+        Aead::new(&*self.0.expand(&[b"one-time", salt])?)
     }
 }
 

@@ -7,11 +7,13 @@ use aws_lc_rs::hmac;
 use vestry_chains::{Chain, ChainError, PrivateKey, Signer};
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, WalletKey};
 use vestry_domain::ids::AppId;
+use vestry_domain::key_transfer::{ExportedKey, ImportKey};
 use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{
-    AddressOrder, Custodian, CustodyError, SignatureVerifier, WalletChange, WalletOrder,
+    AddressOrder, Custodian, CustodyError, ExportError, ImportError, ImportKeyOrder, ImportOrder,
+    ImportedWallet, SignatureVerifier, WalletChange, WalletOrder,
 };
 use vestry_ports::entropy::Bytes;
 
@@ -43,26 +45,43 @@ impl Custody {
             .address(&public_key, order.world.environment)
             .map_err(|_error| CustodyError::Failed("deriving an address"))?;
         let wallet = new_wallet(&order, public_address);
+        let key = self.enclosed(&wallet, &private_key, public_key, key_version, keys)?;
+        Ok((with_hash(wallet, key_version, keys), key))
+    }
+
+    /// The private key of a wallet as it is stored.
+    pub(crate) fn enclosed(
+        &self,
+        wallet: &Wallet,
+        private_key: &PrivateKey,
+        public_key: Vec<u8>,
+        key_version: u32,
+        keys: &WalletSubkeys,
+    ) -> Result<WalletKey, CustodyError> {
+        let id = wallet
+            .key_id
+            .ok_or(CustodyError::Failed("a key for a wallet without one"))?;
         let binding = Binding {
-            wallet: &wallet,
-            key_id: order.key_id.to_string(),
+            wallet,
+            key_id: id.to_string(),
             public_key: &public_key,
             format: FORMAT,
             key_version,
         };
-        let layers = envelope::seal(keys, self.entropy.as_ref(), &binding, &private_key)
+        let layers = envelope::seal(keys, self.entropy.as_ref(), &binding, private_key)
             .map_err(|_refused| CustodyError::Failed("encrypting a private key"))?;
         let key = WalletKey {
-            id: order.key_id,
-            wallet_id: order.wallet_id,
+            id,
+            wallet_id: wallet.id,
             public_key,
             format: FORMAT,
             key_version,
             wrapped_data_key: layers.wrapped_data_key,
             ciphertext: layers.ciphertext,
         };
-        self.proves_usable(chain, keys, &wallet, &key)?;
-        Ok((with_hash(wallet, key_version, keys), key))
+        let chain = self.chains.get(wallet.wallet_type);
+        self.proves_usable(chain, keys, wallet, &key)?;
+        Ok(key)
     }
 
     /// A key that cannot be opened again is money lost, so nobody gets an address before its key was opened once
@@ -134,7 +153,25 @@ impl Custody {
         })
     }
 
-    async fn authenticated(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
+    /// Opens the key of an authenticated row, and checks that it is that of the stored public key and of the address.
+    pub(crate) async fn proved_key(
+        &self,
+        wallet: &Wallet,
+        key: &WalletKey,
+    ) -> Result<PrivateKey, CustodyError> {
+        let chain = self.chains.get(wallet.wallet_type);
+        let private_key = self.private_key(chain, wallet, key).await?;
+        let derived = chain.public_key(&private_key);
+        let environment = wallet.world.environment;
+        if derived.as_ref() == Ok(&key.public_key)
+            && chain.owns(&key.public_key, &wallet.public_address, environment)
+        {
+            return Ok(private_key);
+        }
+        Err(self.alarm.wallet(wallet.id, KEY))
+    }
+
+    pub(crate) async fn authenticated(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
         let StoredWallet { wallet, mac } = stored;
         let keys = self
             .wallet_keys
@@ -147,7 +184,7 @@ impl Custody {
 }
 
 /// The record with its keyed hash.
-fn with_hash(wallet: Wallet, key_version: u32, keys: &WalletSubkeys) -> StoredWallet {
+pub(crate) fn with_hash(wallet: Wallet, key_version: u32, keys: &WalletSubkeys) -> StoredWallet {
     let tag = hmac::sign(&keys.rows, &wallet.sealed_fields());
     let mac = Mac {
         key_version,
@@ -315,15 +352,33 @@ impl Custodian for Custody {
         key: WalletKey,
     ) -> Result<(), CustodyError> {
         let wallet = self.authenticated(stored).await?;
-        let chain = self.chains.get(wallet.wallet_type);
-        let private_key = self.private_key(chain, &wallet, &key).await?;
-        let derived = chain.public_key(&private_key);
-        let address = chain.address(&key.public_key, wallet.world.environment);
-        if derived.as_ref() == Ok(&key.public_key) && address.as_ref() == Ok(&wallet.public_address)
-        {
-            return Ok(());
-        }
-        Err(self.alarm.wallet(wallet.id, KEY))
+        self.proved_key(&wallet, &key).await.map(drop)
+    }
+
+    fn wallet_address(&self, world: &World, wallet_type: WalletType, text: &str) -> Option<String> {
+        let chain = self.chains.get(wallet_type);
+        chain.canonical_address(text, world.environment).ok()
+    }
+
+    async fn begin_import(&self, order: ImportKeyOrder) -> Result<ImportKey, CustodyError> {
+        self.new_import_key(order).await
+    }
+
+    async fn import(
+        &self,
+        order: ImportOrder,
+        keys: Vec<ImportKey>,
+    ) -> Result<ImportedWallet, ImportError> {
+        self.imported(order, keys).await
+    }
+
+    async fn export(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        recipient: &[u8],
+    ) -> Result<(Wallet, ExportedKey), ExportError> {
+        self.exported(stored, key, recipient).await
     }
 
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {

@@ -341,6 +341,25 @@ diesel::table! {
 }
 
 diesel::table! {
+    wallet_imports (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        wallet_type -> Text,
+        public_address -> Text,
+        entropy_type -> Text,
+        account_index -> Nullable<BigInt>,
+        user_id -> Nullable<Text>,
+        kem -> Text,
+        public_key -> Binary,
+        private_key_version -> BigInt,
+        private -> Binary,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
     sessions (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,

@@ -106,7 +106,7 @@ impl Service {
                 Err(fault) => drop(written.send(Err(fault))),
             }
         }
-        let kept = self.keep(&batch).await;
+        let kept = self.keep_batch(&batch).await;
         match &kept {
             Ok(()) => {
                 if ends.len() >= MOST_ENDS {
@@ -154,7 +154,7 @@ impl Service {
         })
     }
 
-    async fn keep(&self, batch: &Batch) -> Result<(), Fault> {
+    async fn keep_batch(&self, batch: &Batch) -> Result<(), Fault> {
         if batch.entries.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,10 @@
 //! Wallets.
 
 pub mod create;
+pub mod export;
 pub mod get;
+pub mod import;
+pub mod import_begin;
 pub mod list;
 pub mod rpc;
 pub mod sign;
@@ -10,7 +13,10 @@ pub mod sign_transaction;
 pub mod switch;
 
 pub use create::CreateWalletError;
+pub use export::{ExportWallet, ExportWalletError};
 pub use get::GetWalletError;
+pub use import::{ImportWallet, ImportWalletError};
+pub use import_begin::{BeginImport, BeginImportError};
 pub use list::{ListWallets, ListWalletsError, ListedWallets};
 pub use rpc::CallMethod;
 pub use sign::{SignError, SignedByWallet};

@@ -45,5 +45,7 @@ mod user_changes;
 mod user_wallets;
 mod users;
 mod vault;
+mod wallet_export;
+mod wallet_import;
 mod wallet_sign_in;
 mod wallets;

@@ -20,12 +20,14 @@ use vestry_app::wallet_sign_in::{
     BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifyWallet, VerifyWalletError,
 };
 use vestry_app::wallets::{
-    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError,
+    BeginImport, BeginImportError, CreateWalletError, ExportWallet, ExportWalletError,
+    GetWalletError, ImportWallet, ImportWalletError, ListWallets, ListWalletsError, SignError,
 };
 use vestry_app::{Caller, NotAllowed};
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, SessionId, TotpId, UserId, WalletId};
+use vestry_domain::key_transfer::{EntropyType, Kem, SealedMessage};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
 use vestry_domain::wallet::WalletType;
 
@@ -60,6 +62,42 @@ fn signature() -> VerifyWallet {
         text: SignedText::Challenge,
         trio: Trio::default(),
         device_fingerprint: DeviceFingerprint::default(),
+    }
+}
+
+fn new_import() -> BeginImport {
+    BeginImport {
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        entropy_type: EntropyType::PrivateKey,
+        account_index: None,
+        kem: Kem::X25519,
+        user_id: None,
+    }
+}
+
+fn sealed_key(user_id: UserId) -> ImportWallet {
+    ImportWallet {
+        user_id,
+        wallet_type: WalletType::Ethereum,
+        public_address: format!("0x{}", "0".repeat(40)),
+        entropy_type: EntropyType::PrivateKey,
+        account_index: None,
+        message: SealedMessage {
+            encapsulated_key: vec![9; 32],
+            ciphertext: vec![0; 48],
+            aead: None,
+            info: Vec::new(),
+            aad: Vec::new(),
+        },
+    }
+}
+
+fn export(wallet_id: WalletId) -> ExportWallet {
+    ExportWallet {
+        wallet_id,
+        recipient_public_key: vec![9; 32],
+        entropy_type: EntropyType::PrivateKey,
     }
 }
 
@@ -235,6 +273,30 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             ),
         ),
         (
+            "wallets/import/begin",
+            Scope::WalletsWrite,
+            lacking!(
+                service.begin_import(caller, new_import()).await,
+                BeginImportError
+            ),
+        ),
+        (
+            "wallets/import",
+            Scope::WalletsWrite,
+            lacking!(
+                service.import_wallet(caller, sealed_key(user)).await,
+                ImportWalletError
+            ),
+        ),
+        (
+            "wallets/export",
+            Scope::WalletsExport,
+            lacking!(
+                service.export_wallet(caller, export(wallet)).await,
+                ExportWalletError
+            ),
+        ),
+        (
             "login_or_create",
             Scope::AuthWrite,
             lacking!(
@@ -363,7 +425,7 @@ async fn no_scopes_mean_all_but_export() {
         refusals(&rig, &test)
             .await
             .into_iter()
-            .all(|(_, _, refused)| refused.is_none())
+            .all(|(_, needed, refused)| refused.is_some() == (needed == Scope::WalletsExport))
     );
     for scope in Scope::ALL {
         assert_eq!(test.require(scope).is_ok(), scope != Scope::WalletsExport);

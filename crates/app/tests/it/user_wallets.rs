@@ -6,10 +6,14 @@ use async_trait::async_trait;
 use vestry_app::users::DeleteWalletError;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::key_transfer::{ExportedKey, ImportKey};
 use vestry_domain::signing::{Signed, SigningRequest};
-use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::custody::{AddressOrder, Custodian, CustodyError, WalletChange, WalletOrder};
+use vestry_ports::custody::{
+    AddressOrder, Custodian, CustodyError, ExportError, ImportError, ImportKeyOrder, ImportOrder,
+    ImportedWallet, WalletChange, WalletOrder,
+};
 use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
@@ -80,6 +84,31 @@ impl Custodian for Trusting {
         key: WalletKey,
     ) -> Result<(), CustodyError> {
         self.0.verify_wallet(stored, key).await
+    }
+
+    fn wallet_address(&self, world: &World, wallet_type: WalletType, text: &str) -> Option<String> {
+        self.0.wallet_address(world, wallet_type, text)
+    }
+
+    async fn begin_import(&self, order: ImportKeyOrder) -> Result<ImportKey, CustodyError> {
+        self.0.begin_import(order).await
+    }
+
+    async fn import(
+        &self,
+        order: ImportOrder,
+        keys: Vec<ImportKey>,
+    ) -> Result<ImportedWallet, ImportError> {
+        self.0.import(order, keys).await
+    }
+
+    async fn export(
+        &self,
+        stored: StoredWallet,
+        key: WalletKey,
+        recipient: &[u8],
+    ) -> Result<(Wallet, ExportedKey), ExportError> {
+        self.0.export(stored, key, recipient).await
     }
 
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {

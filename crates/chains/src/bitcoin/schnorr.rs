@@ -41,7 +41,7 @@ impl Bitcoin {
         public_key: &XOnlyPublicKey,
         source: &mut dyn ByteSource,
     ) -> Result<Signature, ChainError> {
-        let scalar = Scalar::new(key.expose())?;
+        let scalar = Scalar::new(key.seed()?)?;
         let mut pair = Pair(Box::new(Keypair::from_secret_key(
             &self.curve,
             scalar.expose(),

@@ -49,7 +49,7 @@ pub(super) fn sign(
     digest: [u8; 32],
     header: Header,
 ) -> Result<Vec<u8>, ChainError> {
-    let scalar = Scalar::new(key.expose())?;
+    let scalar = Scalar::new(key.seed()?)?;
     let digest = Message::from_digest(digest);
     let signature = chain.curve.sign_ecdsa_recoverable(&digest, scalar.expose());
     let (recovery, compact) = signature.serialize_compact();

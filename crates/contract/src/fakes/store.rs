@@ -19,6 +19,7 @@ mod state;
 mod totps;
 mod users;
 mod wallet_challenges;
+mod wallet_imports;
 mod wallets;
 
 use std::sync::{Arc, Mutex};
@@ -27,9 +28,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
-    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
-    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
+    Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
+    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use self::state::State;
@@ -243,6 +244,10 @@ impl Repositories for Work {
     }
 
     fn idempotency(&mut self) -> &mut dyn Idempotency {
+        self
+    }
+
+    fn wallet_imports(&mut self) -> &mut dyn WalletImports {
         self
     }
 

@@ -16,6 +16,7 @@ mod passwords;
 mod totps;
 mod users;
 mod wallet_challenges;
+mod wallet_imports;
 mod wallets;
 
 use async_trait::async_trait;
@@ -31,6 +32,7 @@ pub use passwords::{ImportedUsers, Passwords};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
 pub use wallet_challenges::WalletChallenges;
+pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, Wallets};
 
 /// Why the database did not do what was asked.
@@ -132,6 +134,8 @@ pub trait Repositories: Send {
     fn wallet_challenges(&mut self) -> &mut dyn WalletChallenges;
     /// Idempotency keys and the answers kept under them.
     fn idempotency(&mut self) -> &mut dyn Idempotency;
+    /// Key pairs to which private keys can be sealed for import.
+    fn wallet_imports(&mut self) -> &mut dyn WalletImports;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

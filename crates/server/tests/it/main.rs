@@ -17,6 +17,7 @@ mod dev;
 mod flood;
 mod https;
 mod idempotency;
+mod import_races;
 mod journeys;
 mod mail;
 mod protection;

@@ -25,7 +25,8 @@ use vestry_app::users::{
 };
 use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
 use vestry_app::wallets::{
-    CreateWalletError, GetWalletError, ListWalletsError, SignError, SwitchWalletError,
+    BeginImportError, CreateWalletError, ExportWalletError, GetWalletError, ImportWalletError,
+    ListWalletsError, SignError, SwitchWalletError,
 };
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::signing::SigningRefused;
@@ -353,6 +354,48 @@ impl From<SignError> for Problem {
             SignError::ReadOnly => Self::new(Code::WalletReadOnly),
             SignError::Disabled => Self::new(Code::WalletDisabled),
             SignError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginImportError> for Problem {
+    fn from(error: BeginImportError) -> Self {
+        match error {
+            BeginImportError::NotAllowed(scope) => scope.into(),
+            BeginImportError::Invalid(invalid) => invalid.into(),
+            BeginImportError::UserNotFound => Self::not_found("user"),
+            BeginImportError::TooMany { retry_after } => {
+                Self::new(Code::TooManyAttempts).after(retry_after)
+            }
+            BeginImportError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ImportWalletError> for Problem {
+    fn from(error: ImportWalletError) -> Self {
+        match error {
+            ImportWalletError::NotAllowed(scope) => scope.into(),
+            ImportWalletError::Invalid(invalid) => invalid.into(),
+            ImportWalletError::UserNotFound => Self::not_found("user"),
+            ImportWalletError::Undecipherable => Self::new(Code::DecryptionFailed),
+            ImportWalletError::AddressMismatch => Self::new(Code::AddressMismatch),
+            ImportWalletError::Duplicate => Self::duplicate("wallet.public_address"),
+            ImportWalletError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ExportWalletError> for Problem {
+    fn from(error: ExportWalletError) -> Self {
+        match error {
+            ExportWalletError::NotAllowed(scope) => scope.into(),
+            ExportWalletError::Disabled => Self::new(Code::FeatureDisabled),
+            ExportWalletError::Invalid(invalid) => invalid.into(),
+            ExportWalletError::NotFound => Self::not_found("wallet"),
+            ExportWalletError::ReadOnly => Self::new(Code::WalletReadOnly),
+            ExportWalletError::WalletDisabled => Self::new(Code::WalletDisabled),
+            ExportWalletError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -33,7 +33,11 @@ impl Code {
             | Self::MessageIsTransaction
             | Self::UnsupportedMethod
             | Self::InsufficientFactor
+            | Self::DecryptionFailed
+            | Self::AddressMismatch
+            | Self::FeatureDisabled
             | Self::WalletReadOnly
+            | Self::WalletDisabled
             | Self::PolicyDenied
             | Self::NotFound
             | Self::Duplicate

@@ -37,6 +37,46 @@ pub(crate) struct Wallet {
     updated_at: i64,
 }
 
+/// A wallet whose key came from outside.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportedWallet {
+    #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
+    id: String,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
+    user_id: String,
+    /// The address in the chain's own form.
+    #[schema(min_length = 1)]
+    public_address: String,
+    #[schema(value_type = WalletTypeName)]
+    wallet_type: &'static str,
+    /// True: the key is here.
+    verified: bool,
+    /// Whether it is the wallet of its type that the user starts with.
+    is_default: bool,
+    /// False: the wallet signs.
+    is_read_only: bool,
+    /// True.
+    is_imported: bool,
+    /// False: nobody else holds a share of the key for it.
+    delegated: bool,
+    /// Null: the service is no client of another wallet.
+    #[schema(required = true)]
+    wallet_client_type: Option<&'static str>,
+    /// Id of the private key.
+    #[schema(pattern = "^walletpk_[0-9A-Za-z]{27}$")]
+    wallet_pk_id: String,
+    /// Which key of its phrase it is; null for a key that came alone.
+    #[schema(required = true, minimum = 0, maximum = 2_147_483_647_i64)]
+    account_index: Option<u32>,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    updated_at: i64,
+}
+
 /// A wallet as search shows it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -129,6 +169,30 @@ fn input_names() -> impl Iterator<Item = Value> {
     let names = WalletType::ALL.map(WalletType::as_str);
     let aliases = ["ETH", "SOL", "BTC", "polkadot", "stellar"];
     names.into_iter().chain(aliases).map(Value::from)
+}
+
+impl From<wallet::Wallet> for ImportedWallet {
+    fn from(wallet: wallet::Wallet) -> Self {
+        let (wallet_pk_id, account_index) = (wallet.key_id, wallet.account_index);
+        let shown = Wallet::from(wallet);
+        Self {
+            id: shown.id,
+            app_id: shown.app_id,
+            user_id: shown.user_id,
+            public_address: shown.public_address,
+            wallet_type: shown.wallet_type,
+            verified: shown.verified,
+            is_default: shown.is_default,
+            is_read_only: shown.is_read_only,
+            is_imported: shown.is_imported,
+            delegated: false,
+            wallet_client_type: None,
+            wallet_pk_id: wallet_pk_id.map(|id| id.to_string()).unwrap_or_default(),
+            account_index,
+            created_at: shown.created_at,
+            updated_at: shown.updated_at,
+        }
+    }
 }
 
 impl From<wallet::Wallet> for Wallet {

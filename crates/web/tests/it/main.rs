@@ -33,6 +33,7 @@ mod signing;
 mod test_env;
 mod texts;
 mod totps;
+mod transfers;
 mod user_delete;
 mod user_search;
 mod user_update;

@@ -8,16 +8,20 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
+use vestry_chains::Chains;
 use vestry_contract::fakes::{FakeStore, SeededEntropy};
 use vestry_contract::samples::Samples;
+use vestry_contract::sealing::{self, Manner, Recipient};
 use vestry_custody::Custody;
+use vestry_domain::key_transfer::{EntropyType, Kem, Origin};
 use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Environment, World};
-use vestry_ports::custody::{Custodian, WalletOrder};
+use vestry_domain::{Environment, Secret, World};
+use vestry_ports::custody::{Custodian, ImportKeyOrder, ImportOrder, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
 use vestry_vault_local::LocalVault;
+use zeroize::Zeroizing;
 
 const WALLETS: usize = 100;
 const SIGNATURES_EACH: usize = 5;
@@ -194,4 +198,99 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
     planted.reverse();
     assert!(search.count_in_this_process() > 0);
     drop(planted);
+}
+
+/// Draws a private key of Ethereum, remembers it masked as it is and as text, imports one of the two, and exports it again.
+async fn comes_and_goes(
+    custody: Arc<Custody>,
+    entropy: Arc<Recording>,
+    world: World,
+    orders: (ImportKeyOrder, WalletOrder),
+    is_text: bool,
+) -> Vec<Masked> {
+    let (begin, wallet) = orders;
+    let mut key = Zeroizing::new([0; 32]);
+    entropy.source.fill(key.as_mut_slice());
+    let digits = Zeroizing::new(hex::encode(key.as_slice()));
+    let chains = Chains::new(&Secret::new([7; 32]));
+    let chain = chains.get(WalletType::Ethereum);
+    let public_key = chain.public_key(&chain.private_key(key.as_slice()).unwrap());
+    let public_key = public_key.unwrap();
+    let address = chain.address(&public_key, world.environment).unwrap();
+    let origin = Origin {
+        public_address: address.clone(),
+        ..begin.origin
+    };
+    let import_key = custody.begin_import(ImportKeyOrder { origin, ..begin });
+    let import_key = import_key.await.unwrap();
+    let plaintext = if is_text {
+        digits.as_bytes()
+    } else {
+        key.as_slice()
+    };
+    let message = sealing::seal(&import_key.public_key, plaintext, Manner::default());
+    let order = ImportOrder {
+        wallet,
+        public_address: address,
+        entropy_type: EntropyType::PrivateKey,
+        account_index: None,
+        message,
+    };
+    let imported = custody.import(order, vec![import_key]).await.unwrap();
+    let recipient = Recipient::fresh().public_key;
+    let exported = custody.export(imported.as_default, imported.key, &recipient);
+    exported.await.unwrap();
+    let masked = |bytes: &[u8]| {
+        let mut masked = [0; 32];
+        for (masked, byte) in masked.iter_mut().zip(bytes) {
+            *masked = *byte ^ MASK;
+        }
+        masked
+    };
+    let (head, tail) = digits.as_bytes().split_at(32);
+    vec![masked(key.as_slice()), masked(head), masked(tail)]
+}
+
+/// The same of keys that come and go: neither the key nor its text, nor what the key pairs and data keys were drawn from.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s3_no_key_that_came_or_went_is_left_in_memory() {
+    let mut samples = Samples::fresh();
+    let entropy = Arc::new(Recording {
+        source: SeededEntropy::fresh(),
+        drawn: Mutex::default(),
+    });
+    let (custody, world) = custody(&entropy, &mut samples).await;
+    let before = entropy.drawn().len();
+    let mut looked_for = Vec::new();
+    for number in 0..WALLETS {
+        let begin = ImportKeyOrder {
+            id: samples.id(samples.now()),
+            world,
+            origin: Origin {
+                wallet_type: WalletType::Ethereum,
+                public_address: String::new(),
+                entropy_type: EntropyType::PrivateKey,
+            },
+            account_index: None,
+            user_id: None,
+            kem: Kem::ALL[number / 2 % 2],
+            created_at: samples.now(),
+        };
+        let orders = (begin, order(&mut samples, world));
+        let moved = comes_and_goes(
+            Arc::clone(&custody),
+            Arc::clone(&entropy),
+            world,
+            orders,
+            number % 2 == 0,
+        );
+        looked_for.extend(tokio::spawn(moved).await.unwrap());
+    }
+    let drawn = entropy.drawn().split_off(before);
+    assert!(
+        drawn.len() >= 3 * WALLETS,
+        "a key pair, a data key and a sender for each wallet"
+    );
+    looked_for.extend(drawn);
+    assert_eq!(Search::new(&looked_for).count_in_this_process(), 0);
 }

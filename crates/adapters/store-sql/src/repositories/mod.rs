@@ -26,6 +26,7 @@ mod user_index;
 mod user_search;
 mod users;
 mod wallet_challenges;
+mod wallet_imports;
 mod wallets;
 
 use super::dialect;

@@ -6,9 +6,9 @@ use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers, Links,
-    Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult,
-    Totps, Tx, Users, WalletChallenges, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
+    Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys,
+    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -238,6 +238,10 @@ impl Repositories for Unit {
     }
 
     fn idempotency(&mut self) -> &mut dyn Idempotency {
+        self
+    }
+
+    fn wallet_imports(&mut self) -> &mut dyn WalletImports {
         self
     }
 

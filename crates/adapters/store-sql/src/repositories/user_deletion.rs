@@ -10,7 +10,7 @@ use super::{Unit, in_world};
 use crate::schema::{
     codes, guards, imported_users, magic_links, passkey_challenges, passkey_handles, passkeys,
     passwords, sessions, totps, user_emails, user_metadata, user_phones, users, wallet_challenges,
-    wallet_keys, wallets,
+    wallet_imports, wallet_keys, wallets,
 };
 
 /// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
@@ -53,6 +53,9 @@ impl Unit {
         let waiting =
             in_world!(passkey_challenges, world).filter(passkey_challenges::user_id.eq(&id));
         let deleted = diesel::delete(waiting).execute(self.writing()?).await;
+        self.done(deleted)?;
+        let open = in_world!(wallet_imports, world).filter(wallet_imports::user_id.eq(&id));
+        let deleted = diesel::delete(open).execute(self.writing()?).await;
         self.done(deleted)?;
         // A row that somebody attached meanwhile makes this fail, and the transaction is run again.
         let row = in_world!(users, world).filter(users::id.eq(&id));

@@ -15,6 +15,7 @@ pub(crate) mod sessions;
 pub(crate) mod totps;
 pub(crate) mod users;
 pub(crate) mod wallet_challenges;
+pub(crate) mod wallet_imports;
 pub(crate) mod wallets;
 
 use std::str::FromStr;

@@ -88,7 +88,7 @@ fn numbers_outside_the_range_and_other_lengths_are_no_private_keys() {
             Some(ChainError::PrivateKey)
         );
     }
-    assert_eq!(key(largest).expose().as_slice(), bytes(largest));
+    assert_eq!(key(largest).expose(), bytes(largest));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn the_first_key_of_the_abandon_phrase_has_its_address() {
 #[test]
 fn a_pair_is_taken_when_its_halves_fit() {
     let wallet = Wallet::of_seed(ABANDON);
-    let pair = [wallet.key.expose().as_slice(), &wallet.public_key].concat();
+    let pair = [wallet.key.expose(), &wallet.public_key].concat();
     let key = Solana.private_key(&pair).unwrap();
     assert_eq!(key.expose(), wallet.key.expose());
     for bit in 0..512 {

@@ -9,6 +9,7 @@ use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, Sealed, WalletKey};
 use vestry_domain::idempotency::Claim;
 use vestry_domain::ids::UserId;
+use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
 use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
@@ -50,6 +51,7 @@ pub(super) struct State {
     /// With whether they were used.
     pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
     pub(super) idempotency: Vec<KeyRow>,
+    pub(super) wallet_imports: Vec<ImportKey>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,

@@ -70,6 +70,9 @@ impl State {
         remove(&mut self.wallet_challenges, |(challenge, _)| {
             challenge.world == world && challenge.user_id == id
         });
+        remove(&mut self.wallet_imports, |key| {
+            key.world == world && key.user_id == Some(id)
+        });
         remove(&mut self.links, |link| {
             link.world == world && link.user_id == id
         });

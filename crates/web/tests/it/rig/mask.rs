@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 15] = [
     "app",
     "audit",
     "auditchain",
@@ -17,6 +17,7 @@ const PREFIXES: [&str; 14] = [
     "totp",
     "user",
     "wallet",
+    "walletpk",
     "walletrr",
     "webauthn",
 ];

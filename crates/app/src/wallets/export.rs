@@ -1,0 +1,108 @@
+//! `wallets/{wallet_id}/export`: a private key, sealed to its owner.
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::audit::AuditAction;
+use vestry_domain::ids::WalletId;
+use vestry_domain::key_transfer::{EntropyType, ExportedKey};
+use vestry_ports::custody::ExportError;
+
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug, Clone)]
+pub struct ExportWallet {
+    /// The wallet.
+    pub wallet_id: WalletId,
+    /// An X25519 public key, 32 bytes.
+    pub recipient_public_key: Vec<u8>,
+    /// What is wanted; phrases are not kept.
+    pub entropy_type: EntropyType,
+}
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportWalletError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The App does not let keys out.
+    #[error("the App does not let private keys out")]
+    Disabled,
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such wallet in this world.
+    #[error("the wallet does not exist")]
+    NotFound,
+    /// The wallet has no key here.
+    #[error("the wallet is read-only")]
+    ReadOnly,
+    /// The wallet was told to sign nothing; its key does not leave either.
+    #[error("the wallet is disabled")]
+    WalletDisabled,
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<ExportError> for ExportWalletError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Recipient => Self::Invalid(Invalid::value(
+                "recipient_public_key",
+                "recipient_public_key is not a public key of X25519 to which anything can be sealed",
+            )),
+            ExportError::Custody(custody) => Self::Fault(custody.into()),
+        }
+    }
+}
+
+impl Service {
+    /// Seals a wallet's private key to somebody's public key. The wallet stays as it is.
+    ///
+    /// # Errors
+    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`].
+    pub async fn export_wallet(
+        &self,
+        caller: &Caller,
+        command: ExportWallet,
+    ) -> Result<ExportedKey, ExportWalletError> {
+        caller.require(Scope::WalletsExport)?;
+        if !caller.settings().wallet_export {
+            return Err(ExportWalletError::Disabled);
+        }
+        if command.entropy_type == EntropyType::Hd {
+            let message = "entropy_type is private_key: phrases are not kept";
+            return Err(Invalid::value("entropy_type", message).into());
+        }
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let found = read
+            .wallets()
+            .find_with_key(&caller.world, command.wallet_id)
+            .await
+            .map_err(Fault::from)?;
+        drop(read);
+        let (stored, key) = found.ok_or(ExportWalletError::NotFound)?;
+        let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
+            self.keyless(stored).await?;
+            return Err(ExportWalletError::ReadOnly);
+        };
+        if stored.wallet.disabled_at.is_some() {
+            let authentic = self.ports.custodian.authenticate(stored).await;
+            authentic.map_err(Fault::from)?;
+            return Err(ExportWalletError::WalletDisabled);
+        }
+        let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
+        let exported = match self.ports.custodian.export(stored, key, recipient).await {
+            Ok((_wallet, exported)) => exported,
+            Err(ExportError::Custody(error)) => {
+                return Err(self.noted(caller, id, error).await.into());
+            }
+            Err(refused) => return Err(refused.into()),
+        };
+        // A key that left without a trace must not leave.
+        self.note_use(caller, id, AuditAction::Export).await?;
+        Ok(exported)
+    }
+}

@@ -1,0 +1,144 @@
+//! `wallets/import/begin`: a key pair to which one private key can be sealed.
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::key_transfer::{
+    EntropyType, ImportKey, Kem, NEW_PER_ADDRESS, Origin, account_index,
+};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::wallet::WalletType;
+use vestry_ports::custody::ImportKeyOrder;
+use vestry_ports::store::StoreError;
+
+use crate::fault::{may_lose_race, retried};
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What new key pairs of one address are counted under.
+const BUDGET: &str = "wallet_import";
+
+/// What the caller sent.
+#[derive(Debug, Clone)]
+pub struct BeginImport {
+    /// The chain.
+    pub wallet_type: WalletType,
+    /// The address of the key that will come.
+    pub public_address: String,
+    /// What will be sealed.
+    pub entropy_type: EntropyType,
+    /// Which key of a phrase; it may also be named later.
+    pub account_index: Option<i64>,
+    /// The kind of key pair.
+    pub kem: Kem,
+    /// Who shall get the wallet; when absent, whoever the import names.
+    pub user_id: Option<UserId>,
+}
+
+/// Why there is no key pair.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginImportError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such user in this world.
+    #[error("the user does not exist")]
+    UserNotFound,
+    /// Too many key pairs of this address are alive.
+    #[error("too many imports of this address were begun")]
+    TooMany {
+        /// When the next one can be had.
+        retry_after: Seconds,
+    },
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(BeginImportError);
+
+impl From<StoreError> for BeginImportError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// A key pair for one import within a quarter of an hour. Others of the same address stay as good as they are.
+    ///
+    /// # Errors
+    /// [`BeginImportError`]; nothing is stored then.
+    pub async fn begin_import(
+        &self,
+        caller: &Caller,
+        command: BeginImport,
+    ) -> Result<ImportKey, BeginImportError> {
+        caller.require(Scope::WalletsWrite)?;
+        let account_index = account_index(command.entropy_type, command.account_index)?;
+        let (world, wallet_type) = (&caller.world, command.wallet_type);
+        let public_address = self.importable(caller, wallet_type, &command.public_address)?;
+        let now = self.now(world);
+        let order = ImportKeyOrder {
+            id: self.new_id(now),
+            world: *world,
+            origin: Origin {
+                wallet_type,
+                public_address,
+                entropy_type: command.entropy_type,
+            },
+            account_index,
+            user_id: command.user_id,
+            kem: command.kem,
+            created_at: now,
+        };
+        let key = self.ports.custodian.begin_import(order).await;
+        let key = key.map_err(Fault::from)?;
+        retried(|| self.store_import_key(&key)).await?;
+        Ok(key)
+    }
+
+    /// The canonical form of an address whose key can come here.
+    pub(super) fn importable(
+        &self,
+        caller: &Caller,
+        wallet_type: WalletType,
+        text: &str,
+    ) -> Result<String, Invalid> {
+        let custodian = &self.ports.custodian;
+        let canonical = custodian.wallet_address(&caller.world, wallet_type, text);
+        canonical.ok_or_else(|| {
+            let environment = caller.world.environment;
+            Invalid::value(
+                "public_address",
+                format!(
+                    "public_address is not an address of a {environment} wallet of {wallet_type}"
+                ),
+            )
+        })
+    }
+
+    async fn store_import_key(&self, key: &ImportKey) -> Result<(), BeginImportError> {
+        let (world, now) = (&key.world, key.created_at);
+        let subject = format!("{}:{}", key.origin.wallet_type, key.origin.public_address);
+        let mut tx = self.ports.store.begin().await?;
+        if let Some(user) = key.user_id
+            && !tx.users().lock(world, user).await?
+        {
+            return Err(BeginImportError::UserNotFound);
+        }
+        let verdict = tx
+            .budgets()
+            .spend(world, BUDGET, &subject, NEW_PER_ADDRESS, now)
+            .await?;
+        if !verdict.admitted {
+            return Err(BeginImportError::TooMany {
+                retry_after: verdict.reset - now,
+            });
+        }
+        tx.wallet_imports().insert(key).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Exports: off unless they are wanted, and sealed to one recipient.
+
+use vestry_app::wallets::{ExportWallet, ExportWalletError};
+use vestry_contract::sealing::Recipient;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::{Id, WalletId};
+use vestry_domain::key_transfer::EntropyType;
+use vestry_domain::wallet::WalletType;
+use vestry_ports::custody::AddressOrder;
+use vestry_ports::store::Store;
+
+use crate::rig::{Rig, START};
+use crate::wallet_import::KEYS;
+
+fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
+    ExportWallet {
+        wallet_id,
+        recipient_public_key: recipient.public_key.clone(),
+        entropy_type: EntropyType::PrivateKey,
+    }
+}
+
+#[tokio::test]
+async fn a_key_leaves_for_its_recipient_when_the_app_lets_it() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let wallet = rig.import(&test, user, 0).await.unwrap();
+    let recipient = Recipient::fresh();
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let off = rig
+        .service
+        .export_wallet(&exporter, to(&recipient, wallet.id))
+        .await;
+    assert!(matches!(off, Err(ExportWalletError::Disabled)));
+    rig.set(&[("wallet_export", "true")]).await;
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let exported = rig
+        .service
+        .export_wallet(&exporter, to(&recipient, wallet.id))
+        .await
+        .unwrap();
+    let key = recipient.open(&exported).unwrap();
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(digits, KEYS[0].0);
+    assert!(Recipient::fresh().open(&exported).is_none());
+    // The wallet is as it was.
+    assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    rig.set(&[("wallet_export", "false")]).await;
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let off = rig
+        .service
+        .export_wallet(&exporter, to(&recipient, wallet.id))
+        .await;
+    assert!(matches!(off, Err(ExportWalletError::Disabled)));
+}
+
+#[tokio::test]
+async fn an_export_names_what_it_refuses() {
+    let rig = Rig::new().await;
+    rig.set(&[("wallet_export", "true")]).await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let wallet = rig.import(&test, user, 0).await.unwrap();
+    let recipient = Recipient::fresh();
+    let right = to(&recipient, wallet.id);
+    let everything_else = rig.service.export_wallet(&test, right.clone()).await;
+    assert!(matches!(
+        everything_else,
+        Err(ExportWalletError::NotAllowed(_))
+    ));
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let refused = async |command| match rig.service.export_wallet(&exporter, command).await {
+        Err(ExportWalletError::Invalid(invalid)) => invalid.param,
+        other => panic!("{other:?}"),
+    };
+    let phrase = ExportWallet {
+        entropy_type: EntropyType::Hd,
+        ..right.clone()
+    };
+    assert_eq!(refused(phrase).await, "entropy_type");
+    for bad in [vec![], vec![9; 31], vec![9; 65], vec![0; 32]] {
+        let command = ExportWallet {
+            recipient_public_key: bad,
+            ..right.clone()
+        };
+        assert_eq!(refused(command).await, "recipient_public_key");
+    }
+    let absent = to(&recipient, WalletId::new(START, [7; 16]));
+    let refused = rig.service.export_wallet(&exporter, absent).await;
+    assert!(matches!(refused, Err(ExportWalletError::NotFound)));
+    let stranger = rig.stranger().await;
+    let other_user = rig.walletless(&stranger, "eve@example.com").await;
+    let foreign = rig.import(&stranger, other_user, 0).await.unwrap();
+    let refused = rig
+        .service
+        .export_wallet(&exporter, to(&recipient, foreign.id))
+        .await;
+    assert!(matches!(refused, Err(ExportWalletError::NotFound)));
+}
+
+#[tokio::test]
+async fn a_wallet_whose_key_is_not_here_exports_nothing() {
+    let rig = Rig::new().await;
+    rig.set(&[("wallet_export", "true")]).await;
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let order = rig.order(&test);
+    let adopted = rig
+        .ports
+        .custodian
+        .adopt_address(AddressOrder {
+            wallet_id: order.wallet_id,
+            world: test.world,
+            user_id: user,
+            wallet_type: WalletType::Ethereum,
+            public_address: KEYS[0].1.to_owned(),
+            created_at: rig.now(),
+        })
+        .await
+        .unwrap();
+    let mut tx = rig.fake.begin().await.unwrap();
+    tx.wallets().insert_keyless(&adopted).await.unwrap();
+    tx.commit().await.unwrap();
+    let recipient = Recipient::fresh();
+    let refused = rig
+        .service
+        .export_wallet(&exporter, to(&recipient, order.wallet_id))
+        .await;
+    assert!(matches!(refused, Err(ExportWalletError::ReadOnly)));
+}

@@ -1,0 +1,501 @@
+//! Imports: a key that comes sealed becomes a wallet, once.
+
+use std::sync::Arc;
+
+use vestry_app::Caller;
+use vestry_app::wallets::{
+    BeginImport, BeginImportError, ImportWallet, ImportWalletError, SignMessage,
+};
+use vestry_contract::race::race;
+use vestry_contract::sealing::{self, Manner};
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::invalid::Reason;
+use vestry_domain::key_transfer::{
+    CIPHERTEXT_MAX, EntropyType, ImportKey, Kem, LIFETIME, MOST_LIVING, NEW_PER_ADDRESS,
+};
+use vestry_domain::signing::MessageRequest;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::wallet::{Wallet, WalletType};
+use vestry_ports::custody::AddressOrder;
+use vestry_ports::store::{Created, Store};
+
+use crate::rig::{Rig, START};
+
+/// Private keys of Ethereum and their addresses: from the documentation of web3.js, and the first two of anvil.
+pub(crate) const KEYS: [(&str, &str); 3] = [
+    (
+        "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318",
+        "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23",
+    ),
+    (
+        "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+        "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+    ),
+    (
+        "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+        "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    ),
+];
+
+pub(crate) fn begin(address: &str) -> BeginImport {
+    BeginImport {
+        wallet_type: WalletType::Ethereum,
+        public_address: address.to_owned(),
+        entropy_type: EntropyType::PrivateKey,
+        account_index: None,
+        kem: Kem::X25519,
+        user_id: None,
+    }
+}
+
+/// The text of a key, sealed to a key pair.
+fn sealed(user_id: UserId, address: &str, key: &str, to: &ImportKey) -> ImportWallet {
+    ImportWallet {
+        user_id,
+        wallet_type: WalletType::Ethereum,
+        public_address: address.to_owned(),
+        entropy_type: EntropyType::PrivateKey,
+        account_index: None,
+        message: sealing::seal(&to.public_key, key.as_bytes(), Manner::default()),
+    }
+}
+
+impl Rig {
+    async fn begin_import(&self, caller: &Caller, address: &str) -> ImportKey {
+        let begun = self.service.begin_import(caller, begin(address)).await;
+        begun.unwrap()
+    }
+
+    /// A key of [`KEYS`] as a wallet of the user.
+    pub(crate) async fn import(
+        &self,
+        caller: &Caller,
+        user_id: UserId,
+        number: usize,
+    ) -> Result<Wallet, ImportWalletError> {
+        let (key, address) = KEYS[number];
+        let to = self.begin_import(caller, address).await;
+        let command = sealed(user_id, address, key, &to);
+        self.service.import_wallet(caller, command).await
+    }
+
+    async fn open_imports(&self, caller: &Caller, address: &str) -> usize {
+        let mut view = self.fake.read().await.unwrap();
+        let living = view
+            .wallet_imports()
+            .living(&caller.world, WalletType::Ethereum, address, START, 100)
+            .await;
+        living.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn a_sealed_key_becomes_a_wallet_that_signs() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let wallet = rig.import(&test, user, 0).await.unwrap();
+    assert_eq!(wallet.public_address, KEYS[0].1);
+    assert_eq!((wallet.user_id, wallet.world), (user, test.world));
+    assert!(wallet.is_imported && wallet.verified && !wallet.is_read_only && wallet.is_default);
+    assert!(wallet.key_id.is_some());
+    assert_eq!((wallet.account_index, wallet.created_at), (None, rig.now()));
+    assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    // EIP-191 of this text by this key, from the documentation of web3.js.
+    let signed = rig
+        .service
+        .sign_message(
+            &test,
+            SignMessage {
+                wallet_id: wallet.id,
+                request: MessageRequest {
+                    message: "Some data".to_owned(),
+                    encoding: None,
+                    format: None,
+                },
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        signed.signed.text("signature"),
+        Some(
+            "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd6007e74cd82e037b800186422fc2da167c747ef045e5d18a5f5d4300f8e1a0291c"
+        )
+    );
+    assert_eq!(rig.open_imports(&test, KEYS[0].1).await, 0);
+}
+
+/// The first wallet of a type is the default one, however it came; later ones stand beside it.
+#[tokio::test]
+async fn the_default_wallet_stays_the_default() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let first = rig.import(&test, user, 0).await.unwrap();
+    let second = rig.import(&test, user, 1).await.unwrap();
+    assert!(first.is_default && !second.is_default);
+    let create = rig
+        .service
+        .create_wallet(&test, user, WalletType::Ethereum)
+        .await;
+    assert!(create.unwrap() == first);
+    let other = rig.walletless(&test, "eve@example.com").await;
+    let made = rig
+        .service
+        .create_wallet(&test, other, WalletType::Ethereum)
+        .await
+        .unwrap();
+    let third = rig.import(&test, other, 2).await.unwrap();
+    assert!(made.is_default && !third.is_default);
+    for wallet in [first, second, made, third] {
+        assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_good_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let to = rig.begin_import(&test, address).await;
+    let command = sealed(user, address, key, &to);
+    let imported = rig.service.import_wallet(&test, command.clone()).await;
+    imported.unwrap();
+    let again = rig.service.import_wallet(&test, command).await;
+    assert!(matches!(again, Err(ImportWalletError::Undecipherable)));
+    let anew = rig.import(&test, user, 0).await;
+    assert!(matches!(anew, Err(ImportWalletError::Duplicate)));
+    let other = rig.walletless(&test, "eve@example.com").await;
+    let anew = rig.import(&test, other, 0).await;
+    assert!(matches!(anew, Err(ImportWalletError::Duplicate)));
+    assert_eq!(rig.wallets().await, 1);
+}
+
+/// A refusal uses nothing up.
+#[tokio::test]
+async fn what_was_refused_can_be_tried_again() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let to = rig.begin_import(&test, address).await;
+    let refused = rig
+        .service
+        .import_wallet(&test, sealed(user, address, KEYS[1].0, &to))
+        .await;
+    assert!(matches!(refused, Err(ImportWalletError::AddressMismatch)));
+    let nobody = UserId::new(START, [7; 16]);
+    let refused = rig
+        .service
+        .import_wallet(&test, sealed(nobody, address, key, &to))
+        .await;
+    assert!(matches!(refused, Err(ImportWalletError::UserNotFound)));
+    let mut altered = sealed(user, address, key, &to);
+    altered.message.ciphertext[0] ^= 1;
+    let refused = rig.service.import_wallet(&test, altered).await;
+    assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
+    assert_eq!(rig.wallets().await, 0);
+    rig.fake.lose_commits(3);
+    let imported = rig
+        .service
+        .import_wallet(&test, sealed(user, address, key, &to))
+        .await;
+    assert!(imported.unwrap().is_default);
+}
+
+/// Fifty that import one message at once: one wallet, one answer (R2, R10).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r10_parallel_imports_of_one_message_make_one_wallet() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let to = rig.begin_import(&test, address).await;
+    let command = sealed(user, address, key, &to);
+    let outcomes = race((0..50).map(|_| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        let command = command.clone();
+        async move { service.import_wallet(&test, command).await }
+    }))
+    .await;
+    let (made, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    assert_eq!((made.len(), refused.len()), (1, 49));
+    for refusal in refused {
+        assert!(matches!(refusal, Err(ImportWalletError::Undecipherable)));
+    }
+    assert_eq!(rig.wallets().await, 1);
+}
+
+/// Fifty that import one key, each with a key pair of its own, in the order in which they get through: one wallet, and the
+/// others are told that it is there (R10).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r10_parallel_imports_of_one_key_make_one_wallet() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let mut commands = Vec::new();
+    for _ in 0..NEW_PER_ADDRESS.most {
+        let to = rig.begin_import(&test, address).await;
+        commands.push(sealed(user, address, key, &to));
+    }
+    let outcomes = race(commands.into_iter().map(|command| {
+        let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+        async move { service.import_wallet(&test, command).await }
+    }))
+    .await;
+    let made = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    let told = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Err(ImportWalletError::Duplicate)));
+    assert_eq!((made, told.count()), (1, outcomes.len() - 1));
+    assert_eq!(rig.wallets().await, 1);
+}
+
+/// Imports and creates for one user at once: all succeed, one wallet is the default, and every create answers it (R2, R10).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r10_imports_race_creates() {
+    for _ in 0..10 {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let user = rig.walletless(&test, "ada@example.com").await;
+        let mut commands = Vec::new();
+        for (key, address) in KEYS {
+            let to = rig.begin_import(&test, address).await;
+            commands.push(Some(sealed(user, address, key, &to)));
+        }
+        commands.extend([None, None, None]);
+        let wallets = race(commands.into_iter().map(|command| {
+            let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
+            async move {
+                match command {
+                    Some(command) => service.import_wallet(&test, command).await.unwrap(),
+                    None => {
+                        let ethereum = WalletType::Ethereum;
+                        service.create_wallet(&test, user, ethereum).await.unwrap()
+                    }
+                }
+            }
+        }))
+        .await;
+        let (imported, created) = wallets.split_at(3);
+        let default = &created[0];
+        assert!(default.is_default && created.iter().all(|wallet| wallet == default));
+        let defaults = imported.iter().filter(|wallet| wallet.is_default);
+        assert_eq!(defaults.count(), usize::from(default.is_imported));
+        let expected = if default.is_imported { 3 } else { 4 };
+        assert_eq!(rig.wallets().await, expected);
+        for wallet in &wallets {
+            assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == *wallet);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_pair_dies_at_its_end_and_is_swept() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let (early, late) = (
+        rig.begin_import(&test, address).await,
+        rig.begin_import(&test, KEYS[1].1).await,
+    );
+    rig.pass(LIFETIME.0 - 1);
+    let last = rig
+        .service
+        .import_wallet(&test, sealed(user, KEYS[1].1, KEYS[1].0, &late))
+        .await;
+    last.unwrap();
+    rig.sweep().await;
+    assert_eq!(rig.open_imports(&test, address).await, 1);
+    rig.pass(1);
+    let expired = rig
+        .service
+        .import_wallet(&test, sealed(user, address, key, &early))
+        .await;
+    assert!(matches!(expired, Err(ImportWalletError::Undecipherable)));
+    rig.sweep().await;
+    assert_eq!(rig.open_imports(&test, address).await, 0);
+}
+
+/// What was begun in one world opens in no other.
+#[tokio::test]
+async fn key_pairs_stay_in_their_world() {
+    let rig = Rig::new().await;
+    let (test, live, stranger) = (rig.test().await, rig.live().await, rig.stranger().await);
+    let (key, address) = KEYS[0];
+    let to = rig.begin_import(&test, address).await;
+    for other in [&live, &stranger] {
+        let user = rig.walletless(other, "eve@example.com").await;
+        let moved = sealed(user, address, key, &to);
+        let refused = rig.service.import_wallet(other, moved).await;
+        assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
+        // One of its own does not open it either.
+        rig.begin_import(other, address).await;
+        let moved = sealed(user, address, key, &to);
+        let refused = rig.service.import_wallet(other, moved).await;
+        assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
+        rig.import(other, user, 0).await.unwrap();
+    }
+    let user = rig.walletless(&test, "ada@example.com").await;
+    rig.import(&test, user, 0).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_pair_may_be_for_one_user_alone() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (ada, eve) = (
+        rig.walletless(&test, "ada@example.com").await,
+        rig.walletless(&test, "eve@example.com").await,
+    );
+    let (key, address) = KEYS[0];
+    let bound = BeginImport {
+        user_id: Some(ada),
+        ..begin(address)
+    };
+    let to = rig
+        .service
+        .begin_import(&test, bound.clone())
+        .await
+        .unwrap();
+    let swapped = sealed(eve, address, key, &to);
+    let refused = rig.service.import_wallet(&test, swapped).await;
+    assert!(matches!(refused, Err(ImportWalletError::Undecipherable)));
+    let right = sealed(ada, address, key, &to);
+    let imported = rig.service.import_wallet(&test, right).await.unwrap();
+    assert_eq!(imported.user_id, ada);
+    rig.service.delete_user(&test, eve).await.unwrap();
+    let gone = BeginImport {
+        user_id: Some(eve),
+        ..bound
+    };
+    let refused = rig.service.begin_import(&test, gone).await;
+    assert!(matches!(refused, Err(BeginImportError::UserNotFound)));
+}
+
+/// An address with which somebody signs in is taken, whosever it is.
+#[tokio::test]
+async fn an_address_of_a_read_only_wallet_is_taken() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let order = rig.order(&test);
+    let adopted = rig
+        .ports
+        .custodian
+        .adopt_address(AddressOrder {
+            wallet_id: order.wallet_id,
+            world: test.world,
+            user_id: user,
+            wallet_type: WalletType::Ethereum,
+            public_address: KEYS[0].1.to_owned(),
+            created_at: rig.now(),
+        })
+        .await
+        .unwrap();
+    let mut tx = rig.fake.begin().await.unwrap();
+    let created = tx.wallets().insert_keyless(&adopted).await.unwrap();
+    assert_eq!(created, Created::Yes);
+    tx.commit().await.unwrap();
+    let refused = rig.import(&test, user, 0).await;
+    assert!(matches!(refused, Err(ImportWalletError::Duplicate)));
+}
+
+/// Sixteen of an address in a quarter of an hour, in its world; those that were handed out stay good.
+#[tokio::test]
+async fn very_many_key_pairs_of_one_address_are_refused() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let first = rig.begin_import(&test, address).await;
+    for _ in 1..NEW_PER_ADDRESS.most {
+        rig.begin_import(&test, address).await;
+    }
+    let spelled = address.to_lowercase();
+    for address in [address, &spelled] {
+        let refused = rig.service.begin_import(&test, begin(address)).await;
+        match refused {
+            Err(BeginImportError::TooMany { retry_after }) => {
+                assert_eq!(retry_after, Seconds(LIFETIME.0));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    rig.begin_import(&test, KEYS[1].1).await;
+    rig.begin_import(&*rig.live().await, address).await;
+    rig.pass(LIFETIME.0 - 1);
+    let oldest = sealed(user, address, key, &first);
+    rig.service.import_wallet(&test, oldest).await.unwrap();
+    rig.pass(1);
+    for _ in 0..NEW_PER_ADDRESS.most {
+        rig.begin_import(&test, address).await;
+    }
+    assert!(rig.open_imports(&test, address).await < usize::try_from(MOST_LIVING).unwrap());
+}
+
+#[tokio::test]
+async fn fields_are_refused_by_their_names() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (key, address) = KEYS[0];
+    let to = rig.begin_import(&test, address).await;
+    let refused_begin =
+        async |command: BeginImport| match rig.service.begin_import(&test, command).await {
+            Err(BeginImportError::Invalid(invalid)) => invalid,
+            other => panic!("{other:?}"),
+        };
+    let bitcoin = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
+    for bad in ["", "0x", "hello", bitcoin, &address.replace('E', "e")] {
+        let invalid = refused_begin(begin(bad)).await;
+        assert_eq!(
+            (&*invalid.param, invalid.reason),
+            ("public_address", Reason::Value)
+        );
+    }
+    // A live address is none of a test wallet.
+    let live = BeginImport {
+        wallet_type: WalletType::Bitcoin,
+        ..begin(bitcoin)
+    };
+    assert_eq!(refused_begin(live.clone()).await.param, "public_address");
+    let begun = rig.service.begin_import(&*rig.live().await, live).await;
+    begun.unwrap();
+    let indexed = BeginImport {
+        account_index: Some(0),
+        ..begin(address)
+    };
+    assert_eq!(refused_begin(indexed).await.param, "account_index");
+    let right = sealed(user, address, key, &to);
+    let mut wrong = Vec::new();
+    let mut change = |param: &'static str, edit: &dyn Fn(&mut ImportWallet)| {
+        let mut command = right.clone();
+        edit(&mut command);
+        wrong.push((command, param));
+    };
+    change("wallet.public_address", &|command| {
+        command.public_address.clear()
+    });
+    change("wallet.account_index", &|command| {
+        command.account_index = Some(0)
+    });
+    change("wallet.account_index", &|command| {
+        command.entropy_type = EntropyType::Hd;
+        command.account_index = Some(-1);
+    });
+    change("wallet.ciphertext", &|command| {
+        command.message.ciphertext = vec![0; CIPHERTEXT_MAX + 1];
+    });
+    for (command, param) in wrong {
+        match rig.service.import_wallet(&test, command).await {
+            Err(ImportWalletError::Invalid(invalid)) => assert_eq!(invalid.param, param),
+            other => panic!("{other:?}"),
+        }
+    }
+    rig.service.import_wallet(&test, right).await.unwrap();
+}

@@ -1,0 +1,42 @@
+//! HMAC-SHA512 and the slow hash that is built of it.
+
+use hmac::digest::FixedOutput;
+use hmac::{Hmac, KeyInit, Mac};
+use pbkdf2::pbkdf2_hmac;
+use sha2::Sha512;
+use zeroize::Zeroizing;
+
+use super::extended_key::ExtendedKey;
+use crate::ChainError;
+
+/// BIP-39, "From mnemonic to seed". Few by today's measure; the entropy is what makes a phrase safe.
+const ROUNDS: u32 = 2048;
+/// What BIP-39 puts before the passphrase; that is the whole salt, since our phrases have none.
+pub(super) const SALT: &[u8] = b"mnemonic";
+/// Bytes of the seed, one block of the hash.
+const SEED_LENGTH: usize = 64;
+
+/// PBKDF2-HMAC-SHA512 as BIP-39 has it, 64 bytes.
+pub(super) fn stretched(password: &[u8], salt: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut seed = Zeroizing::new(vec![0; SEED_LENGTH]);
+    pbkdf2_hmac::<Sha512>(password, salt, ROUNDS, &mut seed);
+    seed
+}
+
+/// HMAC-SHA512 of the parts one after the other, as a key and its chain code.
+///
+/// # Errors
+/// None that can be: HMAC takes keys of any length, and what it gives has that of a key and its chain code.
+pub(super) fn hmac_sha512(key: &[u8], parts: &[&[u8]]) -> Result<ExtendedKey, ChainError> {
+    let mut mac = Hmac::<Sha512>::new_from_slice(key).map_err(|_never| ChainError::PrivateKey)?;
+    for part in parts {
+        mac.update(part);
+    }
+    let mut key = ExtendedKey::zeros();
+    let place = key
+        .bytes_mut()
+        .try_into()
+        .map_err(|_never| ChainError::PrivateKey)?;
+    mac.finalize_into(place);
+    Ok(key)
+}

@@ -1,0 +1,117 @@
+//! BIP-39: entropy as words.
+
+use bip39::Language;
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+use zeroize::Zeroizing;
+
+use super::hash::{SALT, stretched};
+
+/// How many words a phrase has: 3 for each 32 bits.
+const WORDS: [usize; 5] = [12, 15, 18, 21, 24];
+/// Letters of the longest word of the list.
+const LONGEST_WORD: usize = 8;
+/// Bytes of the longest phrase: its words, and a space after each.
+const LONGEST: usize = 24 * (LONGEST_WORD + 1);
+/// Bits that a word stands for.
+const BITS: u32 = 11;
+/// Bytes of the longest entropy and the checksum behind it.
+const LONGEST_ENTROPY: usize = 33;
+
+/// A phrase whose checksum is right.
+pub(crate) struct Phrase {
+    /// As it is hashed: normalised, with one space between the words.
+    words: Zeroizing<String>,
+    /// 16 to 32 bytes.
+    entropy: Zeroizing<Vec<u8>>,
+}
+
+impl Phrase {
+    /// Reads words of the English list, with any white space between and around them. None for anything else, and for a
+    /// wrong checksum.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let words = normalised(std::str::from_utf8(bytes).ok()?)?;
+        let entropy = entropy(&words)?;
+        Some(Self { words, entropy })
+    }
+
+    #[cfg(test)]
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+
+    #[cfg(test)]
+    pub(super) fn entropy(&self) -> &[u8] {
+        &self.entropy
+    }
+
+    /// The 64 bytes that BIP-32 and SLIP-10 start from, without a passphrase.
+    pub(crate) fn seed(&self) -> Zeroizing<Vec<u8>> {
+        stretched(self.words.as_bytes(), SALT)
+    }
+
+    /// The 64 bytes that Substrate starts from: made of the entropy, where BIP-39 makes them of the words.
+    pub(crate) fn substrate_seed(&self) -> Zeroizing<Vec<u8>> {
+        stretched(&self.entropy, SALT)
+    }
+}
+
+/// NFKD, and one space between the words. The buffer is made once: one that grows leaves its former self behind.
+fn normalised(text: &str) -> Option<Zeroizing<String>> {
+    let mut words = Zeroizing::new(String::with_capacity(LONGEST));
+    let mut between = false;
+    for character in text.nfkd() {
+        if character.is_whitespace() {
+            between = !words.is_empty();
+            continue;
+        }
+        // The list has no others.
+        if !character.is_ascii_lowercase() || words.len() + 2 > LONGEST {
+            return None;
+        }
+        if between {
+            words.push(' ');
+            between = false;
+        }
+        words.push(character);
+    }
+    Some(words)
+}
+
+/// The entropy, if the checksum behind it is right (BIP-39, "Generating the mnemonic").
+fn entropy(words: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let count = words.split(' ').count();
+    if !WORDS.contains(&count) {
+        return None;
+    }
+    let mut bytes = unpacked(words)?;
+    let sum = bytes.pop()?;
+    let [expected, ..] = <[u8; 32]>::from(Sha256::digest(bytes.as_slice()));
+    // A bit for every 3 words, in the upper part of the byte.
+    let behind = 8_usize.checked_sub(count / 3)?;
+    ((sum ^ expected) >> behind == 0).then_some(bytes)
+}
+
+/// The bits of the words, filled up with zeros to whole bytes.
+fn unpacked(words: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_ENTROPY));
+    let (mut pending, mut bits) = (0_u32, 0);
+    for word in words.split(' ') {
+        let number = Language::English.find_word(word)?;
+        pending = (pending << BITS) | u32::from(number);
+        bits += BITS;
+        while bits >= 8 {
+            bits -= 8;
+            bytes.push(low_byte(pending >> bits));
+        }
+    }
+    if bits > 0 {
+        bytes.push(low_byte(pending << (8 - bits)));
+    }
+    Some(bytes)
+}
+
+const fn low_byte(number: u32) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low
+}

@@ -1,0 +1,84 @@
+//! Key pairs to which private keys can be sealed for import.
+
+use async_trait::async_trait;
+use vestry_domain::ids::WalletImportId;
+use vestry_domain::key_transfer::ImportKey;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::{StoreResult, WalletImports};
+
+use super::Work;
+use super::state::{add, at_most, remove};
+
+#[async_trait]
+impl WalletImports for Work {
+    async fn insert(&mut self, key: &ImportKey) -> StoreResult<()> {
+        self.writing(|state| {
+            add(&mut state.wallet_imports, key.clone(), |a, b| {
+                (a.world, a.id) == (b.world, b.id)
+            })
+        })
+    }
+
+    async fn living(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<ImportKey>> {
+        self.reading(|state| {
+            let rows = state.wallet_imports.iter();
+            let mut living: Vec<_> = rows
+                .filter(|key| {
+                    key.world == *world
+                        && key.origin.wallet_type == wallet_type
+                        && key.origin.public_address == public_address
+                        && now < key.expires_at
+                })
+                .cloned()
+                .collect();
+            living.sort_by_key(|key| std::cmp::Reverse(key.id));
+            living.truncate(at_most(limit));
+            living
+        })
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        id: WalletImportId,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let gone = remove(&mut state.wallet_imports, |key| {
+                (key.world, key.id) == (*world, id) && now < key.expires_at
+            });
+            Ok(gone == 1)
+        })
+    }
+
+    async fn count_under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        now: Timestamp,
+    ) -> StoreResult<i64> {
+        self.reading(|state| {
+            let rows = state.wallet_imports.iter();
+            let under_older = rows.filter(|key| {
+                key.world == *world && key.private_key.key_version < version && now < key.expires_at
+            });
+            i64::try_from(under_older.count()).unwrap_or(i64::MAX)
+        })
+    }
+
+    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            Ok(remove(&mut state.wallet_imports, |key| {
+                key.world.environment == environment && key.expires_at <= expired_by
+            }))
+        })
+    }
+}

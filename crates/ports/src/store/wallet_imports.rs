@@ -1,0 +1,43 @@
+//! Key pairs to which private keys can be sealed for import.
+
+use async_trait::async_trait;
+use vestry_domain::ids::WalletImportId;
+use vestry_domain::key_transfer::ImportKey;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Timestamp, World};
+
+use super::StoreResult;
+
+/// Key pairs of open imports; those made for a user go with the user. Every method but the sweep stays within the given world. What comes back is not to be
+/// trusted before the custodian opened it.
+#[async_trait]
+pub trait WalletImports: Send {
+    /// Adds a key pair.
+    async fn insert(&mut self, key: &ImportKey) -> StoreResult<()>;
+    /// The key pairs of an address that live at `now`, newest first, at most `limit`.
+    async fn living(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<ImportKey>>;
+    /// Uses a key pair up: deletes it, its private half with it. `false` when it is gone, or expired at `now`. One guarded
+    /// statement.
+    async fn consume(
+        &mut self,
+        world: &World,
+        id: WalletImportId,
+        now: Timestamp,
+    ) -> StoreResult<bool>;
+    /// How many key pairs live at `now` whose private half is under a version of the App key below the given one.
+    async fn count_under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        now: Timestamp,
+    ) -> StoreResult<i64>;
+    /// Deletes key pairs that expired at the given moment or before, in all worlds of an environment; returns how many.
+    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64>;
+}

@@ -1,0 +1,105 @@
+//! `POST /v1/wallets/import/begin`
+
+use actix_web::web::Json;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use vestry_app::wallets::BeginImport;
+use vestry_domain::Invalid;
+
+use super::{HPKE, check_encryption};
+use crate::binary::to_base64;
+use crate::body::Body;
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+use crate::shapes::{parse_id, wallet_type_input};
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
+
+/// What will be imported.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = WalletImportBeginRequest)]
+pub(crate) struct Request {
+    /// The address of the key. Bitcoin: P2WPKH or P2TR, of the network of the environment.
+    #[schema(min_length = 1, examples("0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"))]
+    public_address: String,
+    #[schema(schema_with = wallet_type_input)]
+    wallet_type: String,
+    /// `HPKE` (RFC 9180).
+    #[schema(pattern = "^HPKE$", examples("HPKE"))]
+    encryption_type: String,
+    /// What will be sealed: `private_key`, or `hd` for a BIP-39 phrase.
+    #[schema(pattern = "^(private_key|hd)$", examples("private_key"))]
+    entropy_type: String,
+    /// Which key of the phrase, with `hd` only; it may be named in the import instead, and is 0 when nobody does.
+    #[schema(minimum = 0, maximum = 2_147_483_647_i64)]
+    account_index: Option<i64>,
+    /// `x25519` (when absent) or `p256`.
+    #[schema(pattern = "^(x25519|p256)$")]
+    kem: Option<String>,
+    /// The user who shall get the wallet. When absent or `""`, whoever the import names.
+    #[schema(pattern = "^(user_[0-9A-Za-z]{27})?$")]
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    user_id: Option<String>,
+}
+
+impl Request {
+    fn command(self) -> Result<BeginImport, Invalid> {
+        check_encryption(&self.encryption_type)?;
+        Ok(BeginImport {
+            wallet_type: self.wallet_type.parse()?,
+            public_address: self.public_address,
+            entropy_type: self.entropy_type.parse()?,
+            account_index: self.account_index,
+            kem: self
+                .kem
+                .map(|kem| kem.parse())
+                .transpose()?
+                .unwrap_or_default(),
+            user_id: self
+                .user_id
+                .map(|id| parse_id("user_id", &id))
+                .transpose()?,
+        })
+    }
+}
+
+/// Where to seal it to.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WalletImportBeginResponse)]
+pub(crate) struct Answer {
+    #[schema(pattern = "^HPKE$")]
+    encryption_type: &'static str,
+    /// Base64 of 32 bytes (`x25519`) or of 65 (`p256`, uncompressed).
+    #[schema(min_length = 44, max_length = 88)]
+    encryption_public_key: String,
+}
+
+/// Begin an import
+///
+/// Answers a public key to which a private key or a phrase is sealed by HPKE (RFC 9180): mode base, HKDF-SHA256,
+/// ChaCha20-Poly1305 or AES-256-GCM, empty `info` and `aad` unless the import names some. It is good for one import of this
+/// address within 15 minutes; further ones may be begun beside it. 429 `too_many_attempts` after very many.
+///
+/// Needs the scope `wallets:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/wallets/import/begin",
+    operation_id = "beginWalletImport",
+    tag = "Wallets",
+    request_body = Request,
+    responses((status = 200, description = "The public key", body = Answer))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    Body(request): Body<Request>,
+) -> Result<Json<Answer>, Problem> {
+    let command = request.command()?;
+    let key = call
+        .run(|service, caller| async move { service.begin_import(&caller, command).await })
+        .await?;
+    Ok(Json(Answer {
+        encryption_type: HPKE,
+        encryption_public_key: to_base64(&key.public_key),
+    }))
+}
