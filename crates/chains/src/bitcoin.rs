@@ -57,11 +57,20 @@ impl Bitcoin {
         let scalar = Scalar::new(key.seed()?)?;
         let digest = Message::from_digest(digest);
         let signature = self.curve.sign_ecdsa(&digest, scalar.expose());
-        // The library verifies low `s` only, so this checks the form along with the signature.
-        self.curve
-            .verify_ecdsa(&digest, &signature, public_key)
-            .map_err(|_wrong| ChainError::Signature)?;
+        self.verify_ecdsa(&digest, &signature, public_key)?;
         Ok(signature)
+    }
+
+    /// The library verifies low `s` only, so this checks the form along with the signature.
+    fn verify_ecdsa(
+        &self,
+        digest: &Message,
+        signature: &Signature,
+        public_key: &PublicKey,
+    ) -> Result<(), ChainError> {
+        self.curve
+            .verify_ecdsa(digest, signature, public_key)
+            .map_err(|_wrong| ChainError::Signature)
     }
 }
 
@@ -185,3 +194,5 @@ impl Chain for Bitcoin {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;
