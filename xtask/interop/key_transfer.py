@@ -337,8 +337,10 @@ class Exporter(Service):
             "VESTRY_DATABASE__URL": f"sqlite:{directory}/vestry.db",
             "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
         }
+        # The variables of these scripts are no settings of the service, which refuses what it does not know.
+        others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
         command = [os.environ["VESTRY_BINARY"], *arguments]
-        return subprocess.run(command, env=os.environ | places, check=True, stdout=subprocess.PIPE).stdout
+        return subprocess.run(command, env=others | places, check=True, stdout=subprocess.PIPE).stdout
 
 
 def main():

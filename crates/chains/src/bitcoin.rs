@@ -1,4 +1,4 @@
-//! Bitcoin: secp256k1 keys, P2WPKH addresses (BIP-84), BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
+//! Bitcoin: secp256k1 keys, P2WPKH (BIP-84) and P2TR (BIP-86) addresses, BIP-322 and BIP-137 messages, PSBTs of version 0 and 2.
 
 mod address;
 mod bip322;
@@ -28,8 +28,9 @@ const METHODS: &[&str] = &["btc_signMessage", "btc_signPsbt", "signMessage", "si
 ///
 /// - Private key: a number from 1 to n − 1, 32 bytes big-endian.
 /// - Public key: 33 bytes, compressed (SEC 1 section 2.3.3); segregated witness takes no other form (BIP-143).
-/// - Address: P2WPKH in lower-case bech32 (BIP-141, BIP-173): `bc1q…` for live, `tb1q…` for test.
-/// - Message signature: BIP-322 "simple" by default, BIP-137 on request.
+/// - Address: P2WPKH in lower-case bech32 (BIP-141, BIP-173): `bc1q…` for live, `tb1q…` for test. On request P2TR of the key
+///   alone in bech32m (BIP-86, BIP-350): `bc1p…` and `tb1p…`.
+/// - Message signature: BIP-322 "simple" by default, BIP-137 on request where the address is P2WPKH.
 /// - Transactions: PSBTs of version 0 (BIP-174) and 2 (BIP-370), of at most 1 MiB.
 ///
 /// ECDSA nonces are those of RFC 6979 and `s` is in the lower half of the range; BIP-340 signatures take 32 fresh
@@ -56,11 +57,20 @@ impl Bitcoin {
         let scalar = Scalar::new(key.seed()?)?;
         let digest = Message::from_digest(digest);
         let signature = self.curve.sign_ecdsa(&digest, scalar.expose());
-        // The library verifies low `s` only, so this checks the form along with the signature.
-        self.curve
-            .verify_ecdsa(&digest, &signature, public_key)
-            .map_err(|_wrong| ChainError::Signature)?;
+        self.verify_ecdsa(&digest, &signature, public_key)?;
         Ok(signature)
+    }
+
+    /// The library verifies low `s` only, so this checks the form along with the signature.
+    fn verify_ecdsa(
+        &self,
+        digest: &Message,
+        signature: &Signature,
+        public_key: &PublicKey,
+    ) -> Result<(), ChainError> {
+        self.curve
+            .verify_ecdsa(digest, signature, public_key)
+            .map_err(|_wrong| ChainError::Signature)
     }
 }
 
@@ -163,7 +173,7 @@ impl Chain for Bitcoin {
         request: &SigningRequest,
         signer: Signer<'_>,
     ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
-        let owner = Owner::new(signer)?;
+        let owner = Owner::new(self, signer)?;
         match request {
             SigningRequest::Message(request) => message::prepare(self, owner, request, ""),
             SigningRequest::Transaction(value) => {
@@ -184,3 +194,5 @@ impl Chain for Bitcoin {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

@@ -37,3 +37,5 @@ pub(crate) const fn account(index: u32) -> Result<u32, ChainError> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

@@ -4,7 +4,8 @@
 //! live in this crate only.
 //!
 //! What is deliberately absent: input and output, async, storage, a source of randomness of its own. A private key
-//! comes in as bytes or is drawn from bytes that the caller supplies, and is wiped when it is dropped.
+//! comes in as bytes, as text or as a phrase, or is drawn from bytes that the caller supplies, and is wiped when it is
+//! dropped.
 
 mod bitcoin;
 mod chain;

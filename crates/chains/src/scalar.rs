@@ -26,8 +26,10 @@ impl Scalar {
             Summand::from_be_bytes(*bytes).map_err(|_too_large| ChainError::PrivateKey)?;
         let sum = self.0.add_tweak(&summand);
         summand.non_secure_erase();
-        sum.map(|key| Self(Box::new(key)))
-            .map_err(|_zero| ChainError::PrivateKey)
+        let mut sum = sum.map_err(|_zero| ChainError::PrivateKey)?;
+        let scalar = Self(Box::new(sum));
+        sum.non_secure_erase();
+        Ok(scalar)
     }
 
     /// 32 bytes, big-endian.

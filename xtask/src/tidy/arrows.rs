@@ -59,12 +59,14 @@ const OTHERS: &str = "
     # The contract has somebody outside who seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
-    hmac: domain |: the codes of authenticator apps are a rule of the domain
+    hmac: domain chains |: the codes of authenticator apps are a rule of the domain, derived keys one of the chains
     clap: server |: the process belongs to the server
     # Hashing threads lower their own priority, and nothing else of the process.
     rustix: server password-argon2 bench-load |: the process belongs to the server
     argon2: password-argon2 bench-baseline |: passwords are hashed in one place
-    bcrypt scrypt pbkdf2 aes ctr: password-argon2 |: passwords are hashed in one place
+    bcrypt scrypt aes ctr: password-argon2 |: passwords are hashed in one place
+    pbkdf2: password-argon2 chains |: passwords are hashed in one place, and phrases are not passwords
+    bip39: chains |: phrases are read where keys are
     # Codes of authenticator apps, the list of breached passwords and old imported hashes are made of it.
     sha1: domain password-argon2 breached-passwords |: it is broken, and for nothing else
     zxcvbn: app |: a password is judged by one use case

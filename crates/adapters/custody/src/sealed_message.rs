@@ -125,10 +125,6 @@ impl Sender {
 }
 
 /// What went wrong is nobody's business: one word about it more would be an oracle.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "takes what `map_err` hands over"
-)]
 fn refused(_error: hpke::HpkeError) -> Refused {
     Refused
 }

@@ -6,12 +6,15 @@
 //! | `bip322-unprefixed` | the base64 alone, for verifiers from before BIP-322 2.0.0 |
 //! | `bip137` | base64 of 65 bytes, the first 39 to 42 |
 //! | `electrum` | the same, the first 31 to 34 |
+//!
+//! The last two recover the public key and compare its hash with the address, so they are not for P2TR.
 
 use ::bitcoin::consensus::encode;
 use ::bitcoin::ecdsa;
 use ::bitcoin::hashes::Hash;
-use ::bitcoin::sighash::{EcdsaSighashType, SighashCache};
-use ::bitcoin::{Amount, Witness};
+use ::bitcoin::secp256k1::XOnlyPublicKey;
+use ::bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
+use ::bitcoin::{Amount, TxOut, Witness};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -19,6 +22,7 @@ use vestry_domain::Invalid;
 use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
 
+use super::schnorr::Tweaked;
 use super::signed_message::Header;
 use super::{Bitcoin, Owner, bip322, signed_message};
 use crate::message::bytes;
@@ -59,7 +63,7 @@ pub(super) fn prepare<'a>(
     request: &MessageRequest,
     parent: &'static str,
 ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
-    let format = format(request.format.as_deref(), parent)?;
+    let format = format(request.format.as_deref(), &owner, parent)?;
     let field = if parent.is_empty() {
         "message"
     } else {
@@ -79,10 +83,16 @@ pub(super) fn prepare<'a>(
     }))
 }
 
-fn format(name: Option<&str>, parent: &str) -> Result<Format, Invalid> {
+fn format(name: Option<&str>, owner: &Owner, parent: &str) -> Result<Format, Invalid> {
     match name {
         None | Some("bip322") => Ok(Format::Bip322 { prefixed: true }),
         Some("bip322-unprefixed") => Ok(Format::Bip322 { prefixed: false }),
+        Some(name @ ("bip137" | "electrum")) if owner.output_key.is_some() => Err(Invalid::value(
+            format!("{parent}format"),
+            format!(
+                "format {name} is not for addresses of taproot; bip322 and bip322-unprefixed are"
+            ),
+        )),
         Some("bip137") => Ok(Format::Bip137(Header::P2wpkh)),
         Some("electrum") => Ok(Format::Bip137(Header::Electrum)),
         Some(_) => Err(Invalid::value(
@@ -92,24 +102,37 @@ fn format(name: Option<&str>, parent: &str) -> Result<Format, Invalid> {
     }
 }
 
-/// The digest of the only input of `to_sign` (BIP-143, SIGHASH_ALL as BIP-322 wants it).
+/// The digest of the only input of `to_sign`: by BIP-143 with SIGHASH_ALL, for taproot by BIP-341 with SIGHASH_DEFAULT, which
+/// are the ones that BIP-322 allows.
 fn bip322_digest(owner: &Owner, message: &[u8]) -> Option<[u8; 32]> {
-    let to_sign = bip322::to_sign(&bip322::to_spend(&owner.p2wpkh, message));
-    SighashCache::new(&to_sign)
-        .p2wpkh_signature_hash(0, &owner.p2wpkh, Amount::ZERO, EcdsaSighashType::All)
+    let script_pubkey = owner.script();
+    let to_sign = bip322::to_sign(&bip322::to_spend(&script_pubkey, message));
+    let mut cache = SighashCache::new(&to_sign);
+    if owner.output_key.is_none() {
+        return cache
+            .p2wpkh_signature_hash(0, &script_pubkey, Amount::ZERO, EcdsaSighashType::All)
+            .map(|hash| hash.to_byte_array())
+            .ok();
+    }
+    let spent = TxOut {
+        value: Amount::ZERO,
+        script_pubkey,
+    };
+    cache
+        .taproot_key_spend_signature_hash(0, &Prevouts::All(&[spent]), TapSighashType::Default)
         .map(|hash| hash.to_byte_array())
         .ok()
 }
 
 impl Prepared for SignsMessage<'_> {
-    fn sign(&self, key: &PrivateKey, _source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
+    fn sign(&self, key: &PrivateKey, source: &mut dyn ByteSource) -> Result<Signed, ChainError> {
         let mut answer = Fields::new();
         let mut put = |name: &str, text: String| {
             answer.insert(name.to_owned(), Value::String(text));
         };
         match self.format {
             Format::Bip322 { prefixed } => {
-                let text = STANDARD.encode(self.witness(key)?);
+                let text = STANDARD.encode(self.witness(key, source)?);
                 if prefixed {
                     put("signature", format!("{SIMPLE}{text}"));
                     put("signature_unprefixed", text);
@@ -129,11 +152,38 @@ impl Prepared for SignsMessage<'_> {
 }
 
 impl SignsMessage<'_> {
-    /// The witness of `to_sign`: signature and public key, as a transaction writes it.
-    fn witness(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
+    /// The witness of `to_sign`, as a transaction writes it.
+    fn witness(
+        &self,
+        key: &PrivateKey,
+        source: &mut dyn ByteSource,
+    ) -> Result<Vec<u8>, ChainError> {
+        let witness = match &self.owner.output_key {
+            Some(output_key) => self.taproot_witness(key, output_key, source)?,
+            None => self.p2wpkh_witness(key)?,
+        };
+        Ok(encode::serialize(&witness))
+    }
+
+    /// Signature and public key.
+    fn p2wpkh_witness(&self, key: &PrivateKey) -> Result<Witness, ChainError> {
         let public_key = &self.owner.public_key.0;
         let signature = self.chain.sign_ecdsa(key, self.digest, public_key)?;
         let signature = ecdsa::Signature::sighash_all(signature);
-        Ok(encode::serialize(&Witness::p2wpkh(&signature, public_key)))
+        Ok(Witness::p2wpkh(&signature, public_key))
+    }
+
+    /// The signature alone, 64 bytes: a byte behind them would name another type of hash than the default.
+    fn taproot_witness(
+        &self,
+        key: &PrivateKey,
+        output_key: &XOnlyPublicKey,
+        source: &mut dyn ByteSource,
+    ) -> Result<Witness, ChainError> {
+        let tweaked = Tweaked::ToOutput(None);
+        let signature = self
+            .chain
+            .sign_schnorr(key, tweaked, self.digest, output_key, source)?;
+        Ok(Witness::from_slice(&[signature.serialize()]))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use ::bitcoin::key::TapTweak;
 use ::bitcoin::secp256k1::XOnlyPublicKey;
 use ::bitcoin::{CompressedPublicKey, PubkeyHash, Script, ScriptBuf};
 use vestry_domain::signing::SigningRefused;
 
+use super::{Bitcoin, address};
 use crate::Signer;
 use crate::secp256k1::parse_public_key;
 
@@ -14,31 +16,53 @@ pub(super) struct Owner {
     pub(super) public_key: CompressedPublicKey,
     /// Its x coordinate, the form that taproot uses (BIP-340).
     pub(super) x_only: XOnlyPublicKey,
-    /// The script of the wallet's address.
+    /// The script of the usual address.
     pub(super) p2wpkh: ScriptBuf,
     /// The same, wrapped for wallets from before segregated witness (BIP-49).
     pub(super) p2sh_p2wpkh: ScriptBuf,
     /// The oldest form.
     pub(super) p2pkh: ScriptBuf,
+    /// The key of the output, where the address of the wallet is P2TR (BIP-86).
+    pub(super) output_key: Option<XOnlyPublicKey>,
 }
 
 impl Owner {
     /// # Errors
-    /// [`SigningRefused::Denied`] when the stored public key is none, which no request can bring about.
-    pub(super) fn new(signer: Signer<'_>) -> Result<Self, SigningRefused> {
-        let public_key = parse_public_key(signer.public_key).map_err(|_unreadable| {
-            SigningRefused::Denied(Cow::Borrowed("the public key of the wallet is unreadable"))
-        })?;
+    /// [`SigningRefused::Denied`] when the stored public key is none, or the stored address not one of it, which no request
+    /// can bring about.
+    pub(super) fn new(chain: &Bitcoin, signer: Signer<'_>) -> Result<Self, SigningRefused> {
+        let denied = |reason| SigningRefused::Denied(Cow::Borrowed(reason));
+        let public_key = parse_public_key(signer.public_key)
+            .map_err(|_unreadable| denied("the public key of the wallet is unreadable"))?;
         let public_key = CompressedPublicKey(public_key);
         let p2wpkh = ScriptBuf::new_p2wpkh(&public_key.wpubkey_hash());
         let x_only = XOnlyPublicKey::from(public_key.0);
+        // Asked first, since the key of the output costs a multiplication.
+        let output_key = if address::is_taproot(signer.address) {
+            let output_key = chain
+                .output_key(x_only, None)
+                .filter(|key| address::p2tr(*key, signer.environment).to_string() == signer.address)
+                .ok_or_else(|| denied("the address of the wallet is not that of its public key"))?;
+            Some(output_key)
+        } else {
+            None
+        };
         Ok(Self {
             public_key,
             x_only,
+            output_key,
             p2sh_p2wpkh: p2wpkh.to_p2sh(),
             p2pkh: ScriptBuf::new_p2pkh(&public_key.pubkey_hash()),
             p2wpkh,
         })
+    }
+
+    /// The script of the wallet's address.
+    pub(super) fn script(&self) -> ScriptBuf {
+        match self.output_key {
+            Some(key) => ScriptBuf::new_p2tr_tweaked(key.dangerous_assume_tweaked()),
+            None => self.p2wpkh.clone(),
+        }
     }
 
     /// Whether a script has the key in it, or its hash: otherwise no signature of the key can satisfy it.

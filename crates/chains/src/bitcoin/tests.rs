@@ -3,3 +3,4 @@
 mod addresses;
 mod messages;
 pub(super) mod support;
+mod taproot;

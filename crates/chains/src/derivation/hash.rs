@@ -19,8 +19,13 @@ const SEED_LENGTH: usize = 64;
 /// PBKDF2-HMAC-SHA512 as BIP-39 has it, 64 bytes.
 pub(super) fn stretched(password: &[u8], salt: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut seed = Zeroizing::new(vec![0; SEED_LENGTH]);
-    pbkdf2_hmac::<Sha512>(password, salt, ROUNDS, &mut seed);
+    pbkdf2(password, salt, ROUNDS, &mut seed);
     seed
+}
+
+/// PBKDF2-HMAC-SHA512 (RFC 8018, section 5.2) of as many bytes as there is room for.
+pub(super) fn pbkdf2(password: &[u8], salt: &[u8], rounds: u32, derived: &mut [u8]) {
+    pbkdf2_hmac::<Sha512>(password, salt, rounds, derived);
 }
 
 /// HMAC-SHA512 of the parts one after the other, as a key and its chain code.

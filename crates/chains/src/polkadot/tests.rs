@@ -163,9 +163,10 @@ fn test_and_live_wallets_have_the_same_addresses() {
     assert_eq!(test.unwrap(), wallet.address);
 }
 
+/// 64 bytes are an expanded secret, which the tests of imports are about.
 #[test]
-fn only_32_bytes_are_a_private_key_and_only_points_a_public_one() {
-    for length in (0..100).filter(|length| *length != 32) {
+fn other_lengths_are_no_private_keys_and_only_points_are_public_ones() {
+    for length in (0..100).filter(|length| ![32, 64].contains(length)) {
         let bytes = vec![1; length];
         assert_eq!(
             Polkadot.private_key(&bytes).err(),

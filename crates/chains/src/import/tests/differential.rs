@@ -15,13 +15,14 @@ const COLUMNS: [(WalletType, Environment); 8] = [
     (WalletType::Bitcoin, TEST),
 ];
 
-/// Checks a column of all rows, and says how many there were.
-fn check(phrases: &Value, column: usize) -> usize {
+/// Checks a column of the rows that `picks` takes, by the numbers of phrase and row, and says how many there were.
+fn check(phrases: &Value, column: usize, picks: impl Fn(usize, usize) -> bool) -> usize {
     let (wallet_type, environment) = COLUMNS[column];
     let mut rows = 0;
-    for entry in phrases.as_array().unwrap() {
+    for (number, entry) in phrases.as_array().unwrap().iter().enumerate() {
         let phrase = entry[0].as_str().unwrap();
-        for row in entry[1].as_array().unwrap() {
+        let all = entry[1].as_array().unwrap().iter().enumerate();
+        for (_, row) in all.filter(|(place, _)| picks(number, *place)) {
             let index = u32::try_from(row[0].as_u64().unwrap()).unwrap();
             let address = row[column + 1].as_str().unwrap();
             let key = derived(wallet_type, phrase, index, address, environment);
@@ -32,13 +33,16 @@ fn check(phrases: &Value, column: usize) -> usize {
     rows
 }
 
+/// All rows of one file, and of the other those that make every phrase and every index be met: a phrase costs 2048 hashes, and
+/// tests are not optimised.
 fn check_in_both_languages(column: usize) {
+    let some = |number: usize, place: usize| (number + number / 5 + column) % 5 == place;
     let python: Value =
         serde_json::from_str(include_str!("../vectors/python_phrases.json")).unwrap();
     let javascript: Value =
         serde_json::from_str(include_str!("../vectors/javascript.json")).unwrap();
-    assert_eq!(check(&python, column), 200);
-    assert_eq!(check(&javascript["phrases"], column), 200);
+    assert_eq!(check(&python, column, |_, _| true), 200);
+    assert_eq!(check(&javascript["phrases"], column, some), 40);
 }
 
 #[test]
@@ -101,12 +105,18 @@ fn keys_are_read_in_the_forms_of_others() {
     let mut forms = 0;
     for (number, (name, address, texts)) in rows.iter().enumerate() {
         let (wallet_type, environment) = wallet(name);
-        let first = imported(wallet_type, &texts[0], address, environment).unwrap();
+        let mut keys = Vec::new();
         for text in texts {
             let key = imported(wallet_type, text, address, environment);
-            assert_eq!(key.as_ref(), Ok(&first), "{name} {text}");
+            keys.push(key.unwrap_or_else(|error| panic!("{name} {text}: {error}")));
             forms += 1;
         }
+        let first = keys[0].clone();
+        keys.sort();
+        keys.dedup();
+        // Polkadot's seeds are kept as seeds, and expanded secrets as such.
+        let kinds = if texts.len() == 9 { 2 } else { 1 };
+        assert_eq!(keys.len(), kinds, "{name} {address}");
         let stranger = rows[..number]
             .iter()
             .rev()
