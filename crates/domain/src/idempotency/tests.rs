@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use super::*;
 use crate::Environment;
 use crate::ids::{AppId, Id};

@@ -153,7 +153,7 @@ async fn one_effect_and_one_answer_over_kill_9(site: Site) {
                 })
             })
             .collect();
-        let moment = Duration::from_millis(u64::try_from(rng.below(120)).unwrap());
+        let moment = Duration::from_millis(u64::try_from(rng.below(400)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("it goes on until then");
         server.process.kill().await;

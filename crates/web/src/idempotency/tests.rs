@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use actix_web::test::TestRequest;
 use vestry_domain::Invalid;
 
