@@ -162,7 +162,7 @@ async fn refusals_are_kept(api: &Api) {
         refused.refuses(400, "invalid_field", Some("email"));
         assert_eq!(is_replay(&refused), replayed);
     }
-    keyed(api.test(), "once more")
+    keyed(api.test(), "once-more")
         .post(CREATE, request)
         .await
         .ok();
