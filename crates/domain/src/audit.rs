@@ -21,9 +21,9 @@ use crate::{Invalid, Timestamp, World};
 /// What was done with a wallet or its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditAction {
-    /// A key was made.
+    /// A key was made. Noted before its wallet is stored, which may still be refused.
     Create,
-    /// A key came from outside.
+    /// A key came from outside and was opened. Noted before its wallet is stored, like that of a new one.
     Import,
     /// The key left, sealed to its recipient.
     Export,

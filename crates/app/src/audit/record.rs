@@ -11,7 +11,10 @@ use crate::{Caller, Fault, Service};
 const DETAIL_MAX: usize = 64;
 
 impl Service {
-    /// Notes what was done with a wallet. What came of it may be answered when this succeeded.
+    /// Notes what is done with a wallet. What comes of it may be answered when this succeeded.
+    ///
+    /// Never while a transaction is open, one that [`Service::commit_last`] keeps open included: on SQLite the log would wait
+    /// for it. What makes a wallet is therefore noted before the wallet is stored.
     ///
     /// # Errors
     /// The log cannot be written.

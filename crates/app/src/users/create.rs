@@ -95,9 +95,9 @@ impl Service {
             wallet,
             wallet_key,
         };
-        retried(|| self.store_user(&new)).await?;
         self.note_use(caller, new.wallet.wallet.id, AuditAction::Create)
             .await?;
+        retried(|| self.store_user(&new)).await?;
         let NewUser {
             profile, wallet, ..
         } = new;

@@ -60,9 +60,9 @@ impl Service {
             .new_wallet(&caller.world, user_id, wallet_type, now)
             .await;
         let (wallet, key) = made.map_err(Fault::from)?;
+        self.note_use(caller, wallet.wallet.id, AuditAction::Create)
+            .await?;
         if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
-            self.note_use(caller, wallet.wallet.id, AuditAction::Create)
-                .await?;
             // As it was made, not as it was read: there is nothing to authenticate.
             return Ok(wallet.wallet);
         }

@@ -117,9 +117,9 @@ impl Service {
             message: command.message,
         };
         let imported = self.ports.custodian.import(order, keys).await?;
+        let id = imported.as_default.wallet.id;
+        self.note_use(caller, id, AuditAction::Import).await?;
         let stored = retried(|| self.keep_imported(&imported)).await?;
-        self.note_use(caller, stored.wallet.id, AuditAction::Import)
-            .await?;
         Ok(stored.wallet)
     }
 
@@ -159,7 +159,7 @@ impl Service {
         }
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
-                tx.commit().await?;
+                self.commit_last(tx).await?;
                 return Ok(stored.clone());
             }
         }
