@@ -89,7 +89,11 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
             let (path, body) = if creates.contains(&number) {
                 ("/v1/wallets/create", create.clone())
             } else {
-                let import = if number < first { number } else { number - CREATES };
+                let import = if number < first {
+                    number
+                } else {
+                    number - CREATES
+                };
                 ("/v1/wallets/import", messages[import / 2].clone())
             };
             async move { api.post(path, &body).await }
@@ -128,6 +132,8 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
         .pairs("SELECT id AS one, user_id AS two FROM wallets WHERE is_default")
         .await;
     assert_eq!(defaults.len(), ROUNDS);
-    println!("R10: the imported wallet became the default in {defaults_imported} of {ROUNDS} rounds");
+    println!(
+        "R10: the imported wallet became the default in {defaults_imported} of {ROUNDS} rounds"
+    );
     field.stop("R10", ROUNDS, 2 * MESSAGES + CREATES).await;
 }

@@ -223,7 +223,11 @@ async fn comes_and_goes(
     };
     let import_key = custody.begin_import(ImportKeyOrder { origin, ..begin });
     let import_key = import_key.await.unwrap();
-    let plaintext = if is_text { digits.as_bytes() } else { key.as_slice() };
+    let plaintext = if is_text {
+        digits.as_bytes()
+    } else {
+        key.as_slice()
+    };
     let message = sealing::seal(&import_key.public_key, plaintext, Manner::default());
     let order = ImportOrder {
         wallet,
