@@ -427,7 +427,8 @@ async fn very_many_key_pairs_of_one_address_are_refused() {
         }
     }
     rig.begin_import(&test, KEYS[1].1).await;
-    rig.begin_import(&*rig.live().await, address).await;
+    let live = rig.live().await;
+    rig.begin_import(&live, address).await;
     rig.pass(LIFETIME.0 - 1);
     let oldest = sealed(user, address, key, &first);
     rig.service.import_wallet(&test, oldest).await.unwrap();
@@ -464,7 +465,8 @@ async fn fields_are_refused_by_their_names() {
         ..begin(bitcoin)
     };
     assert_eq!(refused_begin(live.clone()).await.param, "public_address");
-    let begun = rig.service.begin_import(&*rig.live().await, live).await;
+    let caller = rig.live().await;
+    let begun = rig.service.begin_import(&caller, live).await;
     begun.unwrap();
     let indexed = BeginImport {
         account_index: Some(0),
