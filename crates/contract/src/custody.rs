@@ -13,7 +13,7 @@ use std::sync::Arc;
 use vestry_domain::envelope::{AppKey, WalletKey};
 use vestry_domain::ids::UserId;
 use vestry_domain::signing::SigningRequest;
-use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, WalletType};
 use vestry_domain::{Environment, World};
 use vestry_ports::custody::{Custodian, CustodyError, Sealer, WalletOrder};
 use vestry_ports::store::{Store, StoreResult};
@@ -186,6 +186,7 @@ fn order(samples: &mut Samples, world: World, user_id: UserId) -> WalletOrder {
         world,
         user_id,
         wallet_type: WalletType::Ethereum,
+        address_form: AddressForm::Usual,
         created_at,
     }
 }

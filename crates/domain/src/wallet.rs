@@ -65,6 +65,27 @@ pub enum AddressForm {
     Taproot,
 }
 
+impl AddressForm {
+    /// The form that a caller names for a new wallet of a type: `p2wpkh` or `p2tr` for Bitcoin, none for the others.
+    ///
+    /// # Errors
+    /// [`Invalid`] naming `address_type`.
+    pub fn named(wallet_type: WalletType, name: Option<&str>) -> Result<Self, Invalid> {
+        match (wallet_type, name) {
+            (_, None) | (WalletType::Bitcoin, Some("p2wpkh")) => Ok(Self::Usual),
+            (WalletType::Bitcoin, Some("p2tr")) => Ok(Self::Taproot),
+            (WalletType::Bitcoin, Some(_)) => {
+                let message = "address_type is p2wpkh or p2tr";
+                Err(Invalid::value("address_type", message))
+            }
+            (_, Some(_)) => {
+                let message = "address_type goes with wallets of type bitcoin only";
+                Err(Invalid::value("address_type", message))
+            }
+        }
+    }
+}
+
 impl serde::Serialize for WalletType {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

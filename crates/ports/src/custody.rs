@@ -9,7 +9,7 @@ use vestry_domain::key_transfer::{
     EntropyType, ExportedKey, ImportKey, Kem, Origin, SealedMessage,
 };
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Secret, Timestamp, World};
 
 use crate::store::StoreError;
@@ -53,6 +53,8 @@ pub struct WalletOrder {
     pub user_id: UserId,
     /// Chain.
     pub wallet_type: WalletType,
+    /// Form of the address that a new key gets.
+    pub address_form: AddressForm,
     /// Time of creation.
     pub created_at: Timestamp,
 }

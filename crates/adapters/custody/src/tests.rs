@@ -13,7 +13,7 @@ use vestry_contract::samples::Samples;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::AppId;
 use vestry_domain::signing::SigningRequest;
-use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{Custodian, WalletOrder};
 
@@ -94,6 +94,7 @@ impl House {
             world,
             user_id: self.samples.id(created_at),
             wallet_type: WalletType::Ethereum,
+            address_form: AddressForm::Usual,
             created_at,
         }
     }

@@ -42,7 +42,7 @@ impl Custody {
             .public_key(&private_key)
             .map_err(|_error| CustodyError::Failed("deriving a public key"))?;
         let public_address = chain
-            .address(&public_key, order.world.environment)
+            .address_in_form(&public_key, order.world.environment, order.address_form)
             .map_err(|_error| CustodyError::Failed("deriving an address"))?;
         let wallet = new_wallet(&order, public_address);
         let key = self.enclosed(&wallet, &private_key, public_key, key_version, keys)?;

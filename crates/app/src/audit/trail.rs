@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId};
+use vestry_ports::custody::CustodyError;
 
 use super::{entry_mac, new_head};
 use crate::fault::retried;
@@ -64,8 +65,19 @@ impl Trail {
     }
 }
 
+const UNWRITTEN: &str = "the audit log could not be written";
+
 fn unwritten() -> Fault {
-    Fault::Unavailable("the audit log could not be written".into())
+    Fault::Unavailable(UNWRITTEN.into())
+}
+
+/// What one failure means to each of those who waited for the same commit; its cause is in the log of the service, once.
+fn shared(fault: &Fault) -> Fault {
+    match fault {
+        Fault::Sealed(_) => Fault::Sealed(CustodyError::Sealed(UNWRITTEN.into())),
+        Fault::Tampered(_) | Fault::Internal(_) => Fault::Internal(UNWRITTEN.into()),
+        Fault::Unavailable(_) | Fault::NoTransport(_) | Fault::LostRace => unwritten(),
+    }
 }
 
 impl Service {
@@ -122,11 +134,7 @@ impl Service {
             }
         }
         for written in batch.waiting {
-            drop(written.send(if kept.is_ok() {
-                Ok(())
-            } else {
-                Err(unwritten())
-            }));
+            drop(written.send(kept.as_ref().copied().map_err(shared)));
         }
     }
 

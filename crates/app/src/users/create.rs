@@ -9,7 +9,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
-use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, WalletType};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Created};
 
@@ -85,9 +85,10 @@ impl Service {
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
         let profile = self.new_profile(caller, command, now)?;
+        let kind = (wallet_type, AddressForm::Usual);
         // A key costs a little work and the vault; both before the transaction.
         let (wallet, wallet_key) = self
-            .new_wallet(&caller.world, profile.user.id, wallet_type, now)
+            .new_wallet(&caller.world, profile.user.id, kind, now)
             .await
             .map_err(Fault::from)?;
         let new = NewUser {

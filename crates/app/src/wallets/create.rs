@@ -4,7 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::UserId;
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Invalid, Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletOrder};
 use vestry_ports::store::Created;
@@ -43,6 +43,22 @@ impl Service {
         user_id: UserId,
         wallet_type: WalletType,
     ) -> Result<Wallet, CreateWalletError> {
+        self.create_wallet_in_form(caller, user_id, wallet_type, AddressForm::Usual)
+            .await
+    }
+
+    /// [`Service::create_wallet`] with an address of another form, if one has to be made: the wallet that is there is
+    /// answered whatever its form.
+    ///
+    /// # Errors
+    /// [`CreateWalletError`].
+    pub async fn create_wallet_in_form(
+        &self,
+        caller: &Caller,
+        user_id: UserId,
+        wallet_type: WalletType,
+        form: AddressForm,
+    ) -> Result<Wallet, CreateWalletError> {
         caller.require(Scope::WalletsWrite)?;
         if let Some(existing) = self
             .default_wallet(&caller.world, user_id, wallet_type)
@@ -57,7 +73,7 @@ impl Service {
         }
         let now = self.now(&caller.world);
         let made = self
-            .new_wallet(&caller.world, user_id, wallet_type, now)
+            .new_wallet(&caller.world, user_id, (wallet_type, form), now)
             .await;
         let (wallet, key) = made.map_err(Fault::from)?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
@@ -127,7 +143,7 @@ impl Service {
         &self,
         world: &World,
         user_id: UserId,
-        wallet_type: WalletType,
+        (wallet_type, address_form): (WalletType, AddressForm),
         now: Timestamp,
     ) -> Result<(StoredWallet, WalletKey), CustodyError> {
         let order = WalletOrder {
@@ -136,6 +152,7 @@ impl Service {
             world: *world,
             user_id,
             wallet_type,
+            address_form,
             created_at: now,
         };
         self.ports.custodian.create_wallet(order).await

@@ -6,7 +6,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::{
     EntropyType, ImportKey, MOST_LIVING, SealedMessage, account_index,
 };
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrder};
 use vestry_ports::store::{Created, StoreError};
@@ -109,6 +109,7 @@ impl Service {
                 world: caller.world,
                 user_id: command.user_id,
                 wallet_type: command.wallet_type,
+                address_form: AddressForm::Usual,
                 created_at: now,
             },
             public_address,

@@ -27,7 +27,7 @@ use vestry_domain::message::CapturedMessage;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserEmail;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
@@ -460,6 +460,7 @@ impl Rig {
             world: caller.world,
             user_id: self.id(),
             wallet_type: WalletType::Ethereum,
+            address_form: AddressForm::Usual,
             created_at: self.now(),
         }
     }

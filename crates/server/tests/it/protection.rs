@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::journey::new_owner;
 use crate::support::process::Process;
-use crate::support::site::{Site, binary};
+use crate::support::site::{Site, binary, text};
 
 /// A user id that is not root's and owns nothing.
 const SOMEBODY: u32 = 65_534;
@@ -60,6 +60,26 @@ async fn no_core_and_no_other_process_may_look_inside() {
     process.stop().await;
 }
 
+/// Where no limit of locked memory applies, no page of the service goes into the swap; where one does, the log says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_locked_or_the_log_says_that_it_is_not() {
+    let site = Site::sqlite();
+    site.set_up();
+    let server = site.serve().await;
+    let status = fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
+    let locked = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmLck:"))
+        .unwrap();
+    let is_locked = !locked.trim().starts_with("0 ");
+    let is_said = server
+        .process
+        .output()
+        .contains("memory could not be locked");
+    assert_ne!(is_locked, is_said, "locked: {locked}");
+    server.process.stop().await;
+}
+
 /// S5: no secret on the command line of a running service.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_holds_no_secret() {
@@ -77,13 +97,52 @@ async fn the_command_line_holds_no_secret() {
 async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let site = Site::sqlite();
     let keys = site.set_up();
+    let allow = ["app", "set", &keys.app, "wallet_export=true"];
+    site.admin(&allow);
+    let exporter = [
+        "key",
+        "create",
+        &keys.app,
+        "live",
+        "--scope",
+        "wallets:export",
+    ];
+    let exporter = text(&site.admin(&exporter), "key");
+    let server = site.serve().await;
+    let owner = new_owner(&server.api(&keys.live), "first@example.com").await;
+    server.process.stop().await;
     let (key, elsewhere) = (site.file(".vestry/root.key"), site.file("root.key"));
     fs::rename(&key, &elsewhere).unwrap();
     let server = site.serve().await;
     assert!(server.process.output().contains("the vault is sealed"));
     let api = server.api(&keys.live);
     assert_eq!(api.get("/readyz").await.status, 200);
-    api.get("/v1/wallets/list").await.ok();
+    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
+    assert_eq!(api.get(&wallet).await.error(503), "sealed");
+    let address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+    let sealed = json!({
+        "public_address": address, "wallet_type": "ethereum", "encryption_type": "HPKE",
+        "entropy_type": "private_key",
+    });
+    let method = json!({ "method": "personal_sign", "params": { "message": "hi" } });
+    let recipient = json!({
+        "recipient_public_key": "CQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "entropy_type": "private_key",
+    });
+    let user = json!({ "user_id": owner.user_id, "wallet_type": "solana" });
+    for (path, body) in [
+        (format!("{wallet}/sign_message"), json!({ "message": "hi" })),
+        (format!("{wallet}/rpc"), method),
+        (format!("{wallet}/disable"), json!({})),
+        (format!("{wallet}/enable"), json!({})),
+        ("/v1/wallets/create".to_owned(), user),
+        ("/v1/wallets/import/begin".to_owned(), sealed),
+    ] {
+        assert_eq!(api.post(&path, &body).await.error(503), "sealed", "{path}");
+    }
+    let path = format!("{wallet}/export");
+    let refused = server.api(&exporter).post(&path, &recipient).await;
+    assert_eq!(refused.error(503), "sealed");
     let body = json!({ "email": "ada@example.com" });
     let refused = api.post("/v1/auth/users/create", &body).await;
     assert_eq!(refused.error(503), "sealed");

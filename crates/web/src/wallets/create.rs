@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 
 use crate::body::Body;
 use crate::call::Call;
@@ -21,6 +21,9 @@ pub(crate) struct Request {
     /// The user who gets it.
     #[schema(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// Bitcoin only: `p2wpkh` (when absent) or `p2tr`, the form of the address if one has to be made.
+    #[schema(pattern = "^(p2wpkh|p2tr)$")]
+    address_type: Option<String>,
 }
 
 /// Create a wallet
@@ -42,10 +45,13 @@ pub(crate) async fn handle(
     Body(request): Body<Request>,
 ) -> Result<Json<Wallet>, Problem> {
     let wallet_type: WalletType = request.wallet_type.parse()?;
+    let form = AddressForm::named(wallet_type, request.address_type.as_deref())?;
     let user_id = parse_id("user_id", &request.user_id)?;
     let wallet = call
         .run(move |service, caller| async move {
-            service.create_wallet(&caller, user_id, wallet_type).await
+            service
+                .create_wallet_in_form(&caller, user_id, wallet_type, form)
+                .await
         })
         .await?;
     Ok(Json(wallet.into()))

@@ -15,6 +15,7 @@ on_both! {
     an_unknown_method_is_refused_with_those_there_are
     a_call_names_what_it_refuses
     a_message_that_is_a_transaction_is_refused
+    a_bitcoin_wallet_may_have_a_taproot_address
 }
 
 /// A chain with a transaction that any wallet of it can sign.
@@ -400,4 +401,34 @@ async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     let path = format!("/v1/wallets/{id}/sign_message");
     let request = json!({ "message": strangers, "encoding": "base64" });
     api.test().post(&path, request).await.ok();
+}
+
+/// The form of a new address can be named, where the chain has several; the wallet that is there is answered in its own.
+async fn a_bitcoin_wallet_may_have_a_taproot_address(api: &Api) {
+    let user_id = sent(api, &api.test(), "ada@example.com").await.user_id;
+    let request = |wallet_type: &str, form: &str| json!({"user_id": user_id, "wallet_type": wallet_type, "address_type": form});
+    for (wallet_type, form) in [("bitcoin", "p2sh"), ("ethereum", "p2tr"), ("XLM", "p2wpkh")] {
+        let wrong = request(wallet_type, form);
+        let refused = api.test().post("/v1/wallets/create", wrong).await;
+        refused.refuses(400, "invalid_field", Some("address_type"));
+    }
+    let taproot = request("bitcoin", "p2tr");
+    let created = api.test().post("/v1/wallets/create", taproot).await.ok();
+    let address = created.text_at("/public_address");
+    assert!(address.starts_with("tb1p"), "{address}");
+    let usual = request("bitcoin", "p2wpkh");
+    let again = api.test().post("/v1/wallets/create", usual).await.ok();
+    assert_eq!(again.body, created.body);
+    let path = format!("/v1/wallets/{}/sign_message", created.text_at("/id"));
+    let signed = api.test().post(&path, json!({"message": "hello"})).await;
+    let signature = signed.ok().text_at("/signature");
+    // A witness of one signature of 64 bytes (SIGHASH_DEFAULT), behind the letters of BIP-322.
+    let witness = BASE64.decode(signature.strip_prefix("smp").unwrap().as_bytes());
+    let witness = witness.unwrap();
+    assert_eq!((witness.len(), &witness[..2]), (66, &[1, 64][..]));
+    let old = json!({"message": "hello", "format": "bip137"});
+    let refused = api.test().post(&path, old).await;
+    refused.refuses(400, "invalid_field", Some("format"));
+    let read = format!("/v1/wallets/{}", created.text_at("/id"));
+    assert_eq!(api.test().get(&read).await.ok().body, created.body);
 }

@@ -15,7 +15,7 @@ use vestry_contract::sealing::{self, Manner, Recipient};
 use vestry_custody::Custody;
 use vestry_domain::key_transfer::{EntropyType, Kem, Origin};
 use vestry_domain::signing::SigningRequest;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::custody::{Custodian, ImportKeyOrder, ImportOrder, WalletOrder};
 use vestry_ports::entropy::Entropy;
@@ -156,6 +156,7 @@ fn order(samples: &mut Samples, world: World) -> WalletOrder {
         world,
         user_id: samples.id(created_at),
         wallet_type: WalletType::Ethereum,
+        address_form: AddressForm::Usual,
         created_at,
     }
 }
