@@ -2,7 +2,7 @@
 //!
 //! A request takes its key, runs, and leaves its answer under the key. Meanwhile its lease is renewed; a run that falls
 //! silent is one whose process died, and when its lease has ended the same request may run in its place. What such a run
-//! had done is then there already, so a use case whose effect cannot be met again ends with [`Service::commit_last`]:
+//! had done is then there already, so a use case whose effect cannot be met again ends with `Service::commit_last`:
 //! its transaction is kept open until the answer is known, and both are on disk or neither is.
 //!
 //! Answers hold tokens and requests hold passwords: the answer is sealed, bound to world, key and request, and of the
@@ -89,7 +89,7 @@ impl Drop for Renewal {
 }
 
 impl Run {
-    /// The command of this run, as [`Service::commit_last`] must find it.
+    /// The command of this run, as `Service::commit_last` must find it.
     pub fn scope<F: Future>(&self, command: F) -> impl Future<Output = F::Output> + use<F> {
         LAST.scope(Arc::clone(&self.last), command)
     }
