@@ -16,6 +16,7 @@ use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret};
 
 use crate::derivation::{account, hardened};
+use crate::import::Reading;
 use crate::object::Object;
 use crate::scalar::Scalar;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, secp256k1};
@@ -142,17 +143,8 @@ impl Chain for Bitcoin {
             .any(|own| own == address)
     }
 
-    fn import_key(
-        &self,
-        plaintext: &[u8],
-        address: &str,
-        environment: Environment,
-    ) -> Result<PrivateKey, ChainError> {
-        let readings = import::readings(plaintext, |text| wif::read(text, environment));
-        let keys = readings
-            .iter()
-            .filter_map(|bytes| self.private_key(bytes).ok());
-        import::first_with_address(self, keys, address, environment)
+    fn own_form(&self, text: &str, environment: Environment) -> Option<Reading> {
+        wif::read(text, environment)
     }
 
     fn import_phrase(

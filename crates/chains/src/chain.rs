@@ -123,6 +123,11 @@ pub trait Chain: Send + Sync {
             .is_ok_and(|own| own == address)
     }
 
+    /// The bytes of a key in the text form that the chain has for keys alone (Bitcoin: WIF; Stellar: `S…`), if it has one.
+    fn own_form(&self, _text: &str, _environment: Environment) -> Option<Zeroizing<Vec<u8>>> {
+        None
+    }
+
     /// The private key in a plaintext from outside, whose form nobody names (chains.md section 6, rule 3): raw bytes, or
     /// text in hex, base58, base64 or what the chain has of its own. The first meaning counts whose key has the canonical
     /// `address`.
@@ -135,7 +140,7 @@ pub trait Chain: Send + Sync {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        let readings = import::readings(plaintext, |_no_form_of_its_own| None);
+        let readings = import::readings(plaintext, |text| self.own_form(text, environment));
         let keys = readings
             .iter()
             .filter_map(|bytes| self.private_key(bytes).ok());

@@ -66,17 +66,8 @@ impl Chain for Stellar {
             .map_err(|_of_nobody| ChainError::Address)
     }
 
-    fn import_key(
-        &self,
-        plaintext: &[u8],
-        address: &str,
-        environment: Environment,
-    ) -> Result<PrivateKey, ChainError> {
-        let readings = import::readings(plaintext, secret_seed);
-        let keys = readings
-            .iter()
-            .filter_map(|bytes| self.private_key(bytes).ok());
-        import::first_with_address(self, keys, address, environment)
+    fn own_form(&self, text: &str, _environment: Environment) -> Option<Reading> {
+        secret_seed(text)
     }
 
     fn import_phrase(

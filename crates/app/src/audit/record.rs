@@ -14,7 +14,7 @@ impl Service {
     /// Notes what is done with a wallet. What comes of it may be answered when this succeeded.
     ///
     /// Never while a transaction is open, one that [`Service::commit_last`] keeps open included: on SQLite the log would wait
-    /// for it. What makes a wallet is therefore noted before the wallet is stored.
+    /// for it. What makes or changes a wallet is therefore noted before it is done.
     ///
     /// # Errors
     /// The log cannot be written.

@@ -11,7 +11,7 @@ use vestry_domain::ids::{AuditChainId, AuditEntryId};
 use vestry_ports::custody::CustodyError;
 
 use super::{entry_mac, new_head};
-use crate::fault::retried;
+use crate::fault::{causes, retried};
 use crate::{Fault, Service, mint};
 
 /// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
@@ -127,8 +127,7 @@ impl Service {
                 ends.extend(batch.ends);
             }
             Err(fault) => {
-                let fault: &dyn std::error::Error = fault;
-                tracing::error!(fault, "the audit log was not written");
+                tracing::error!(error = causes(fault), "the audit log was not written");
                 // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
                 ends.retain(|world, _| !batch.ends.contains_key(world));
             }

@@ -85,10 +85,15 @@ impl Service {
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
         let profile = self.new_profile(caller, command, now)?;
-        let kind = (wallet_type, AddressForm::Usual);
         // A key costs a little work and the vault; both before the transaction.
         let (wallet, wallet_key) = self
-            .new_wallet(&caller.world, profile.user.id, kind, now)
+            .new_wallet(
+                &caller.world,
+                profile.user.id,
+                wallet_type,
+                AddressForm::Usual,
+                now,
+            )
             .await
             .map_err(Fault::from)?;
         let new = NewUser {

@@ -33,7 +33,7 @@ may_lose_race!(CreateWalletError);
 
 impl Service {
     /// The user's default wallet of a type, made when there is none. However many calls race, one wallet is kept and all
-    /// of them answer it.
+    /// of them answer it. A new one has an address of the form that is named; one that is there is answered whatever its form.
     ///
     /// # Errors
     /// [`CreateWalletError`].
@@ -42,22 +42,7 @@ impl Service {
         caller: &Caller,
         user_id: UserId,
         wallet_type: WalletType,
-    ) -> Result<Wallet, CreateWalletError> {
-        self.create_wallet_in_form(caller, user_id, wallet_type, AddressForm::Usual)
-            .await
-    }
-
-    /// [`Service::create_wallet`] with an address of another form, if one has to be made: the wallet that is there is
-    /// answered whatever its form.
-    ///
-    /// # Errors
-    /// [`CreateWalletError`].
-    pub async fn create_wallet_in_form(
-        &self,
-        caller: &Caller,
-        user_id: UserId,
-        wallet_type: WalletType,
-        form: AddressForm,
+        address_form: AddressForm,
     ) -> Result<Wallet, CreateWalletError> {
         caller.require(Scope::WalletsWrite)?;
         if let Some(existing) = self
@@ -73,7 +58,7 @@ impl Service {
         }
         let now = self.now(&caller.world);
         let made = self
-            .new_wallet(&caller.world, user_id, (wallet_type, form), now)
+            .new_wallet(&caller.world, user_id, wallet_type, address_form, now)
             .await;
         let (wallet, key) = made.map_err(Fault::from)?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
@@ -143,7 +128,8 @@ impl Service {
         &self,
         world: &World,
         user_id: UserId,
-        (wallet_type, address_form): (WalletType, AddressForm),
+        wallet_type: WalletType,
+        address_form: AddressForm,
         now: Timestamp,
     ) -> Result<(StoredWallet, WalletKey), CustodyError> {
         let order = WalletOrder {

@@ -7,6 +7,7 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::key_transfer::{EntropyType, ExportedKey};
 use vestry_ports::custody::ExportError;
 
+use super::UnusableWallet;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -32,30 +33,12 @@ pub enum ExportWalletError {
     /// A field was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// No such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
-    /// The wallet has no key here.
-    #[error("the wallet is read-only")]
-    ReadOnly,
-    /// The wallet was told to sign nothing; its key does not leave either.
-    #[error("the wallet is disabled")]
-    WalletDisabled,
+    /// See [`UnusableWallet`].
+    #[error(transparent)]
+    Unusable(#[from] UnusableWallet),
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
-}
-
-impl From<ExportError> for ExportWalletError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Recipient => Self::Invalid(Invalid::value(
-                "recipient_public_key",
-                "recipient_public_key is not a public key of X25519 to which anything can be sealed",
-            )),
-            ExportError::Custody(custody) => Self::Fault(custody.into()),
-        }
-    }
 }
 
 impl Service {
@@ -76,33 +59,25 @@ impl Service {
             let message = "entropy_type is private_key: phrases are not kept";
             return Err(Invalid::value("entropy_type", message).into());
         }
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let found = read
-            .wallets()
-            .find_with_key(&caller.world, command.wallet_id)
-            .await
-            .map_err(Fault::from)?;
-        drop(read);
-        let (stored, key) = found.ok_or(ExportWalletError::NotFound)?;
-        let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
-            self.keyless(stored).await?;
-            return Err(ExportWalletError::ReadOnly);
-        };
-        if stored.wallet.disabled_at.is_some() {
-            let authentic = self.ports.custodian.authenticate(stored).await;
-            authentic.map_err(Fault::from)?;
-            return Err(ExportWalletError::WalletDisabled);
-        }
+        let found = self.usable_wallet(&caller.world, command.wallet_id).await;
+        let (stored, key) = found??;
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
         let exported = match self.ports.custodian.export(stored, key, recipient).await {
             Ok((_wallet, exported)) => exported,
             Err(ExportError::Custody(error)) => {
                 return Err(self.noted(caller, id, error).await.into());
             }
-            Err(refused) => return Err(refused.into()),
+            Err(ExportError::Recipient) => return Err(no_recipient().into()),
         };
         // A key that left without a trace must not leave.
         self.note_use(caller, id, AuditAction::Export).await?;
         Ok(exported)
     }
+}
+
+fn no_recipient() -> Invalid {
+    Invalid::value(
+        "recipient_public_key",
+        "recipient_public_key is not a public key of X25519 to which anything can be sealed",
+    )
 }

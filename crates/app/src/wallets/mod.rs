@@ -11,6 +11,7 @@ pub mod sign;
 pub mod sign_message;
 pub mod sign_transaction;
 pub mod switch;
+pub mod usable;
 
 pub use create::CreateWalletError;
 pub use export::{ExportWallet, ExportWalletError};
@@ -23,3 +24,4 @@ pub use sign::{SignError, SignedByWallet};
 pub use sign_message::SignMessage;
 pub use sign_transaction::SignTransaction;
 pub use switch::SwitchWalletError;
+pub use usable::UnusableWallet;

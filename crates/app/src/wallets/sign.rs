@@ -6,6 +6,7 @@ use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{Wallet, WalletType};
 use vestry_ports::custody::CustodyError;
 
+use super::UnusableWallet;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What a wallet signed; every signature was verified against its public key.
@@ -26,15 +27,9 @@ pub enum SignError {
     /// The request was refused.
     #[error(transparent)]
     Refused(#[from] SigningRefused),
-    /// No such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
-    /// The wallet has no key here.
-    #[error("the wallet is read-only")]
-    ReadOnly,
-    /// The wallet was told to sign nothing.
-    #[error("the wallet is disabled")]
-    Disabled,
+    /// See [`UnusableWallet`].
+    #[error(transparent)]
+    Unusable(#[from] UnusableWallet),
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -49,23 +44,7 @@ impl Service {
         request: impl FnOnce(WalletType) -> Result<SigningRequest, SigningRefused>,
     ) -> Result<SignedByWallet, SignError> {
         caller.require(Scope::WalletsSign)?;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let found = read
-            .wallets()
-            .find_with_key(&caller.world, wallet_id)
-            .await
-            .map_err(Fault::from)?;
-        drop(read);
-        let (stored, key) = found.ok_or(SignError::NotFound)?;
-        let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
-            self.keyless(stored).await?;
-            return Err(SignError::ReadOnly);
-        };
-        if stored.wallet.disabled_at.is_some() {
-            let authentic = self.ports.custodian.authenticate(stored).await;
-            authentic.map_err(Fault::from)?;
-            return Err(SignError::Disabled);
-        }
+        let (stored, key) = self.usable_wallet(&caller.world, wallet_id).await??;
         let request = request(stored.wallet.wallet_type)?;
         let signed = self.ports.custodian.sign(stored, key, &request).await;
         let (wallet, signed) = match signed {

@@ -65,33 +65,31 @@ impl Service {
     ) -> Result<Wallet, SwitchWalletError> {
         caller.require(Scope::WalletsWrite)?;
         let change = WalletChange { disabled_at, at };
-        let (wallet, is_changed) = retried(|| async {
+        let action = match disabled_at {
+            Some(_) => AuditAction::Disable,
+            None => AuditAction::Enable,
+        };
+        retried(|| async {
             let stored = self.switchable(caller, id).await?;
             if stored.wallet.disabled_at.is_some() == disabled_at.is_some() {
                 let authentic = self.ports.custodian.authenticate(stored).await;
-                return Ok((authentic.map_err(Fault::from)?, false));
+                return Ok(authentic.map_err(Fault::from)?);
             }
             let seen = stored.mac.clone();
             let changed = self.ports.custodian.change_wallet(stored, change).await;
             let changed = changed.map_err(Fault::from)?;
+            // Before it is done: a wallet that signs again without a trace would be worse than an entry too many.
+            self.note_use(caller, id, action).await?;
             let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
             let replaced = tx.wallets().replace(&changed, &seen).await;
             if !replaced.map_err(Fault::from)? {
                 // Somebody else changed it meanwhile: what to do is decided anew.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
-            tx.commit().await.map_err(Fault::from)?;
-            Ok((changed.wallet, true))
+            self.commit_last(tx).await.map_err(Fault::from)?;
+            Ok(changed.wallet)
         })
-        .await?;
-        if is_changed {
-            let action = match disabled_at {
-                Some(_) => AuditAction::Disable,
-                None => AuditAction::Enable,
-            };
-            self.note_use(caller, id, action).await?;
-        }
-        Ok(wallet)
+        .await
     }
 
     async fn switchable(

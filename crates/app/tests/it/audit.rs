@@ -9,7 +9,7 @@ use vestry_app::{Caller, Fault};
 use vestry_contract::race::race;
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, ResultHash};
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Store, StoreError};
 
 use crate::rig::Rig;
@@ -76,7 +76,7 @@ async fn a_created_wallet_is_noted_once() {
     for _ in 0..2 {
         let made = rig
             .service
-            .create_wallet(&test, user, WalletType::Solana)
+            .create_wallet(&test, user, WalletType::Solana, AddressForm::Usual)
             .await;
         let noted = entries(&rig, &test, made.unwrap().id).await;
         assert_eq!(actions(&noted), [AuditAction::Create]);

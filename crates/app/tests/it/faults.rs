@@ -12,7 +12,7 @@ use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::SessionSelector;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::StoreError;
 
 use crate::rig::{Rig, lasting, login, proof};
@@ -54,7 +54,12 @@ async fn r14_lost_races_are_run_again() {
     lose();
     let wallet = rig
         .service
-        .create_wallet(&test, sent.email.user_id, WalletType::Ethereum)
+        .create_wallet(
+            &test,
+            sent.email.user_id,
+            WalletType::Ethereum,
+            AddressForm::Usual,
+        )
         .await
         .unwrap();
     assert!(rig.service.get_wallet(&test, wallet.id).await.unwrap() == wallet);
@@ -227,7 +232,12 @@ async fn busy_and_unavailable_are_answered_at_once() {
         rig.store.refuse([reason()]);
         let outcome = rig
             .service
-            .create_wallet(&test, sent.email.user_id, WalletType::Ethereum)
+            .create_wallet(
+                &test,
+                sent.email.user_id,
+                WalletType::Ethereum,
+                AddressForm::Usual,
+            )
             .await;
         assert!(
             matches!(&outcome, Err(CreateWalletError::Fault(fault)) if is_unavailable(fault)),

@@ -29,7 +29,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, SessionId, TotpId, UserId, WalletId};
 use vestry_domain::key_transfer::{EntropyType, Kem, SealedMessage};
 use vestry_domain::session::{DeviceFingerprint, SessionSelector};
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 
 use crate::links::{invitation, link_for, opened};
 use crate::rig::{Rig, START, login, proof};
@@ -247,7 +247,9 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             "wallets/create",
             Scope::WalletsWrite,
             lacking!(
-                service.create_wallet(caller, user, ethereum).await,
+                service
+                    .create_wallet(caller, user, ethereum, AddressForm::Usual)
+                    .await,
                 CreateWalletError
             ),
         ),

@@ -10,6 +10,7 @@ use vestry_contract::race::race;
 use vestry_domain::envelope::WrappedKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::user::{User, UserStatus};
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Created, Store};
 use vestry_ports::vault::KeyVault;
 
@@ -78,7 +79,8 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
         .create_wallet(
             &test,
             session.session.user_id,
-            vestry_domain::wallet::WalletType::Ethereum,
+            WalletType::Ethereum,
+            AddressForm::Usual,
         )
         .await
         .unwrap();

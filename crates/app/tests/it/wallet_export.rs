@@ -1,6 +1,6 @@
 //! Exports: off unless they are wanted, and sealed to one recipient.
 
-use vestry_app::wallets::{ExportWallet, ExportWalletError};
+use vestry_app::wallets::{ExportWallet, ExportWalletError, UnusableWallet};
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{Id, WalletId};
@@ -88,7 +88,10 @@ async fn an_export_names_what_it_refuses() {
     }
     let absent = to(&recipient, WalletId::new(START, [7; 16]));
     let refused = rig.service.export_wallet(&exporter, absent).await;
-    assert!(matches!(refused, Err(ExportWalletError::NotFound)));
+    assert!(matches!(
+        refused,
+        Err(ExportWalletError::Unusable(UnusableWallet::NotFound))
+    ));
     let stranger = rig.stranger().await;
     let other_user = rig.walletless(&stranger, "eve@example.com").await;
     let foreign = rig.import(&stranger, other_user, 0).await.unwrap();
@@ -96,7 +99,10 @@ async fn an_export_names_what_it_refuses() {
         .service
         .export_wallet(&exporter, to(&recipient, foreign.id))
         .await;
-    assert!(matches!(refused, Err(ExportWalletError::NotFound)));
+    assert!(matches!(
+        refused,
+        Err(ExportWalletError::Unusable(UnusableWallet::NotFound))
+    ));
 }
 
 #[tokio::test]
@@ -128,5 +134,8 @@ async fn a_wallet_whose_key_is_not_here_exports_nothing() {
         .service
         .export_wallet(&exporter, to(&recipient, order.wallet_id))
         .await;
-    assert!(matches!(refused, Err(ExportWalletError::ReadOnly)));
+    assert!(matches!(
+        refused,
+        Err(ExportWalletError::Unusable(UnusableWallet::ReadOnly))
+    ));
 }

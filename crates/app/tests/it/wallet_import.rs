@@ -15,7 +15,7 @@ use vestry_domain::key_transfer::{
 };
 use vestry_domain::signing::MessageRequest;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::wallet::{Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, Wallet, WalletType};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
 
@@ -137,13 +137,13 @@ async fn the_default_wallet_stays_the_default() {
     assert!(first.is_default && !second.is_default);
     let create = rig
         .service
-        .create_wallet(&test, user, WalletType::Ethereum)
+        .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual)
         .await;
     assert!(create.unwrap() == first);
     let other = rig.walletless(&test, "eve@example.com").await;
     let made = rig
         .service
-        .create_wallet(&test, other, WalletType::Ethereum)
+        .create_wallet(&test, other, WalletType::Ethereum, AddressForm::Usual)
         .await
         .unwrap();
     let third = rig.import(&test, other, 2).await.unwrap();
@@ -274,7 +274,10 @@ async fn r10_imports_race_creates() {
                     Some(command) => service.import_wallet(&test, command).await.unwrap(),
                     None => {
                         let ethereum = WalletType::Ethereum;
-                        service.create_wallet(&test, user, ethereum).await.unwrap()
+                        service
+                            .create_wallet(&test, user, ethereum, AddressForm::Usual)
+                            .await
+                            .unwrap()
                     }
                 }
             }

@@ -9,14 +9,14 @@ use vestry_app::wallet_sign_in::{
     BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifiedWallet, VerifyWallet,
     VerifyWalletError,
 };
-use vestry_app::wallets::{ListWallets, SignError};
+use vestry_app::wallets::{ListWallets, SignError, UnusableWallet};
 use vestry_chains::{Chains, PrivateKey, Signer};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::session::{DeviceFingerprint, Proof};
 use vestry_domain::signing::SigningRequest;
 use vestry_domain::user::UserStatus;
-use vestry_domain::wallet::WalletType;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Secret, rfc3339};
 
@@ -202,9 +202,14 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         let listed = rig.service.list_wallets(&test, query).await.unwrap();
         assert_eq!(listed.wallets, std::slice::from_ref(&wallet));
         let refused = rig.service.sign_message(&test, text(wallet.id, "hi")).await;
-        assert!(matches!(refused, Err(SignError::ReadOnly)));
+        assert!(matches!(
+            refused,
+            Err(SignError::Unusable(UnusableWallet::ReadOnly))
+        ));
         // A wallet of our own is made beside it.
-        let own = rig.service.create_wallet(&test, user, WalletType::Ethereum);
+        let own = rig
+            .service
+            .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual);
         assert!(own.await.unwrap().is_default);
     }
 }

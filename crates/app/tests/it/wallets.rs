@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError, SignMessage,
+    UnusableWallet,
 };
 use vestry_chains::Chains;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, UserId, WalletId};
 use vestry_domain::signing::{MessageRequest, SigningRefused};
-use vestry_domain::wallet::{MESSAGE_MAX, Wallet, WalletType};
+use vestry_domain::wallet::{AddressForm, MESSAGE_MAX, Wallet, WalletType};
 use vestry_ports::store::Store;
 
 use crate::rig::{Rig, START};
@@ -26,7 +27,7 @@ async fn r1_parallel_creates_make_one_wallet() {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         async move {
             service
-                .create_wallet(&test, user, WalletType::Ethereum)
+                .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual)
                 .await
         }
     });
@@ -56,7 +57,12 @@ async fn the_default_wallet_is_made_once_and_answered_ever_after() {
     let user = rig.user(&test, "ada@example.com").await;
     let again = rig
         .service
-        .create_wallet(&test, user.profile.user.id, WalletType::Ethereum)
+        .create_wallet(
+            &test,
+            user.profile.user.id,
+            WalletType::Ethereum,
+            AddressForm::Usual,
+        )
         .await
         .unwrap();
     assert!(again == user.wallets[0]);
@@ -65,7 +71,7 @@ async fn the_default_wallet_is_made_once_and_answered_ever_after() {
     rig.pass(60);
     let made = rig
         .service
-        .create_wallet(&test, walletless, WalletType::Ethereum)
+        .create_wallet(&test, walletless, WalletType::Ethereum, AddressForm::Usual)
         .await
         .unwrap();
     assert_eq!(
@@ -84,7 +90,7 @@ async fn no_wallet_for_a_user_elsewhere() {
     for (caller, user) in [(&test, nobody), (&live, user), (&stranger, user)] {
         let refused = rig
             .service
-            .create_wallet(caller, user, WalletType::Ethereum)
+            .create_wallet(caller, user, WalletType::Ethereum, AddressForm::Usual)
             .await;
         assert!(
             matches!(refused, Err(CreateWalletError::UserNotFound)),
@@ -113,7 +119,10 @@ async fn a_wallet_of_another_world_is_not_found() {
         let read = rig.service.get_wallet(caller, id).await;
         assert!(matches!(read, Err(GetWalletError::NotFound)), "{read:?}");
         let signed = rig.service.sign_message(caller, text(id, "hi")).await;
-        assert!(matches!(signed, Err(SignError::NotFound)), "{signed:?}");
+        assert!(
+            matches!(signed, Err(SignError::Unusable(UnusableWallet::NotFound))),
+            "{signed:?}"
+        );
         let listed = rig
             .service
             .list_wallets(caller, ListWallets::default())

@@ -26,7 +26,7 @@ use vestry_app::users::{
 use vestry_app::wallet_sign_in::{BeginWalletSignInError, VerifyWalletError};
 use vestry_app::wallets::{
     BeginImportError, CreateWalletError, ExportWalletError, GetWalletError, ImportWalletError,
-    ListWalletsError, SignError, SwitchWalletError,
+    ListWalletsError, SignError, SwitchWalletError, UnusableWallet,
 };
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
 use vestry_domain::signing::SigningRefused;
@@ -313,6 +313,16 @@ impl From<GetWalletError> for Problem {
     }
 }
 
+impl From<UnusableWallet> for Problem {
+    fn from(error: UnusableWallet) -> Self {
+        match error {
+            UnusableWallet::NotFound => Self::not_found("wallet"),
+            UnusableWallet::ReadOnly => Self::new(Code::WalletReadOnly),
+            UnusableWallet::Disabled => Self::new(Code::WalletDisabled),
+        }
+    }
+}
+
 impl From<SwitchWalletError> for Problem {
     fn from(error: SwitchWalletError) -> Self {
         match error {
@@ -350,9 +360,7 @@ impl From<SignError> for Problem {
         match error {
             SignError::NotAllowed(scope) => scope.into(),
             SignError::Refused(refused) => refused.into(),
-            SignError::NotFound => Self::not_found("wallet"),
-            SignError::ReadOnly => Self::new(Code::WalletReadOnly),
-            SignError::Disabled => Self::new(Code::WalletDisabled),
+            SignError::Unusable(unusable) => unusable.into(),
             SignError::Fault(fault) => fault.into(),
         }
     }
@@ -392,9 +400,7 @@ impl From<ExportWalletError> for Problem {
             ExportWalletError::NotAllowed(scope) => scope.into(),
             ExportWalletError::Disabled => Self::new(Code::FeatureDisabled),
             ExportWalletError::Invalid(invalid) => invalid.into(),
-            ExportWalletError::NotFound => Self::not_found("wallet"),
-            ExportWalletError::ReadOnly => Self::new(Code::WalletReadOnly),
-            ExportWalletError::WalletDisabled => Self::new(Code::WalletDisabled),
+            ExportWalletError::Unusable(unusable) => unusable.into(),
             ExportWalletError::Fault(fault) => fault.into(),
         }
     }

@@ -50,7 +50,7 @@ pub(crate) async fn handle(
     let wallet = call
         .run(move |service, caller| async move {
             service
-                .create_wallet_in_form(&caller, user_id, wallet_type, form)
+                .create_wallet(&caller, user_id, wallet_type, form)
                 .await
         })
         .await?;

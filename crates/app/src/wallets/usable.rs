@@ -1,0 +1,48 @@
+//! Whether the key of a wallet may be used at all: asked before it signs and before it leaves.
+
+use vestry_domain::World;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::StoredWallet;
+
+use crate::{Fault, Service};
+
+/// Why the key is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnusableWallet {
+    /// No such wallet in this world.
+    #[error("the wallet does not exist")]
+    NotFound,
+    /// The wallet has no key here.
+    #[error("the wallet is read-only")]
+    ReadOnly,
+    /// The wallet was told to sign nothing; its key does not leave either.
+    #[error("the wallet is disabled")]
+    Disabled,
+}
+
+impl Service {
+    /// A wallet with its key, neither of them authenticated yet. What is refused here was authenticated first: nobody who
+    /// writes the database decides what the answer is.
+    pub(super) async fn usable_wallet(
+        &self,
+        world: &World,
+        id: WalletId,
+    ) -> Result<Result<(StoredWallet, WalletKey), UnusableWallet>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let found = read.wallets().find_with_key(world, id).await?;
+        drop(read);
+        let Some((stored, key)) = found else {
+            return Ok(Err(UnusableWallet::NotFound));
+        };
+        let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
+            self.keyless(stored).await?;
+            return Ok(Err(UnusableWallet::ReadOnly));
+        };
+        if stored.wallet.disabled_at.is_some() {
+            self.ports.custodian.authenticate(stored).await?;
+            return Ok(Err(UnusableWallet::Disabled));
+        }
+        Ok(Ok((stored, key)))
+    }
+}
