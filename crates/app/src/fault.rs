@@ -11,6 +11,10 @@ use vestry_ports::vault::VaultError;
 /// A failure that is not the caller's: the answer is 500 or 503 and says nothing about the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
+    /// More work of a kind was asked for than the machine takes in; trying again later is right (503 `unavailable`). Nothing
+    /// failed: a caller can bring it about as often as it likes, and it is not logged each time.
+    #[error("as much of this is under way as the machine takes in")]
+    Overloaded,
     /// Something we depend on is away or overloaded; trying again later is right (503 `unavailable`).
     #[error("a dependency is not available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -73,7 +77,7 @@ impl From<VaultError> for Fault {
 impl From<HasherError> for Fault {
     fn from(error: HasherError) -> Self {
         match error {
-            HasherError::Busy => Self::Unavailable(Box::new(error)),
+            HasherError::Busy => Self::Overloaded,
             HasherError::Failed(_) => Self::Internal(Box::new(error)),
         }
     }

@@ -32,6 +32,10 @@ pub enum ForeignHashError {
 /// dropped while its hash is computed keeps its place until the computation ends.
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
+    /// Whether one more password would be taken in now. It keeps nobody a place: who asks before the work around a hash is
+    /// turned away cheaply (P-7), and the hash itself may still find the line full.
+    fn has_room(&self) -> bool;
+
     /// Hashes a password that shall be kept, with a fresh salt and the current parameters.
     ///
     /// # Errors

@@ -49,6 +49,11 @@ impl FromRequest for Call {
 }
 
 impl Call {
+    /// For what needs no crossing: it neither waits nor touches the store.
+    pub(crate) fn service(&self) -> &Service {
+        &self.state.service
+    }
+
     /// Runs a use case to its end, whatever becomes of the client.
     pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where

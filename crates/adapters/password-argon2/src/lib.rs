@@ -97,6 +97,10 @@ impl Argon2Hasher {
 
 #[async_trait]
 impl PasswordHasher for Argon2Hasher {
+    fn has_room(&self) -> bool {
+        self.threads.have_room()
+    }
+
     async fn hash(&self, password: &Password) -> Result<PasswordHash, HasherError> {
         let mut salt = vec![0; SALT];
         self.entropy.fill(&mut salt);

@@ -30,17 +30,25 @@ pub enum SettingsError {
     Threads(#[from] std::io::Error),
 }
 
-/// 19 MiB, two passes, one lane (P-4: OWASP's and RFC 9106's low-memory choice), one thread per core.
+/// 19 MiB, two passes, one lane (P-4: OWASP's and RFC 9106's low-memory choice), one thread per core but one.
+///
+/// One core stays free of hashes because a lower priority alone does not keep them out of everybody's way: a thread that wakes
+/// up still waits for the end of a hash's time slice, and a request wakes several (attack 22; docs/performance.md).
 impl Default for Settings {
     fn default() -> Self {
         Self {
             memory_kib: 19_456,
             iterations: 2,
             parallelism: 1,
-            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            threads: cores_but_one(),
             waiting: 64,
         }
     }
+}
+
+fn cores_but_one() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores.saturating_sub(1)).unwrap_or(NonZeroUsize::MIN)
 }
 
 impl Settings {

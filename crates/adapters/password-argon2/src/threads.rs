@@ -28,6 +28,32 @@ type Job = Box<dyn FnOnce(&mut Memory) + Send>;
 struct Line {
     jobs: VecDeque<Job>,
     is_closed: bool,
+    /// How many were turned away since the line was last empty.
+    turned_away: u64,
+}
+
+impl Line {
+    /// Whether nobody more may wait. Whoever hears so goes away: it is counted, and told once until the line is empty
+    /// again, because a caller can bring it about as often as it likes.
+    fn turns_away(&mut self, most_waiting: usize) -> bool {
+        if self.jobs.len() < most_waiting {
+            return false;
+        }
+        if self.turned_away == 0 {
+            tracing::warn!("as many passwords wait to be hashed as may; others are turned away");
+        }
+        self.turned_away = self.turned_away.saturating_add(1);
+        true
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front()?;
+        if self.jobs.is_empty() && self.turned_away > 0 {
+            let turned_away = std::mem::take(&mut self.turned_away);
+            tracing::warn!(turned_away, "the passwords that waited are hashed");
+        }
+        Some(job)
+    }
 }
 
 struct Shared {
@@ -91,9 +117,14 @@ impl Threads {
         }
     }
 
+    /// Whether a job would find a place in line now.
+    pub(crate) fn have_room(&self) -> bool {
+        !self.shared.line().turns_away(self.most_waiting)
+    }
+
     fn queue(&self, job: Job) -> Result<(), HasherError> {
         let mut line = self.shared.line();
-        if line.jobs.len() >= self.most_waiting {
+        if line.turns_away(self.most_waiting) {
             return Err(HasherError::Busy);
         }
         line.jobs.push_back(job);
@@ -132,7 +163,7 @@ fn next(shared: &Shared, memory: &mut Memory) -> Option<Job> {
         if line.is_closed {
             return None;
         }
-        if let Some(job) = line.jobs.pop_front() {
+        if let Some(job) = line.next() {
             return Some(job);
         }
         let waited = shared.bell.wait_timeout(line, KEEPS_MEMORY);

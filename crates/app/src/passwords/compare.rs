@@ -6,6 +6,7 @@ use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserStatus;
 use vestry_domain::{Timestamp, World};
+use vestry_ports::passwords::HasherError;
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::{Fault, Service, guard};
@@ -89,6 +90,19 @@ impl Guarded {
 }
 
 impl Service {
+    /// Refuses while as many passwords wait to be hashed as may. To be asked before anything else is done for a verify: in a
+    /// flood most are turned away, and what that costs is what slows down everybody else (P-7, attack 22). That there is room
+    /// now keeps nobody a place.
+    ///
+    /// # Errors
+    /// [`Fault::Overloaded`].
+    pub fn require_room_to_hash(&self) -> Result<(), Fault> {
+        match self.ports.passwords.has_room() {
+            true => Ok(()),
+            false => Err(HasherError::Busy.into()),
+        }
+    }
+
     /// Compares. `None` for a wrong password as for an unknown user, one without a password, and one who may not sign in.
     ///
     /// All of them cost one hash of the current parameters. A weaker hash, or one of another service, costs what it costs and

@@ -93,6 +93,8 @@ pub(crate) async fn handle(
         .into(),
         device_fingerprint: Device::check_or_default(request.device_fingerprint)?,
     };
+    // On the worker: turning away costs no crossing.
+    call.service().require_room_to_hash()?;
     let verified = call
         .run(|service, caller| async move { service.verify_password(&caller, command).await })
         .await?;

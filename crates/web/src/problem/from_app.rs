@@ -37,6 +37,7 @@ use super::{Code, Problem};
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let (code, wait) = match &fault {
+            Fault::Overloaded => return Self::new(Code::Unavailable).after(Seconds(2)),
             Fault::LostRace => (Code::Unavailable, Some(1)),
             Fault::Unavailable(_) => (Code::Unavailable, Some(2)),
             Fault::Sealed(_) => (Code::Sealed, Some(10)),

@@ -72,6 +72,7 @@ async fn p_7_a_full_line_refuses_at_once_and_recovers() {
     for future in &mut waiting {
         assert!(is_pending(future.as_mut()).await);
     }
+    assert!(!threads.have_room());
     let refused = threads.run(|_: &mut Memory| ()).await;
     assert!(matches!(refused, Err(HasherError::Busy)), "{refused:?}");
     gate.open.send(()).unwrap();
@@ -79,6 +80,7 @@ async fn p_7_a_full_line_refuses_at_once_and_recovers() {
     for (number, future) in waiting.into_iter().enumerate() {
         assert_eq!(future.await.unwrap(), number);
     }
+    assert!(threads.have_room());
     threads.run(|_: &mut Memory| ()).await.unwrap();
 }
 
