@@ -77,19 +77,19 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
-/// Inserts rows, one by one: there is no round trip to save.
+/// Inserts rows, one by one, in one go on a blocking thread: there is no round trip to save, and a statement whose length
+/// varies would be prepared anew each time.
 macro_rules! insert_all {
-    ($conn:expr, $table:expr, $rows:expr) => {{
-        let (conn, rows) = ($conn, $rows);
-        async move {
+    ($conn:expr, $table:expr, $rows:expr) => {
+        $conn.spawn_blocking(move |conn| {
             let mut inserted = 0;
-            for row in rows {
-                inserted +=
-                    RunQueryDsl::execute(diesel::insert_into($table).values(row), conn).await?;
+            for row in $rows {
+                let insert = diesel::insert_into($table).values(row);
+                inserted += diesel::RunQueryDsl::execute(insert, conn)?;
             }
             diesel::QueryResult::Ok(inserted)
-        }
-    }};
+        })
+    };
 }
 pub(crate) use insert_all;
 
