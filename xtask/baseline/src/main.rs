@@ -1,6 +1,7 @@
 //! What `cargo xtask bench` compares with: the least that an operation can cost on this machine, in this run.
 //!
-//! - `sign`: signs messages on two threads, with the curve library of the service and nothing around it.
+//! - `sign`: opens a key, signs messages and verifies the signatures on two threads, with the libraries of the service and
+//!   nothing around it.
 //! - `hash`: hashes passwords on two threads, with the parameters that are the service's default.
 //! - `select`: reads a row by primary key through a pool like the service's, from 64 tasks on two threads.
 //! - `http`: serves an empty handler and the same SELECT, with as many workers as the service has.
@@ -39,7 +40,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     let length =
         || -> Result<Duration, Failure> { Ok(Duration::from_secs(value("--seconds")?.parse()?)) };
     match arguments.first().map(String::as_str) {
-        Some("sign") => sign::run(length()?),
+        Some("sign") => sign::run(value("--scheme")?, length()?),
         Some("hash") => hash::run(length()?),
         Some("select") => runtime()?.block_on(select::run(value("--database")?, length()?)),
         Some("http") => http::run(value("--database")?),

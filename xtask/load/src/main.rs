@@ -1,7 +1,8 @@
 //! The load of `cargo xtask bench` on calls that wrk cannot make, because each needs something prepared: a code, a link, a
 //! passkey's answer, a wallet's signature. What is prepared is made before the clock starts.
 //!
-//! Prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in milliseconds.
+//! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in milliseconds.
+//! `wallets` makes wallets of every chain for wrk, and prints them.
 //!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
@@ -9,6 +10,7 @@ mod api;
 mod operations;
 mod people;
 mod stopwatch;
+mod wallets;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -46,9 +48,15 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         .install_default()
         .map_err(|_installed| "there is a TLS provider already")?;
     let service = Api::new(value("--service")?, value("--key")?)?;
-    let baseline = Api::new(value("--baseline")?, "")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(operations::run(&baseline, &service, stopwatch))
+    match arguments.first().map(String::as_str) {
+        Some("operations") => {
+            let baseline = Api::new(value("--baseline")?, "")?;
+            runtime.block_on(operations::run(&baseline, &service, stopwatch))
+        }
+        Some("wallets") => runtime.block_on(wallets::run(&service, stopwatch)),
+        _ => Err("say operations or wallets".into()),
+    }
 }

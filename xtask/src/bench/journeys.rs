@@ -37,6 +37,7 @@ pub(super) fn measure(
 ) -> Result<(), Failure> {
     let mut command = Command::new(project::target().join("release/vestry-bench-load"));
     command
+        .arg("operations")
         .args(["--service", services.service, "--key", services.key])
         .args(["--baseline", services.baseline])
         .args(["--calls", &calls.to_string()])
@@ -62,6 +63,16 @@ pub(super) fn measure(
         table.push(row);
     }
     Ok(())
+}
+
+/// Wallets of every chain with transactions, as lines for the script of wrk.
+pub(super) fn wallets(service: &str, key: &str) -> Result<String, Failure> {
+    let mut command = Command::new(project::target().join("release/vestry-bench-load"));
+    command
+        .arg("wallets")
+        .args(["--service", service, "--key", key])
+        .args(["--calls", "1", "--connections", CONNECTIONS]);
+    process::output(&mut command)
 }
 
 fn parse(line: &str) -> Result<(&str, Measured), &'static str> {

@@ -2,8 +2,10 @@
 -- wrk calls `request` before it sends and `response` after it received; all connections share one script, so what an
 -- answer gives (the id of an address) is queued for whichever connection asks next.
 
-local operation, key, run
-local sessions, users, wallets = {}, {}, {}
+local operation, chain, key, run
+local sessions, users = {}, {}
+-- By the type of the wallet: ids, and bodies of sign_transaction.
+local wallets, transactions = {}, {}
 local sent = 0
 local to_verify = {}
 
@@ -15,8 +17,14 @@ function init(arguments)
     if name == "run" then run = value end
     if name == "session" then sessions[#sessions + 1] = value end
     if name == "user" then users[#users + 1] = value end
-    if name == "wallet" then wallets[#wallets + 1] = value end
+    local kind, wallet_type, made = line:match("^(%w+)%.(%w+)=(.*)$")
+    local list = kind == "wallet" and wallets or kind == "transaction" and transactions
+    if list then
+      list[wallet_type] = list[wallet_type] or {}
+      table.insert(list[wallet_type], made)
+    end
   end
+  operation, chain = operation:match("^([^.]+)%.?(%w*)$")
   wrk.headers["Content-Type"] = "application/json"
   if key then wrk.headers["Authorization"] = "Bearer " .. key end
 end
@@ -36,7 +44,12 @@ local requests = {
     return wrk.format("POST", "/v1/auth/users/create", nil, '{"email":"' .. run .. sent .. '@bench.example"}')
   end,
   sign_message = function()
-    return wrk.format("POST", "/v1/wallets/" .. one_of(wallets) .. "/sign_message", nil, '{"message":"message ' .. sent .. '"}')
+    return wrk.format("POST", "/v1/wallets/" .. one_of(wallets[chain]) .. "/sign_message", nil,
+      '{"message":"message ' .. sent .. '"}')
+  end,
+  sign_transaction = function()
+    return wrk.format("POST", "/v1/wallets/" .. one_of(wallets[chain]) .. "/sign_transaction", nil,
+      one_of(transactions[chain]))
   end,
   -- Half of the requests send a code to a new address, half verify one that was sent.
   code = function()

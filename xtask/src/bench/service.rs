@@ -16,7 +16,7 @@ use crate::keeper::Keeper;
 use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::{project, temporary, wait};
 
-/// Users, each with a wallet and a session, over which the reads are spread.
+/// Users, each with a session, over which the reads are spread.
 const SEEDED: usize = 200;
 
 /// A store to measure on.
@@ -59,8 +59,57 @@ pub(super) struct Stage {
 /// Loops without HTTP and without a store, a second.
 #[derive(Clone, Copy)]
 pub(super) struct Raw {
-    pub(super) signing: f64,
+    pub(super) signing: Signing,
     pub(super) hashing: f64,
+}
+
+/// Keys opened, signatures made and verified, by the scheme of the curve.
+#[derive(Clone, Copy)]
+pub(super) struct Signing {
+    pub(super) secp256k1: f64,
+    pub(super) ed25519: f64,
+    pub(super) sr25519: f64,
+}
+
+/// How a chain signs.
+#[derive(Clone, Copy)]
+enum Scheme {
+    Secp256k1,
+    Ed25519,
+    Sr25519,
+}
+
+impl Signing {
+    const fn of(self, scheme: Scheme) -> f64 {
+        match scheme {
+            Scheme::Secp256k1 => self.secp256k1,
+            Scheme::Ed25519 => self.ed25519,
+            Scheme::Sr25519 => self.sr25519,
+        }
+    }
+}
+
+/// A chain whose wallets sign.
+struct Chain {
+    name: &'static str,
+    wallet_type: &'static str,
+    scheme: Scheme,
+}
+
+const CHAINS: [Chain; 5] = [
+    chain("Ethereum", "ethereum", Scheme::Secp256k1),
+    chain("Solana", "solana", Scheme::Ed25519),
+    chain("Bitcoin", "bitcoin", Scheme::Secp256k1),
+    chain("Polkadot", "DOT", Scheme::Sr25519),
+    chain("Stellar", "XLM", Scheme::Ed25519),
+];
+
+const fn chain(name: &'static str, wallet_type: &'static str, scheme: Scheme) -> Chain {
+    Chain {
+        name,
+        wallet_type,
+        scheme,
+    }
 }
 
 /// Measures every operation on one store.
@@ -97,10 +146,16 @@ pub(super) fn measure(
         let row = Row::measured(store, name, measured);
         table.push(row.against("raw SELECT in a handler", select.per_second));
     }
-    // What a signature and an empty handler cost together, were there nothing else to do.
-    let ideal = 1.0 / (1.0 / raw_loops.signing + 1.0 / empty.per_second);
-    let signed = Row::measured(store, "sign_message", at(&stage.base_url, "sign_message")?);
-    table.push(signed.against("raw signing + empty handler", ideal));
+    for chain in &CHAINS {
+        // What a signature and an empty handler cost together, were there nothing else to do.
+        let ideal = 1.0 / (1.0 / raw_loops.signing.of(chain.scheme) + 1.0 / empty.per_second);
+        for operation in ["sign_message", "sign_transaction"] {
+            let of_type = format!("{operation}.{}", chain.wallet_type);
+            let signed = at(&stage.base_url, &of_type)?;
+            let signed = Row::measured(store, &format!("{operation}, {}", chain.name), signed);
+            table.push(signed.against("raw signing + empty handler", ideal));
+        }
+    }
     for (operation, name, requests) in [
         ("user_create", "user create (with wallet)", 1.0),
         ("code", "code send + verify (new user, session)", 2.0),
@@ -156,7 +211,7 @@ impl Stage {
         })
     }
 
-    /// Makes users with wallets and sessions; writes what the load script reads, and answers where.
+    /// Makes users with sessions, and wallets of every chain; writes what the load script reads, and answers where.
     fn seed(&self) -> Result<PathBuf, Failure> {
         // Addresses of one run do not meet those of another on a database that stays.
         let run = self.app_id.chars().rev().take(8).collect::<String>();
@@ -173,14 +228,11 @@ impl Stage {
                 "/v1/auth/otps/verify",
                 &json!({"method_id": method_id, "otp": "000000", "session_expires_in": 600}),
             )?;
-            let (user, wallet) = (
-                text(&created, "/user_id")?,
-                text(&created, "/user/wallets/0/id")?,
-            );
+            let user = text(&created, "/user_id")?;
             let session = text(&verified, "/session_token")?;
-            writeln!(data, "user={user}\nwallet={wallet}\nsession={session}")
-                .context("cannot write to a string")?;
+            writeln!(data, "user={user}\nsession={session}").context("cannot write to a string")?;
         }
+        data += &journeys::wallets(&self.base_url, &self.key)?;
         let file = self.directory.join("load.txt");
         fs::write(&file, data).context("cannot write the data of the load script")?;
         Ok(file)
