@@ -17,7 +17,10 @@ type Step = (&'static str, fn() -> Result<(), Failure>);
 
 /// In this order, so that what is quick to find is found first.
 const STEPS: &[Step] = &[
-    ("fmt", || cargo(&["fmt", "--all", "--check"])),
+    ("fmt", || {
+        cargo(&["fmt", "--all", "--check"])?;
+        cargo(&["fmt", "--manifest-path", "xtask/fuzz/Cargo.toml", "--check"])
+    }),
     ("tidy", || tidy::run(&[])),
     ("clippy", || {
         cargo(&[

@@ -12,6 +12,7 @@ mod debian;
 mod dev;
 mod environment;
 mod failure;
+mod fuzz;
 mod interop;
 mod keeper;
 mod lane;
@@ -81,6 +82,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--no-install] [--seed N]",
         about: api_fuzz::ABOUT,
         run: api_fuzz::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[TARGET]… [--seconds N]",
+        about: fuzz::ABOUT,
+        run: fuzz::run,
     },
     Command {
         name: "sabotage",

@@ -77,6 +77,9 @@ impl RedirectTarget {
                 "url is at most 2048 characters without blanks, backslashes or control characters",
             );
         }
+        if !names_its_host(text) {
+            return refuse("url must be absolute, such as https://app.example.com/callback");
+        }
         let concrete = match text.strip_prefix("https://*.") {
             Some(rest) => format!("https://label.{rest}"),
             None => text.to_owned(),
@@ -163,6 +166,17 @@ impl Landing {
         };
         format!("{url}{separator}{TOKEN_PARAMETER}={token}")
     }
+}
+
+/// Whether the host stands right behind `https://` or `http://`. Parsers of URLs also take fewer slashes or more of them, and to a
+/// browser `https:/app.example.com` on a page of `https` is a path of that page's own site.
+fn names_its_host(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        let is_known = ["https", "http"]
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known));
+        is_known && !rest.starts_with('/')
+    })
 }
 
 /// One label of a host name in its ASCII form (RFC 1123, section 2.1), lower case.

@@ -11,13 +11,16 @@ const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "p
 
 const DEPENDENCY_TABLES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
 
+/// That of the workspace, and that of the fuzz targets, which are one of their own.
+const LOCKS: &[&str] = &["Cargo.lock", "xtask/fuzz/Cargo.lock"];
+
 pub(super) fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
     let mut findings: Vec<Finding> = workspace.members.iter().flat_map(member).collect();
     if let Some(root) = tree.find("Cargo.toml") {
         findings.extend(reasons(root));
         findings.extend(declarations(root, workspace));
     }
-    if let Some(lock) = tree.find("Cargo.lock") {
+    for lock in LOCKS.iter().filter_map(|path| tree.find(path)) {
         findings.extend(sources(lock));
     }
     findings

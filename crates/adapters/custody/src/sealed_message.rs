@@ -157,3 +157,5 @@ impl TryCryptoRng for Chance<'_> {}
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

@@ -177,3 +177,5 @@ impl Root {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

@@ -114,3 +114,6 @@ fn bits(number: &[u8]) -> usize {
     let zeros = number.first().map_or(0, |first| first.leading_zeros());
     (number.len() * 8).saturating_sub(usize::try_from(zeros).unwrap_or(8))
 }
+
+#[cfg(test)]
+mod wycheproof;

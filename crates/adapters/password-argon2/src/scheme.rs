@@ -6,7 +6,7 @@ use base64::alphabet::BCRYPT;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use vestry_ports::passwords::ForeignHashError;
 
-use crate::text::{base64, bytes, number, parameters};
+use crate::text::{base64, bytes, number, parameters, plain};
 
 /// Most memory that verifying an imported hash may take, in MiB; the lanes of scrypt take some more.
 pub const LARGEST_MIB: u64 = 128;
@@ -254,7 +254,7 @@ impl Scheme {
         Ok(Self::Pbkdf2 {
             digest,
             rounds: number(rounds)?,
-            salt: salt.as_bytes().to_vec(),
+            salt: plain(salt)?,
             output: bytes(output)?,
         })
     }

@@ -2,6 +2,7 @@
 
 mod known;
 mod line;
+mod wycheproof;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -27,6 +27,14 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, ForeignHashError> {
     Ok(bytes)
 }
 
+/// A part that is no more than text. As long as what [`bytes`] reads, or the form that is kept could not be read again.
+pub(crate) fn plain(text: &str) -> Result<Vec<u8>, ForeignHashError> {
+    if text.len() > LONGEST {
+        return Err(ForeignHashError::Malformed);
+    }
+    Ok(text.as_bytes().to_vec())
+}
+
 /// Base64 as PHC strings have it.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD_NO_PAD.encode(bytes)

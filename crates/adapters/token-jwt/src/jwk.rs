@@ -69,3 +69,5 @@ fn decoding_key(algorithm: Algorithm, jwk: &Value) -> Option<DecodingKey> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wycheproof;

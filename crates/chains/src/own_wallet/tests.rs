@@ -43,6 +43,10 @@ fn ethereum_signatures_of_eth_account_verify() {
         "0x859137d54b01ef51ce7e5768f9eacadb03efc73f887521f27ebe420b68461dab\
          16ace32a18647eb94ce85f7e0e1675c54b2eb5811e3fb8609a826eca12a1c5581c"
     ));
+    // Found by `cargo xtask fuzz`: one `0x` may stand in front, and nothing like it.
+    for prefix in ["0X", "0x0x", "0x0X", "00", " "] {
+        assert!(!signed(TEXT, &format!("{prefix}{ETHEREUM_SIGNATURE}")));
+    }
     // A `v` of 0 for 27, as wallets of metal say it.
     let metal = ETHEREUM_SIGNATURE.strip_suffix("1b").unwrap();
     assert!(signed(TEXT, &format!("{metal}00")));

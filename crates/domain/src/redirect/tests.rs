@@ -334,6 +334,11 @@ fn attack_17_what_cannot_be_told_apart_is_not_registered() {
         "javascript:alert(1)",
         "data:text/html,x",
         "//app.example.com/callback",
+        // Found by `cargo xtask fuzz`: a parser takes any number of slashes.
+        "https:/app.example.com/callback",
+        "https:///app.example.com/callback",
+        "https:app.example.com/callback",
+        "https:/app.example.com/://callback",
         "",
     ] {
         assert!(RedirectTarget::parse(url).is_err(), "{url}");

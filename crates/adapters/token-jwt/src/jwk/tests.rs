@@ -11,7 +11,7 @@ use crate::low_s;
 
 const PAYLOAD: &str = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
 
-fn key(algorithm: Algorithm, public_jwk: Value) -> SigningKey {
+pub(super) fn key(algorithm: Algorithm, public_jwk: Value) -> SigningKey {
     let mut samples = Samples::fresh();
     let now = samples.tick();
     SigningKey {

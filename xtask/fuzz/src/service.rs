@@ -1,0 +1,125 @@
+//! The whole service over a database in memory, called without a listener.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
+
+use tokio::runtime::{Builder, Runtime};
+use vestry_app::{Ports, Service, Settings};
+use vestry_contract::fakes::{
+    FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
+};
+use vestry_custody::Custody;
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::{Environment, World};
+use vestry_passkeys::Webauthn;
+use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::passwords::PasswordHasher;
+use vestry_token_jwt::JwtSigner;
+
+use crate::custody::{NOW, vault};
+
+/// What commands run on.
+pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut builder = Builder::new_multi_thread();
+    builder
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+});
+
+/// Starts threads, so there is one for all services of the process.
+static PASSWORDS: LazyLock<Arc<Argon2Hasher>> = LazyLock::new(|| {
+    let settings = Hashing {
+        threads: NonZeroUsize::MIN,
+        ..Hashing::weakest()
+    };
+    let hasher = Argon2Hasher::new(settings, Arc::new(SeededEntropy::from_seed(9)));
+    Arc::new(hasher.expect("a hasher"))
+});
+
+/// The hasher that every service here has.
+pub fn passwords() -> &'static dyn PasswordHasher {
+    &**PASSWORDS
+}
+
+/// A service with an App and its keys.
+pub struct FuzzService {
+    /// The use cases.
+    pub service: Arc<Service>,
+    /// Its time, which stands still.
+    pub clock: Arc<FakeClock>,
+    /// The test world of the App.
+    pub world: World,
+    /// A secret key of the test world, with every scope.
+    pub test_key: String,
+    /// A secret key of the live world, with every scope.
+    pub live_key: String,
+}
+
+impl FuzzService {
+    /// A fresh one.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub fn new() -> Self {
+        RUNTIME.block_on(Self::build())
+    }
+
+    /// The same, where a runtime is at work already.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub async fn build() -> Self {
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::from_seed(8));
+        let store = Arc::new(FakeStore::default());
+        let vault = vault(&entropy);
+        let custody = Custody::new(vault.clone(), store.clone(), Arc::clone(&entropy));
+        let custody = Arc::new(custody.expect("custody"));
+        let clock = Arc::new(FakeClock::at(NOW));
+        let ports = Ports {
+            store,
+            vault,
+            custodian: custody.clone(),
+            sealer: custody.clone(),
+            signatures: custody.clone(),
+            tokens: Arc::new(JwtSigner::new(custody)),
+            passkeys: Arc::new(Webauthn),
+            limiter: Arc::new(FakeLimiter::default()),
+            mailer: Some(Arc::new(FakeMailer::default())),
+            sms: Some(Arc::new(FakeSms::default())),
+            passwords: PASSWORDS.clone(),
+            breached: None,
+            clock: clock.clone(),
+            entropy,
+        };
+        let settings = Settings {
+            issuer_host: "id.example.com".to_owned(),
+            test_per_minute: 0,
+            live_per_minute: 0,
+            sends_per_identifier: 0,
+        };
+        let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
+        let app = service.create_app("Fuzz").await.expect("an App");
+        let key = async |environment| {
+            let world = World::new(app.id, environment);
+            let scopes = Scope::ALL.to_vec();
+            let made = service.create_api_key(world, ApiKeyKind::Secret, scopes);
+            made.await.expect("a key").key.expose().clone()
+        };
+        Self {
+            world: World::new(app.id, Environment::Test),
+            test_key: key(Environment::Test).await,
+            live_key: key(Environment::Live).await,
+            service,
+            clock,
+        }
+    }
+}
+
+impl Default for FuzzService {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,29 @@
+//! Lines of `vestry users import`: JSON of one user. A line that was read prints as a line that is read as the same, and a
+//! rehearsal of it ends in a user or in a reason.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use vestry_app::users::PortableUser;
+use vestry_fuzz::service::{FuzzService, RUNTIME};
+
+static SERVICE: LazyLock<FuzzService> = LazyLock::new(FuzzService::new);
+
+fuzz_target!(|line: &[u8]| {
+    let Ok(user) = serde_json::from_slice::<PortableUser>(line) else {
+        return;
+    };
+    let printed = serde_json::to_vec(&user).expect("a line");
+    let again: PortableUser = serde_json::from_slice(&printed).expect("a line of ours");
+    assert!(again == user, "printed and read again");
+    // Made before anything is waited for.
+    let fuzz = &*SERVICE;
+    RUNTIME.block_on(async {
+        let import = fuzz.service.import_users(fuzz.world, true);
+        let mut import = import.await.expect("a rehearsal");
+        let outcomes = import.take(&[user, again]).await.expect("outcomes");
+        assert_eq!(outcomes.len(), 2);
+    });
+});

@@ -1,0 +1,59 @@
+//! Redirect URLs: a registered one, a byte 0, and one that a request names.
+//!
+//! What is admitted has the scheme and the host of what was registered, to a parser that knows nothing of patterns; and no
+//! control character or blank gets through.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use vestry_domain::redirect::RedirectTarget;
+use vestry_fuzz::input::part;
+
+/// Scheme and authority, taken off as text.
+fn origin(url: &str) -> (&str, &str) {
+    let (scheme, rest) = url.split_once("://").expect("a scheme");
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    (scheme, &rest[..end])
+}
+
+fuzz_target!(|data: &[u8]| {
+    let (registered, named) = part(data);
+    let (Ok(registered), Ok(named)) = (std::str::from_utf8(registered), std::str::from_utf8(named))
+    else {
+        return;
+    };
+    let Ok(target) = RedirectTarget::parse(registered) else {
+        return;
+    };
+    assert_eq!(
+        RedirectTarget::parse(target.as_str()).as_ref(),
+        Ok(&target),
+        "read again"
+    );
+    assert_eq!(target.admits(registered), !target.is_pattern(), "itself");
+    // Both what was sent, and what was sent with a label in the place of the star.
+    let filled = registered.replacen('*', named, 1);
+    for url in [named, &filled] {
+        let Some(landing) = target.landing(Some(url)) else {
+            continue;
+        };
+        assert!(!url.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\'));
+        let ((scheme, host), (its_scheme, its_host)) = (origin(registered), origin(url));
+        assert_eq!(its_scheme, scheme, "scheme");
+        match host.strip_prefix('*') {
+            None => assert_eq!(its_host, host, "host"),
+            Some(suffix) => {
+                let label = its_host
+                    .strip_suffix(suffix)
+                    .expect("the registered domain");
+                assert!(
+                    !label.is_empty() && !label.contains(['.', '@', ':', '%']),
+                    "label"
+                );
+            }
+        }
+        let with_token = landing.with_token("token0");
+        assert!(with_token.starts_with(url) && with_token.ends_with("token=token0"));
+        assert_eq!(origin(&with_token), (scheme, its_host), "with a token");
+    }
+});
