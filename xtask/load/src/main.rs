@@ -3,17 +3,23 @@
 //!
 //! Prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in milliseconds.
 //!
+//! For `cargo xtask rotation`, a first argument `wallets` makes wallets instead, and `signing` has them sign.
+//!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
 mod api;
 mod operations;
 mod people;
+mod signing;
 mod stopwatch;
+mod wallets;
 
 use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 
 use api::Api;
+use signing::Signing;
 use stopwatch::Stopwatch;
 
 /// Any failure; it is printed and ends the program.
@@ -36,19 +42,38 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         at.and_then(|at| arguments.get(at + 1))
             .ok_or_else(|| Failure::from(format!("{name} is missing")))
     };
-    let stopwatch = Stopwatch {
-        calls: value("--calls")?.parse()?,
-        connections: value("--connections")?.parse()?,
-    };
     // The client wants to know whose cryptography it could use; nothing here is encrypted.
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider
         .install_default()
         .map_err(|_installed| "there is a TLS provider already")?;
-    let service = Api::new(value("--service")?, value("--key")?)?;
-    let baseline = Api::new(value("--baseline")?, "")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(operations::run(&baseline, &service, stopwatch))
+    let key = value("--key")?;
+    match arguments.first().map(String::as_str) {
+        Some("wallets") => {
+            let service = Api::new(value("--service")?, key)?;
+            let (count, connections) = (value("--count")?.parse()?, value("--connections")?);
+            let into = Path::new(value("--into")?);
+            runtime.block_on(wallets::run(&service, count, connections.parse()?, into))
+        }
+        Some("signing") => {
+            let services = value("--services")?
+                .split(',')
+                .map(|url| Api::new(url, key));
+            let wallets = std::fs::read_to_string(value("--wallets")?)?;
+            let signing = Signing::new(services.collect::<Result<_, _>>()?, &wallets)?;
+            runtime.block_on(signing.run(value("--per-second")?.parse()?))
+        }
+        _ => {
+            let stopwatch = Stopwatch {
+                calls: value("--calls")?.parse()?,
+                connections: value("--connections")?.parse()?,
+            };
+            let service = Api::new(value("--service")?, key)?;
+            let baseline = Api::new(value("--baseline")?, "")?;
+            runtime.block_on(operations::run(&baseline, &service, stopwatch))
+        }
+    }
 }

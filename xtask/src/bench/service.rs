@@ -21,13 +21,13 @@ const SEEDED: usize = 200;
 
 /// A store to measure on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
 
 impl Kind {
-    pub(super) fn parse(name: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
         match name {
             "sqlite" => Ok(Self::Sqlite),
             "postgres" => Ok(Self::Postgres),
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
             Self::Postgres => "Postgres",
