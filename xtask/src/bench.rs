@@ -13,7 +13,7 @@ use std::process::Command;
 use crate::failure::{Context, Failure};
 use crate::{process, project};
 use load::Load;
-use service::Kind;
+pub(crate) use service::Kind;
 use table::{Row, Table};
 
 pub(crate) const ABOUT: &str = "\
@@ -155,7 +155,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
     Ok(options)
 }
 
-fn number(name: &str, value: &str) -> Result<u32, Failure> {
+pub(crate) fn number(name: &str, value: &str) -> Result<u32, Failure> {
     match value.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(Failure::Usage(format!("{name} takes a number from 1"))),

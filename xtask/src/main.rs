@@ -24,6 +24,7 @@ mod process;
 mod project;
 mod python;
 mod redis;
+mod rotation;
 mod sabotage;
 mod server;
 mod temporary;
@@ -112,6 +113,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--seconds N] [--connections N] [--store NAME] [--no-install]",
         about: bench::ABOUT,
         run: bench::run,
+    },
+    Command {
+        name: "rotation",
+        arguments: "[--wallets N] [--per-second N] [--store NAME] [--start-time] [--no-install]",
+        about: rotation::ABOUT,
+        run: rotation::run,
     },
     Command {
         name: "ci",

@@ -143,14 +143,34 @@ impl House {
         test
     }
 
-    async fn wallet_of(&self, samples: &mut Samples, world: World, user_id: UserId) -> Row {
-        let order = order(samples, world, user_id);
+    async fn wallet_of(
+        &self,
+        samples: &mut Samples,
+        world: World,
+        user_id: UserId,
+        wallet_type: WalletType,
+    ) -> Row {
+        let order = WalletOrder {
+            wallet_type,
+            ..order(samples, world, user_id)
+        };
         works(self.custodian.create_wallet(order).await)
     }
 
-    async fn wallet(&self, samples: &mut Samples, world: World) -> Row {
+    async fn wallet_typed(
+        &self,
+        samples: &mut Samples,
+        world: World,
+        wallet_type: WalletType,
+    ) -> Row {
         let user_id = samples.id(samples.now());
-        self.wallet_of(samples, world, user_id).await
+        self.wallet_of(samples, world, user_id, wallet_type).await
+    }
+
+    /// An Ethereum wallet, where the type does not matter.
+    async fn wallet(&self, samples: &mut Samples, world: World) -> Row {
+        self.wallet_typed(samples, world, WalletType::Ethereum)
+            .await
     }
 
     /// Panics unless neither a signature nor a good word is to be had for this row and key.

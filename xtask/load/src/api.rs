@@ -1,9 +1,19 @@
 //! A client of the API, as an App's backend is one.
 
+use std::time::Duration;
+
 use reqwest::{Client, Method, Response};
 use serde_json::Value;
 
 use crate::Failure;
+
+/// How long an idle connection is used again. The service closes it after five seconds, and a request that is on its way at
+/// that moment gets no answer.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// How often a call with a key is made before a 503 is a failure, and how long to wait in between.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The API with one key. Connections are kept.
 #[derive(Clone)]
@@ -19,6 +29,8 @@ pub(crate) struct Call {
     method: Method,
     path: String,
     body: Option<Value>,
+    /// Sent as `Idempotency-Key`.
+    key: Option<String>,
 }
 
 impl Call {
@@ -47,6 +59,15 @@ impl Call {
             method,
             path: path.into(),
             body,
+            key: None,
+        }
+    }
+
+    /// The same call however often it is made: with a key of its own, it can be made again when a busy service refused it.
+    pub(crate) fn once(self, key: String) -> Self {
+        Self {
+            key: Some(key),
+            ..self
         }
     }
 }
@@ -54,7 +75,10 @@ impl Call {
 impl Api {
     pub(crate) fn new(base_url: &str, key: &str) -> Result<Self, Failure> {
         Ok(Self {
-            http: Client::builder().tls_certs_only([]).build()?,
+            http: Client::builder()
+                .tls_certs_only([])
+                .pool_idle_timeout(IDLE)
+                .build()?,
             base_url: base_url.to_owned(),
             key: key.to_owned(),
         })
@@ -65,12 +89,20 @@ impl Api {
         (&self.base_url, &self.key)
     }
 
-    /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure.
+    /// The body of the answer, `null` when it is not JSON; any status but 200 is a failure, and so is a 503 unless the call
+    /// has a key and one of its further tries succeeds.
     pub(crate) async fn make(&self, call: Call) -> Result<Value, Failure> {
         let path = call.path.clone();
-        let answer = self.send(call).await?;
-        let status = answer.status();
-        let text = answer.text().await?;
+        let mut tries = 1;
+        let (status, text) = loop {
+            let answer = self.send(call.clone()).await?;
+            let (status, text) = (answer.status(), answer.text().await?);
+            if status != 503 || call.key.is_none() || tries == TRIES {
+                break (status, text);
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        };
         if status != 200 {
             return Err(format!("{path} answered {status}: {text}").into());
         }
@@ -89,6 +121,9 @@ impl Api {
     async fn send(&self, call: Call) -> Result<Response, Failure> {
         let url = format!("{}{}", self.base_url, call.path);
         let mut request = self.http.request(call.method, url).bearer_auth(&self.key);
+        if let Some(key) = &call.key {
+            request = request.header("Idempotency-Key", key);
+        }
         if let Some(body) = &call.body {
             request = request.json(body);
         }

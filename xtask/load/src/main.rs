@@ -1,21 +1,26 @@
 //! The load of `cargo xtask bench` on calls that wrk cannot make, because each needs something prepared: a code, a link, a
 //! passkey's answer, a wallet's signature. What is prepared is made before the clock starts.
 //!
-//! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in milliseconds.
-//! `wallets` makes wallets of every chain for wrk, and prints them.
+//! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in
+//! milliseconds. `signers` makes wallets of every chain for wrk, and prints them. For `cargo xtask rotation`, `wallets` makes
+//! wallets in numbers, and `signing` has them sign.
 //!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
 mod api;
 mod operations;
 mod people;
+mod signers;
+mod signing;
 mod stopwatch;
 mod wallets;
 
 use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 
 use api::Api;
+use signing::Signing;
 use stopwatch::Stopwatch;
 
 /// Any failure; it is printed and ends the program.
@@ -38,25 +43,42 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         at.and_then(|at| arguments.get(at + 1))
             .ok_or_else(|| Failure::from(format!("{name} is missing")))
     };
-    let stopwatch = Stopwatch {
-        calls: value("--calls")?.parse()?,
-        connections: value("--connections")?.parse()?,
-    };
     // The client wants to know whose cryptography it could use; nothing here is encrypted.
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider
         .install_default()
         .map_err(|_installed| "there is a TLS provider already")?;
-    let service = Api::new(value("--service")?, value("--key")?)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let key = value("--key")?;
+    let service = || Api::new(value("--service")?, key);
     match arguments.first().map(String::as_str) {
         Some("operations") => {
+            let stopwatch = Stopwatch {
+                calls: value("--calls")?.parse()?,
+                connections: value("--connections")?.parse()?,
+            };
             let baseline = Api::new(value("--baseline")?, "")?;
-            runtime.block_on(operations::run(&baseline, &service, stopwatch))
+            runtime.block_on(operations::run(&baseline, &service()?, stopwatch))
         }
-        Some("wallets") => runtime.block_on(wallets::run(&service, stopwatch)),
-        _ => Err("say operations or wallets".into()),
+        Some("signers") => {
+            let connections = value("--connections")?.parse()?;
+            runtime.block_on(signers::run(&service()?, connections))
+        }
+        Some("wallets") => {
+            let (count, connections) = (value("--count")?.parse()?, value("--connections")?);
+            let into = Path::new(value("--into")?);
+            runtime.block_on(wallets::run(&service()?, count, connections.parse()?, into))
+        }
+        Some("signing") => {
+            let services = value("--services")?
+                .split(',')
+                .map(|url| Api::new(url, key));
+            let wallets = std::fs::read_to_string(value("--wallets")?)?;
+            let signing = Signing::new(services.collect::<Result<_, _>>()?, &wallets)?;
+            runtime.block_on(signing.run(value("--per-second")?.parse()?))
+        }
+        _ => Err("say operations, signers, wallets or signing".into()),
     }
 }

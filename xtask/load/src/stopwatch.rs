@@ -105,7 +105,7 @@ fn next(queue: &Queue) -> Option<(usize, Call)> {
 }
 
 /// Of sorted times, in milliseconds.
-fn percentile(times: &[Duration], percent: usize) -> f64 {
+pub(crate) fn percentile(times: &[Duration], percent: usize) -> f64 {
     let place = (times.len() * percent / 100).min(times.len().saturating_sub(1));
     let time = times.get(place).copied().unwrap_or_default();
     time.as_secs_f64() * 1_000.0

@@ -1,38 +1,67 @@
-//! Wallets of every chain, and for each a transaction that it can sign: what wrk asks for, whose script can make neither.
-
-mod transactions;
+//! Wallets in numbers: users with one of each type.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use vestry_domain::wallet::WalletType;
 
 use crate::Failure;
 use crate::api::{Api, Call, text};
 use crate::stopwatch::Stopwatch;
 
-/// Wallets of each chain, over which the signatures are spread.
-const EACH: usize = 64;
+/// Users whose wallets are made before the next ones are: their answers are in memory at the same time.
+const BATCH: usize = 1_000;
 
-/// Makes them, and prints the lines that the script of wrk reads: `wallet.TYPE=ID` and `transaction.TYPE=BODY`, in the same
-/// order.
-pub(crate) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> {
+/// Makes `count` wallets through the service and writes a line for each into the file: id, type and address, between tabs.
+/// Every user has one of each type, so the count is rounded up to whole users.
+pub(crate) async fn run(
+    api: &Api,
+    count: usize,
+    connections: usize,
+    into: &Path,
+) -> Result<(), Failure> {
+    let users = count.div_ceil(WalletType::ALL.len());
     let mut lines = String::new();
-    for wallet_type in WalletType::ALL {
-        let name = wallet_type.as_str();
-        let create = |number| {
-            let email = format!("{}{number}@wallets.example", name.to_lowercase());
-            let user = json!({"email": email, "wallet_type": name, "include_user": true});
-            Call::post("/v1/auth/users/create", user)
+    let mut made = 0;
+    while made < users {
+        let batch = BATCH.min(users - made);
+        let stopwatch = Stopwatch {
+            calls: batch,
+            connections,
         };
-        let created = stopwatch.prepare(api, (0..EACH).map(create).collect());
-        for answer in created.await? {
-            let id = text(&answer, "/user/wallets/0/id")?;
-            let address = text(&answer, "/user/wallets/0/public_address")?;
-            let body = transactions::body(wallet_type, &address)?;
-            writeln!(lines, "wallet.{name}={id}\ntransaction.{name}={body}")?;
+        for wallet in of_users(api, stopwatch, made).await? {
+            let [id, wallet_type, address] =
+                ["/id", "/wallet_type", "/public_address"].map(|pointer| text(&wallet, pointer));
+            writeln!(lines, "{}\t{}\t{}", id?, wallet_type?, address?)?;
         }
+        made += batch;
+        eprintln!("load: {made} of {users} users, with a wallet of each type");
     }
-    print!("{lines}");
-    Ok(())
+    Ok(std::fs::write(into, lines)?)
+}
+
+/// The wallets of new users, whose addresses are numbered from `first` on.
+async fn of_users(api: &Api, stopwatch: Stopwatch, first: usize) -> Result<Vec<Value>, Failure> {
+    let [usual, further @ ..] = &WalletType::ALL;
+    let create = |number: usize| {
+        let email = format!("wallets{number}@load.example");
+        let body = json!({"email": email, "include_user": true, "wallet_type": usual.as_str()});
+        Call::post("/v1/auth/users/create", body).once(format!("user-{number}"))
+    };
+    let create = (first..first + stopwatch.calls).map(create).collect();
+    let created = stopwatch.prepare(api, create).await?;
+    let mut wallets = Vec::new();
+    let mut more = Vec::new();
+    for user in &created {
+        let user_id = text(user, "/user_id")?;
+        wallets.push(user.pointer("/user/wallets/0").cloned().unwrap_or_default());
+        more.extend(further.iter().map(|wallet_type| {
+            let wallet_type = wallet_type.as_str();
+            let body = json!({"user_id": user_id, "wallet_type": wallet_type});
+            Call::post("/v1/wallets/create", body).once(format!("{wallet_type}-{user_id}"))
+        }));
+    }
+    wallets.extend(stopwatch.prepare(api, more).await?);
+    Ok(wallets)
 }

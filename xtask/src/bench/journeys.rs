@@ -66,12 +66,12 @@ pub(super) fn measure(
 }
 
 /// Wallets of every chain with transactions, as lines for the script of wrk.
-pub(super) fn wallets(service: &str, key: &str) -> Result<String, Failure> {
+pub(super) fn signers(service: &str, key: &str) -> Result<String, Failure> {
     let mut command = Command::new(project::target().join("release/vestry-bench-load"));
     command
-        .arg("wallets")
+        .arg("signers")
         .args(["--service", service, "--key", key])
-        .args(["--calls", "1", "--connections", CONNECTIONS]);
+        .args(["--connections", CONNECTIONS]);
     process::output(&mut command)
 }
 

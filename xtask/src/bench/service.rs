@@ -21,13 +21,13 @@ const SEEDED: usize = 200;
 
 /// A store to measure on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
 
 impl Kind {
-    pub(super) fn parse(name: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
         match name {
             "sqlite" => Ok(Self::Sqlite),
             "postgres" => Ok(Self::Postgres),
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
             Self::Postgres => "Postgres",
@@ -232,7 +232,7 @@ impl Stage {
             let session = text(&verified, "/session_token")?;
             writeln!(data, "user={user}\nsession={session}").context("cannot write to a string")?;
         }
-        data += &journeys::wallets(&self.base_url, &self.key)?;
+        data += &journeys::signers(&self.base_url, &self.key)?;
         let file = self.directory.join("load.txt");
         fs::write(&file, data).context("cannot write the data of the load script")?;
         Ok(file)

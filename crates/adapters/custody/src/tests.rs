@@ -87,20 +87,32 @@ impl House {
     }
 
     fn order(&mut self, world: World) -> WalletOrder {
+        self.order_of(world, WalletType::Ethereum)
+    }
+
+    fn order_of(&mut self, world: World, wallet_type: WalletType) -> WalletOrder {
         let created_at = self.samples.tick();
         WalletOrder {
             wallet_id: self.samples.id(created_at),
             key_id: self.samples.id(created_at),
             world,
             user_id: self.samples.id(created_at),
-            wallet_type: WalletType::Ethereum,
+            wallet_type,
             address_form: AddressForm::Usual,
             created_at,
         }
     }
 
     async fn wallet(&mut self, world: World) -> (StoredWallet, WalletKey) {
-        let order = self.order(world);
+        self.wallet_of(world, WalletType::Ethereum).await
+    }
+
+    async fn wallet_of(
+        &mut self,
+        world: World,
+        wallet_type: WalletType,
+    ) -> (StoredWallet, WalletKey) {
+        let order = self.order_of(world, wallet_type);
         self.custody.create_wallet(order).await.unwrap()
     }
 

@@ -307,7 +307,14 @@ impl Custodian for Custody {
             address: &wallet.public_address,
             environment: wallet.world.environment,
         };
-        let prepared = chain.prepare(request, signer)?;
+        let prepared = chain.prepare(request, signer).map_err(|refused| {
+            // A chain that cannot make sense of the stored public key blames the request.
+            let environment = wallet.world.environment;
+            match chain.owns(&key.public_key, &wallet.public_address, environment) {
+                true => CustodyError::from(refused),
+                false => self.alarm.wallet(wallet.id, KEY),
+            }
+        })?;
         let private_key = self.private_key(chain, &wallet, &key).await?;
         // Verified by the chain against the public key, and so also the proof that the opened key is that of the stored one.
         let signed = prepared

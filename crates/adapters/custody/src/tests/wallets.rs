@@ -6,10 +6,21 @@ use vestry_contract::samples::other_environment;
 use vestry_domain::envelope::{Place, SecretKind};
 use vestry_domain::ids::{UserId, WalletKeyId};
 use vestry_domain::wallet::Wallet;
-use vestry_ports::custody::Sealer;
+use vestry_ports::custody::{Sealer, WalletChange};
 
 use super::*;
 use crate::envelope::{self, Binding};
+
+/// Each type so often.
+fn types(times: usize) -> impl Iterator<Item = WalletType> {
+    WalletType::ALL.into_iter().cycle().take(times * 5)
+}
+
+/// The types that a wallet is not of.
+fn other_types(wallet_type: WalletType) -> impl Iterator<Item = WalletType> {
+    let all = WalletType::ALL.into_iter();
+    all.filter(move |other| *other != wallet_type)
+}
 
 /// Signing with this row and key is refused as tampering, and the alarm rings once.
 async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
@@ -17,7 +28,8 @@ async fn refused(custody: &Custody, stored: &StoredWallet, key: &WalletKey) {
     let outcome = custody
         .sign(stored.clone(), key.clone(), &SigningRequest::message("m"))
         .await;
-    assert!(is_tampered(&outcome), "{outcome:?}");
+    let of = stored.wallet.wallet_type;
+    assert!(is_tampered(&outcome), "{of:?}: {outcome:?}");
     assert_eq!(custody.alarms(), alarms + 1);
 }
 
@@ -109,8 +121,8 @@ fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
         ..own.clone()
     };
     vec![
-        layers(own, other, other),
         layers(other, other, other),
+        layers(own, other, other),
         layers(own, own, other),
         layers(own, other, own),
         // The other row as it is, and with our ids written over its own.
@@ -126,31 +138,43 @@ fn swaps(own: &WalletKey, other: &WalletKey) -> Vec<WalletKey> {
     ]
 }
 
-/// T1, T3. The fifth kind, another type, is in `changed_fields` and in the tests of the envelope.
+/// T1, T3: the five kinds, 200 of each, 40 for every type.
 #[tokio::test]
 async fn t1_t3_the_layers_of_one_wallet_do_not_open_in_the_row_of_another() {
     let mut house = House::new();
     let world = house.world().await;
     let elsewhere = house.world().await;
-    for round in 0..200 {
-        let own = house.wallet(world).await;
+    let mut alarms = 0;
+    for (round, wallet_type) in types(40).enumerate() {
+        let own = house.wallet_of(world, wallet_type).await;
         let user_id = own.0.wallet.user_id;
         let same_user = WalletOrder {
             user_id,
-            ..house.order(world)
+            ..house.order_of(world, wallet_type)
+        };
+        let other_type = other_types(wallet_type).nth(round / 5 % 4).unwrap();
+        let other_type = WalletOrder {
+            user_id,
+            ..house.order_of(world, other_type)
         };
         let others = [
             house.custody.create_wallet(same_user).await.unwrap(),
-            house.wallet(world).await,
-            house.wallet(elsewhere).await,
-            house.wallet(other_environment(world)).await,
+            house.wallet_of(world, wallet_type).await,
+            house.wallet_of(elsewhere, wallet_type).await,
+            house.wallet_of(other_environment(world), wallet_type).await,
+            house.custody.create_wallet(other_type).await.unwrap(),
         ];
         for other in &others {
             for swapped in swaps(&own.1, &other.1) {
-                refused(&house.custody, &own.0, &swapped).await;
+                let (stored, request) = (own.0.clone(), SigningRequest::message("m"));
+                let signed = house.custody.sign(stored, swapped, &request).await;
+                assert!(signed.is_err(), "T1: the key of another wallet signed");
+                assert!(is_tampered(&signed), "{wallet_type:?}: {signed:?}");
+                alarms += 1;
+                assert_eq!(house.custody.alarms(), alarms);
             }
             // Neither of the two is hurt by what was tried.
-            if round % 50 == 0 {
+            if round < 5 {
                 signs(&house.custody, &own).await;
                 signs(&house.custody, other).await;
             }
@@ -229,21 +253,43 @@ async fn t1_a_whole_record_does_not_move_to_another_world() {
     let mut house = House::new();
     let world = house.world().await;
     let elsewhere = house.world().await;
-    for target in [elsewhere, other_environment(world)] {
-        // The target's App key is known and in memory.
-        house.wallet(target).await;
-        let (mut stored, key) = house.wallet(world).await;
-        stored.wallet.world = target;
-        refused(&house.custody, &stored, &key).await;
+    for wallet_type in types(1) {
+        for target in [elsewhere, other_environment(world)] {
+            // The target's App key is known and in memory.
+            house.wallet_of(target, wallet_type).await;
+            let (mut stored, key) = house.wallet_of(world, wallet_type).await;
+            stored.wallet.world = target;
+            refused(&house.custody, &stored, &key).await;
+        }
     }
 }
 
-/// T2: each bit of one record, each length, something appended, and 10,000 random alterations. One error for all.
+/// T2: of each type each bit of one record, each length, something appended, and 10,000 random alterations in all. One
+/// error for all.
 #[tokio::test]
 async fn t2_no_altered_bit_and_no_other_length_opens() {
     let mut house = House::new();
     let world = house.world().await;
-    let (stored, key) = house.wallet(world).await;
+    for wallet_type in types(1) {
+        let (stored, key) = house.wallet_of(world, wallet_type).await;
+        for attempt in alterations(&key, &mut house.samples) {
+            let request = SigningRequest::message("m");
+            let outcome = house.custody.sign(stored.clone(), attempt, &request).await;
+            assert!(
+                matches!(
+                    outcome,
+                    Err(CustodyError::Tampered {
+                        place: "wallet key"
+                    })
+                ),
+                "{wallet_type:?}: {outcome:?}"
+            );
+        }
+        signs(&house.custody, &(stored, key)).await;
+    }
+}
+
+fn alterations(key: &WalletKey, samples: &mut Samples) -> Vec<WalletKey> {
     let wrapped = key.wrapped_data_key.clone();
     let body = key.ciphertext.clone();
     let altered = |wrapped_data_key: Vec<u8>, ciphertext: Vec<u8>| WalletKey {
@@ -280,11 +326,11 @@ async fn t2_no_altered_bit_and_no_other_length_opens() {
             [body.as_slice(), &[extra]].concat(),
         ));
     }
-    for _ in 0..10_000 {
+    for _ in 0..2_000 {
         let mut both = [wrapped.as_slice(), &body].concat();
-        for _ in 0..=house.samples.below(8) {
-            let place = house.samples.below(both.len());
-            let add = u8::try_from(1 + house.samples.below(255)).unwrap();
+        for _ in 0..=samples.below(8) {
+            let place = samples.below(both.len());
+            let add = u8::try_from(1 + samples.below(255)).unwrap();
             both[place] = both[place].wrapping_add(add);
         }
         let (front, back) = both.split_at(wrapped.len());
@@ -292,22 +338,7 @@ async fn t2_no_altered_bit_and_no_other_length_opens() {
             attempts.push(altered(front.to_vec(), back.to_vec()));
         }
     }
-    for attempt in attempts {
-        let outcome = house
-            .custody
-            .sign(stored.clone(), attempt, &SigningRequest::message("m"))
-            .await;
-        assert!(
-            matches!(
-                outcome,
-                Err(CustodyError::Tampered {
-                    place: "wallet key"
-                })
-            ),
-            "{outcome:?}"
-        );
-    }
-    signs(&house.custody, &(stored, key)).await;
+    attempts
 }
 
 fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
@@ -319,12 +350,18 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
 /// T3: other format, other version of the App key, existing or not.
 #[tokio::test]
 async fn t3_another_format_or_key_version_does_not_open() {
+    for wallet_type in types(1) {
+        other_versions_of(wallet_type).await;
+    }
+}
+
+async fn other_versions_of(wallet_type: WalletType) {
     let mut house = House::new();
     let world = house.world().await;
-    let old = house.wallet(world).await;
+    let old = house.wallet_of(world, wallet_type).await;
     house.add_version(world, KeyPurpose::Wallets, 2).await;
     let custody = house.another_process();
-    let order = house.order(world);
+    let order = house.order_of(world, wallet_type);
     let new = custody.create_wallet(order).await.unwrap();
     assert_eq!((old.1.key_version, new.1.key_version), (1, 2));
     signs(&custody, &old).await;
@@ -355,8 +392,8 @@ async fn t3_another_format_or_key_version_does_not_open() {
 async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
     let mut house = House::new();
     let world = house.world().await;
-    for _ in 0..100 {
-        let (stored, key) = house.wallet(world).await;
+    for wallet_type in types(20) {
+        let (stored, key) = house.wallet_of(world, wallet_type).await;
         let owner = key.id.to_string();
         let place = Place {
             world,
@@ -397,17 +434,47 @@ async fn t3_keys_of_one_purpose_open_nothing_of_the_other() {
 
 type Change = fn(&mut Wallet, &mut Samples);
 
+/// T4: what is set back as a whole to an older state of its own is not noticed, which docs/security.md says: it takes a counter
+/// outside of the database. A part of it is.
+#[tokio::test]
+async fn t4_a_record_set_back_as_a_whole_opens_and_a_part_of_it_does_not() {
+    let mut house = House::new();
+    let world = house.world().await;
+    let mut wallets = Vec::new();
+    for wallet_type in types(10) {
+        wallets.push(house.wallet_of(world, wallet_type).await);
+    }
+    house.add_version(world, KeyPurpose::Wallets, 2).await;
+    for (row, key) in wallets {
+        let at = house.samples.tick();
+        let disabled_at = Some(at);
+        let off = WalletChange { disabled_at, at };
+        let disabled = house.custody.change_wallet(row.clone(), off).await.unwrap();
+        signs(&house.custody, &(row.clone(), key.clone())).await;
+        let half = StoredWallet {
+            mac: disabled.mac,
+            ..row.clone()
+        };
+        refused(&house.custody, &half, &key).await;
+
+        let rewrapped = house.custody.rewrap_wallet(row, Some(key.clone()), 2);
+        let (row, new_key) = rewrapped.await.unwrap();
+        signs(&house.custody, &(row.clone(), key.clone())).await;
+        let half = WalletKey {
+            wrapped_data_key: key.wrapped_data_key,
+            ..new_key.unwrap()
+        };
+        refused(&house.custody, &row, &half).await;
+    }
+}
+
 /// T5: every field that decides who may sign what with which key, each other type among them (T1, fifth kind).
 #[tokio::test]
 async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
     let changes: [(&str, Change); 12] = [
         ("wallet_type", |wallet, samples| {
-            wallet.wallet_type = samples.pick(&[
-                WalletType::Solana,
-                WalletType::Bitcoin,
-                WalletType::Polkadot,
-                WalletType::Stellar,
-            ]);
+            let others: Vec<_> = other_types(wallet.wallet_type).collect();
+            wallet.wallet_type = samples.pick(&others);
         }),
         ("user_id", |wallet, samples| {
             wallet.user_id = samples.id::<UserId>(wallet.created_at);
@@ -435,8 +502,8 @@ async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
     ];
     let mut house = House::new();
     let world = house.world().await;
-    for _ in 0..200 {
-        let (stored, key) = house.wallet(world).await;
+    for wallet_type in types(40) {
+        let (stored, key) = house.wallet_of(world, wallet_type).await;
         for (field, change) in changes {
             let mut altered = stored.clone();
             change(&mut altered.wallet, &mut house.samples);
@@ -453,13 +520,13 @@ async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
 async fn t6_a_changed_address_is_refused_on_read_on_signing_and_on_checking() {
     let mut house = House::new();
     let world = house.world().await;
-    let (decoy, _) = house.wallet(world).await;
-    for round in 0..200 {
-        let (stored, key) = house.wallet(world).await;
+    for (round, wallet_type) in types(40).enumerate() {
+        let (stored, key) = house.wallet_of(world, wallet_type).await;
+        let (decoy, _) = house.wallet_of(world, wallet_type).await;
         let mut altered = stored.clone();
-        altered.wallet.public_address = match round % 3 {
-            0 => decoy.wallet.public_address.clone(),
-            1 => stored.wallet.public_address.to_lowercase(),
+        altered.wallet.public_address = match round / 5 % 3 {
+            0 => decoy.wallet.public_address,
+            1 => in_other_case(&stored.wallet.public_address),
             _ => String::new(),
         };
         let read = house.custody.authenticate(altered.clone()).await;
@@ -468,6 +535,15 @@ async fn t6_a_changed_address_is_refused_on_read_on_signing_and_on_checking() {
         let checked = house.custody.verify_wallet(altered, key).await;
         assert!(is_tampered(&checked));
     }
+}
+
+/// Some addresses have capitals only, some have none.
+fn in_other_case(address: &str) -> String {
+    let turned = |letter: char| match letter.is_ascii_uppercase() {
+        true => letter.to_ascii_lowercase(),
+        false => letter.to_ascii_uppercase(),
+    };
+    address.chars().map(turned).collect()
 }
 
 #[tokio::test]
@@ -502,9 +578,15 @@ async fn the_time_of_the_last_change_is_not_covered() {
 /// T8: the database without its key provider.
 #[tokio::test]
 async fn t8_a_dump_opens_nothing_under_another_root_key() {
+    for wallet_type in types(1) {
+        a_dump_opens_nothing_of(wallet_type).await;
+    }
+}
+
+async fn a_dump_opens_nothing_of(wallet_type: WalletType) {
     let mut house = House::new();
     let world = house.world().await;
-    let (stored, key) = house.wallet(world).await;
+    let (stored, key) = house.wallet_of(world, wallet_type).await;
     let thief = Custody::new(
         Arc::new(TestVault::new()),
         Arc::new(house.store.clone()),
@@ -515,6 +597,6 @@ async fn t8_a_dump_opens_nothing_under_another_root_key() {
     assert!(is_tampered(
         &thief.sign(stored, key, &SigningRequest::message("m")).await
     ));
-    let order = house.order(world);
+    let order = house.order_of(world, wallet_type);
     assert!(is_tampered(&thief.create_wallet(order).await));
 }

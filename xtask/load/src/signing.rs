@@ -1,0 +1,190 @@
+//! Signatures at a pace that the service does not set, each of them verified.
+//!
+//! The pace stays whatever the answers take: what falls behind is under way at the same time, and a time is counted from the
+//! moment at which a call was due. So a service that stops for a second shows it.
+
+use std::error::Error;
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, interval};
+use vestry_chains::Chains;
+use vestry_domain::Secret;
+use vestry_domain::wallet::WalletType;
+
+use crate::Failure;
+use crate::api::{Api, Call, text};
+use crate::stopwatch::percentile;
+
+/// A factor without common divisors with numbers of wallets such as 100,000: one after the other, wallets of all ages sign.
+const STRIDE: usize = 7_919;
+/// Failures that are told in full; the others are counted.
+const TOLD: u64 = 10;
+
+/// Who signs: the services in turn, for wallets all over the list.
+pub(crate) struct Signing {
+    services: Vec<Api>,
+    wallets: Vec<Wallet>,
+    chains: Chains,
+}
+
+/// A wallet whose signatures can be verified by its address alone.
+struct Wallet {
+    id: String,
+    wallet_type: WalletType,
+    address: String,
+}
+
+/// What happened between two lines of standard input.
+#[derive(Default)]
+struct Phase {
+    times: Vec<Duration>,
+    failed: u64,
+}
+
+impl Signing {
+    /// `wallets` is what [`crate::wallets::run`] wrote. Those of chains whose addresses do not tell the key are left out.
+    pub(crate) fn new(services: Vec<Api>, wallets: &str) -> Result<Self, Failure> {
+        let wallets = wallets
+            .lines()
+            .map(Wallet::read)
+            .collect::<Result<Vec<_>, _>>()?;
+        let verifiable = |wallet: &Wallet| {
+            matches!(
+                wallet.wallet_type,
+                WalletType::Ethereum | WalletType::Solana
+            )
+        };
+        Ok(Self {
+            services,
+            wallets: wallets.into_iter().filter(verifiable).collect(),
+            // Masks work with secrets, of which there are none here.
+            chains: Chains::new(&Secret::new([7; 32])),
+        })
+    }
+
+    /// Signs until standard input ends. For each line of it, and for its end, prints a line about what was answered since the
+    /// one before: signatures, failures, and of the times in milliseconds the median, the 99th percentile and the longest.
+    pub(crate) async fn run(self, per_second: u32) -> Result<(), Failure> {
+        let signing = Arc::new(self);
+        let mut asked = lines_of_input();
+        let mut due = interval(Duration::from_secs(1) / per_second);
+        let mut under_way = JoinSet::new();
+        let mut phase = Phase::default();
+        let mut number = 0;
+        loop {
+            tokio::select! {
+                line = asked.recv() => {
+                    if line.is_none() {
+                        break;
+                    }
+                    std::mem::take(&mut phase).print();
+                }
+                at = due.tick() => {
+                    let signing = Arc::clone(&signing);
+                    under_way.spawn(async move { signing.one(number, at).await });
+                    number += 1;
+                }
+                Some(outcome) = under_way.join_next() => phase.count(outcome?),
+            }
+        }
+        while let Some(outcome) = under_way.join_next().await {
+            phase.count(outcome?);
+        }
+        phase.print();
+        Ok(())
+    }
+
+    /// The signature of one message, and how long it took since it was due.
+    async fn one(&self, number: usize, due: Instant) -> Result<Duration, Failure> {
+        let wallet = at(&self.wallets, number.wrapping_mul(STRIDE))?;
+        let service = at(&self.services, number)?;
+        let message = format!("message {number}");
+        let path = format!("/v1/wallets/{}/sign_message", wallet.id);
+        let answer = service
+            .make(Call::post(path, json!({"message": message})))
+            .await?;
+        let taken = due.elapsed();
+        let signature = text(&answer, "/signature")?;
+        let (wallet_type, address) = (wallet.wallet_type, &wallet.address);
+        self.chains
+            .verify_own(wallet_type, address, message.as_bytes(), &signature)
+            .map_err(|error| format!("the answer for {}: {error}", wallet.id))?;
+        Ok(taken)
+    }
+}
+
+impl Wallet {
+    fn read(line: &str) -> Result<Self, Failure> {
+        let mut fields = line.split('\t');
+        let mut field = || fields.next().ok_or("a line about a wallet is too short");
+        Ok(Self {
+            id: field()?.to_owned(),
+            wallet_type: field()?.parse()?,
+            address: field()?.to_owned(),
+        })
+    }
+}
+
+impl Phase {
+    fn count(&mut self, outcome: Result<Duration, Failure>) {
+        match outcome {
+            Ok(time) => self.times.push(time),
+            Err(failure) => {
+                self.failed += 1;
+                if self.failed <= TOLD {
+                    eprintln!("load: {failure}: {}", reasons(&*failure));
+                }
+            }
+        }
+    }
+
+    fn print(mut self) {
+        self.times.sort_unstable();
+        let at = |percent| percentile(&self.times, percent);
+        println!(
+            "{}\t{}\t{:.3}\t{:.3}\t{:.3}",
+            self.times.len(),
+            self.failed,
+            at(50),
+            at(99),
+            at(100)
+        );
+    }
+}
+
+/// What caused a failure, and what caused that.
+fn reasons(failure: &(dyn Error + 'static)) -> String {
+    let mut causes = Vec::new();
+    let mut next = failure.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes.join(": ")
+}
+
+/// One of many, again from the beginning after the last.
+fn at<T>(all: &[T], number: usize) -> Result<&T, Failure> {
+    let place = number.checked_rem(all.len());
+    place
+        .and_then(|place| all.get(place))
+        .ok_or_else(|| "there is nothing to choose from".into())
+}
+
+/// Lines of standard input as they come, read on a thread of its own: it waits for them.
+fn lines_of_input() -> UnboundedReceiver<String> {
+    let (send, receive) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receive
+}

@@ -1,0 +1,228 @@
+//! An installation as an operator makes one: a directory, a database, `vestry serve` and the admin commands.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::failure::{Context, Failure};
+use crate::keeper::Keeper;
+use crate::{process, project, temporary, wait};
+
+/// How long the service may take to be ready.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is asked meanwhile: what a start takes is known as exactly as this.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// A directory of its own in which the binary is run; removed with this value.
+pub(super) struct Site {
+    directory: PathBuf,
+    binary: PathBuf,
+    pub(super) database_url: String,
+}
+
+/// A service that is ready.
+pub(super) struct Server {
+    keeper: Keeper,
+    pub(super) base_url: String,
+    /// From the start of the process to the first 200 of `/readyz`.
+    pub(super) ready_after: Duration,
+}
+
+/// A rotation of App keys that is under way; killed with this value.
+pub(super) struct Rotation {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Site {
+    /// An installation with the programs of a directory, on a database in Postgres or on a file of its own.
+    pub(super) fn new(programs: &Path, postgres: Option<&str>) -> Result<Self, Failure> {
+        let directory = temporary::directory("rotation")?;
+        let file = || format!("sqlite:{}/vestry.db", directory.display());
+        Ok(Self {
+            database_url: postgres.map_or_else(file, str::to_owned),
+            binary: programs.join("vestry"),
+            directory,
+        })
+    }
+
+    /// A file in the directory.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(arguments)
+            .current_dir(&self.directory)
+            .env("VESTRY_DATABASE__URL", &self.database_url)
+            .env("VESTRY_HTTP__BASE_URL", "http://localhost:8080")
+            .env("VESTRY_HTTP__DRAIN_DELAY", "0")
+            .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
+            .env("VESTRY_LOG__LEVEL", "warn");
+        command
+    }
+
+    /// The answer of an admin command that must succeed.
+    pub(super) fn admin(&self, arguments: &[&str]) -> Result<Value, Failure> {
+        let arguments = [arguments, &["--json"]].concat();
+        let printed = process::output(&mut self.command(&arguments))?;
+        serde_json::from_str(&printed).context(format!("{arguments:?} answered no JSON"))
+    }
+
+    /// Tables, a root key, an App; its secret key for the test environment.
+    pub(super) fn set_up(&self) -> Result<String, Failure> {
+        let text = |answer: Value, name: &str| {
+            let text = answer.get(name).and_then(Value::as_str).map(str::to_owned);
+            text.ok_or_else(|| Failure::new(format!("an admin command answered no {name}")))
+        };
+        self.admin(&["migrate"])?;
+        self.admin(&["vault", "init"])?;
+        let app = text(self.admin(&["app", "create", "Shop"])?, "id")?;
+        text(self.admin(&["key", "create", &app, "test"])?, "key")
+    }
+
+    /// Starts the service and waits until it is ready. Its log is `target/rotation-<number>.log`.
+    pub(super) fn serve(&self, number: usize) -> Result<Server, Failure> {
+        let address = format!("127.0.0.1:{}", wait::free_port()?);
+        let path = project::target().join(format!("rotation-{number}.log"));
+        let log = File::create(&path).context("cannot create a log")?;
+        let mut command = self.command(&["serve"]);
+        command.env("VESTRY_HTTP__LISTEN", &address);
+        let begun = Instant::now();
+        let mut keeper = Keeper::start(&command, "TERM", log, None)?;
+        while !is_ready(&address) {
+            if let Some(status) = keeper.ended()? {
+                let path = path.display();
+                return Err(Failure::new(format!("it ended with {status}; see {path}")));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(Failure::new("the service did not get ready"));
+            }
+            pause();
+        }
+        Ok(Server {
+            keeper,
+            base_url: format!("http://{address}"),
+            ready_after: begun.elapsed(),
+        })
+    }
+
+    /// Starts a rotation of App keys that says how far it is.
+    pub(super) fn rotation(&self) -> Result<Rotation, Failure> {
+        let log = self.file("rotation.log");
+        let file = File::create(&log).context("cannot create a log")?;
+        let mut command = self.command(&["vault", "rotate-apps"]);
+        command
+            .env("VESTRY_LOG__LEVEL", "info")
+            .env("VESTRY_LOG__FORMAT", "json")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file);
+        let child = command.spawn().context("cannot start the rotation")?;
+        Ok(Rotation { child, log })
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // Only data of this run; what cannot be removed is the system's to clean.
+        drop(fs::remove_dir_all(&self.directory));
+    }
+}
+
+impl Server {
+    pub(super) fn stop(self) -> Result<(), Failure> {
+        let status = self.keeper.stop()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("the service ended with {status}")))
+    }
+}
+
+impl Rotation {
+    /// A failure when it has ended: it was to be killed before.
+    pub(super) fn is_running(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait().context("cannot watch the rotation")? {
+            None => Ok(()),
+            Some(status) => Err(Failure::new(format!(
+                "the rotation ended with {status} before it could be killed"
+            ))),
+        }
+    }
+
+    /// The last thing that it said about its progress: wallets done, wallets in all, and how often it has spoken.
+    pub(super) fn progress(&self) -> Result<Option<(u64, u64, usize)>, Failure> {
+        let log = fs::read_to_string(&self.log).context("cannot read the rotation's log")?;
+        let said: Vec<_> = log.lines().filter_map(progress).collect();
+        Ok(said.last().map(|(done, of)| (*done, *of, said.len())))
+    }
+
+    /// `kill -9`.
+    pub(super) fn kill(mut self) -> Result<(), Failure> {
+        self.child.kill().context("cannot kill the rotation")?;
+        let ended = self.child.wait().context("cannot wait for the rotation")?;
+        if ended.code().is_some() {
+            return Err(Failure::new("the rotation ended before it was killed"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Rotation {
+    fn drop(&mut self) {
+        // It may have ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Wallets done and wallets in all, when the line is about that.
+fn progress(line: &str) -> Option<(u64, u64)> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let number = |name| event.get(name).and_then(Value::as_u64);
+    Some((number("done")?, number("of")?))
+}
+
+/// Whether `/readyz` answers 200.
+fn is_ready(address: &str) -> bool {
+    let asked = TcpStream::connect(address).and_then(|mut stream| {
+        let request =
+            format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    });
+    asked.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "xtask is one thread that has nothing else to do"
+)]
+fn pause() {
+    std::thread::sleep(EVERY);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::progress;
+
+    #[test]
+    fn progress_is_read_off_the_lines_that_tell_it() {
+        let line =
+            r#"{"level":"INFO","message":"wallets under new App keys","done":200,"of":1000}"#;
+        assert_eq!(progress(line), Some((200, 1000)));
+        for other in ["", "{", "{}", r#"{"done":200}"#, r#"{"done":"200","of":1}"#] {
+            assert_eq!(progress(other), None, "{other:?}");
+        }
+    }
+}
