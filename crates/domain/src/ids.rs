@@ -188,10 +188,14 @@ ids! {
     EmailId "email";
     /// A job of the outbox.
     EventId "evt";
+    /// A person of an identity provider who is a user.
+    ProviderLinkId "idpuser";
     /// An API key or public token.
     ApiKeyId "key";
     /// A captured message of the test environment.
     MessageId "msg";
+    /// A connection to an identity provider, as its callback address names it.
+    OauthCallbackId "oauthcb";
     /// A user's phone number.
     PhoneNumberId "pn";
     /// A registered redirect URL.
@@ -214,6 +218,19 @@ ids! {
     WalletRegistrationId "walletrr";
     /// A passkey of a user.
     WebauthnCredentialId "webauthn";
+}
+
+impl OauthCallbackId {
+    /// The callback of the built-in provider in the App's test world. No row says so: it is the App's own id under another
+    /// prefix, and drawn ids never meet it.
+    pub const fn of_test_provider(app: AppId) -> Self {
+        Self(app.0)
+    }
+
+    /// The App whose test provider would have this callback.
+    pub const fn app_of_test_provider(self) -> AppId {
+        AppId(self.0)
+    }
 }
 
 #[cfg(test)]

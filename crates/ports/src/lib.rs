@@ -14,6 +14,7 @@
 pub mod clock;
 pub mod custody;
 pub mod entropy;
+pub mod identity_providers;
 pub mod limiter;
 pub mod mailer;
 pub mod passkeys;

@@ -9,6 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use tracing::Instrument;
 use vestry_app::idempotency::Run;
 use vestry_app::{Caller, Service};
+use vestry_domain::api_key::ApiKeyKind;
 
 use crate::problem::Problem;
 use crate::request_id::RequestId;
@@ -52,6 +53,11 @@ impl Call {
     /// For what needs no crossing: it neither waits nor touches the store.
     pub(crate) fn service(&self) -> &Service {
         &self.state.service
+    }
+
+    /// Which kind of key the request carries.
+    pub(crate) fn key_kind(&self) -> ApiKeyKind {
+        self.caller.key.kind
     }
 
     /// Runs a use case to its end, whatever becomes of the client.
