@@ -48,14 +48,15 @@ const OTHERS: &str = "
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-sql bench-baseline | server web: SQL is spoken by the store alone
     actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
-    jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
+    # The contract has a provider that checks what is shown to it.
+    jsonwebtoken: token-jwt contract | web server: tokens are signed and verified in one place
     bitcoin* alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
     # The contract is for tests only; it holds the browser that answers in them.
     passkey-*: contract |: a second implementation of passkeys is for tests only
     # Tests sign as the wallet of a person would.
     ed25519-dalek bs58: chains | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
-    aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
+    aws-lc-rs: custody vault-local token-jwt passkeys contract server | *: keys are handled by adapters, behind a port
     # The contract has somebody outside who seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
