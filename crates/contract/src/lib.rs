@@ -34,6 +34,7 @@ pub mod custody;
 pub mod fakes;
 pub mod fixture;
 pub mod limiter;
+pub mod provider;
 pub mod race;
 pub mod rng;
 pub mod samples;

@@ -28,6 +28,8 @@ const OURS: &str = "
     token-jwt   : domain ports        | contract vault-local custody
     # The checks of a relying party; they keep nothing.
     passkeys    : domain ports        |
+    # Identity providers over the one client; the contract has the providers of its tests.
+    idp-oauth   : domain ports outbound | contract
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
@@ -48,14 +50,16 @@ const OTHERS: &str = "
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-sql bench-baseline | server web: SQL is spoken by the store alone
     actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
-    jsonwebtoken: token-jwt | web server: tokens are signed and verified in one place
+    # The contract has a provider that checks what is shown to it.
+    jsonwebtoken: token-jwt idp-oauth contract | web server: tokens of ours are signed and verified in one place, those of others in another
+    oauth2: idp-oauth |: identity providers are spoken to in one place
     bitcoin* alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
     # The contract is for tests only; it holds the browser that answers in them.
     passkey-*: contract |: a second implementation of passkeys is for tests only
     # Tests sign as the wallet of a person would.
     ed25519-dalek bs58: chains | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
-    aws-lc-rs: custody vault-local token-jwt passkeys server | *: keys are handled by adapters, behind a port
+    aws-lc-rs: custody vault-local token-jwt passkeys idp-oauth contract server | *: keys are handled by adapters, behind a port
     # The contract has somebody outside who seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
@@ -75,8 +79,8 @@ const OTHERS: &str = "
     toml: server xtask |: settings are read by the server alone
     reqwest: outbound bench-load | *: HTTP is spoken by the one client alone
     insta jsonschema proptest tempfile: | *: it is for tests only
-    async-trait futures*: ports contract app store-sql mail-smtp sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server |: domain and chains are pure, without async
-    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt password-argon2 breached-passwords web server bench-baseline bench-load |: domain, chains and ports know no runtime
+    async-trait futures*: ports contract app store-sql mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server |: domain and chains are pure, without async
+    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load |: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

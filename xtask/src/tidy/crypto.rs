@@ -62,12 +62,17 @@ const SEVERAL: &[(&str, &str)] = &[
     ),
     ("keccak", "merlin, the transcripts of schnorrkel, is at 0.1"),
     (
+        "rand",
+        "oauth2 is at 0.8 and draws nothing from it here: states, nonces and verifiers come from the core",
+    ),
+    ("getrandom", "what rand of 0.8 is made of"),
+    (
         "rand_core",
-        "schnorrkel takes its chance through the traits of 0.6",
+        "schnorrkel and rand of 0.8 are made of the traits of 0.6",
     ),
     (
         "sha2",
-        "schnorrkel, alloy-eips and stellar-xdr are at 0.10, everything else is at 0.11",
+        "schnorrkel, alloy-eips, stellar-xdr and oauth2 are at 0.10, everything else is at 0.11",
     ),
     ("digest", "what sha2 of 0.10 is made of"),
     ("block-buffer", "what sha2 of 0.10 is made of"),

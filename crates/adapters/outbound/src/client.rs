@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, redirect, retry};
 use url::Url;
 use vestry_domain::Secret;
@@ -40,19 +40,28 @@ pub struct Outbound {
 pub struct Call<'a> {
     method: Method,
     url: Url,
-    login: Option<(&'a str, &'a Secret<String>)>,
-    body: Option<(&'static str, String)>,
+    headers: HeaderMap,
+    credentials: Option<Credentials<'a>>,
+    body: Option<Vec<u8>>,
+}
+
+/// What goes into `Authorization`.
+enum Credentials<'a> {
+    /// User and password (RFC 7617).
+    Login(&'a str, &'a Secret<String>),
+    /// A bearer token (RFC 6750).
+    Bearer(&'a Secret<String>),
 }
 
 impl<'a> Call<'a> {
     /// A GET.
-    pub const fn get(url: Url) -> Self {
-        Self {
-            method: Method::GET,
-            url,
-            login: None,
-            body: None,
-        }
+    pub fn get(url: Url) -> Self {
+        Self::new(Method::GET, url, HeaderMap::new(), None)
+    }
+
+    /// A POST of these bytes with these headers, as a library of a protocol made them.
+    pub fn post(url: Url, headers: HeaderMap, body: Vec<u8>) -> Self {
+        Self::new(Method::POST, url, headers, Some(body))
     }
 
     /// A POST of a form.
@@ -60,18 +69,40 @@ impl<'a> Call<'a> {
         let form = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
             .finish();
+        let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
+        Self::post(url, headers, form.into_bytes())
+    }
+
+    const fn new(method: Method, url: Url, headers: HeaderMap, body: Option<Vec<u8>>) -> Self {
         Self {
-            method: Method::POST,
+            method,
             url,
-            login: None,
-            body: Some(("application/x-www-form-urlencoded", form)),
+            headers,
+            credentials: None,
+            body,
         }
     }
 
     /// With user and password (RFC 7617).
     #[must_use]
     pub const fn with_login(mut self, user: &'a str, password: &'a Secret<String>) -> Self {
-        self.login = Some((user, password));
+        self.credentials = Some(Credentials::Login(user, password));
+        self
+    }
+
+    /// With a bearer token (RFC 6750).
+    #[must_use]
+    pub const fn with_bearer(mut self, token: &'a Secret<String>) -> Self {
+        self.credentials = Some(Credentials::Bearer(token));
+        self
+    }
+
+    /// Says that nothing but JSON is understood.
+    #[must_use]
+    pub fn wanting_json(mut self) -> Self {
+        let json = HeaderValue::from_static("application/json");
+        self.headers.insert(ACCEPT, json);
         self
     }
 }
@@ -126,11 +157,16 @@ impl Outbound {
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, OutboundError> {
         self.reach.check(&call.url)?;
         let mut request = self.client.request(call.method, call.url);
-        if let Some((user, password)) = call.login {
-            request = request.basic_auth(user, Some(password.expose()));
-        }
-        if let Some((content_type, body)) = call.body {
-            request = request.header(CONTENT_TYPE, content_type).body(body);
+        request = request.headers(call.headers);
+        request = match call.credentials {
+            Some(Credentials::Login(user, password)) => {
+                request.basic_auth(user, Some(password.expose()))
+            }
+            Some(Credentials::Bearer(token)) => request.bearer_auth(token.expose()),
+            None => request,
+        };
+        if let Some(body) = call.body {
+            request = request.body(body);
         }
         let response = request.send().await?;
         let status = response.status().as_u16();

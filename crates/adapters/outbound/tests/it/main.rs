@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod calls;
 mod guard;
 mod limits;

@@ -1,0 +1,136 @@
+//! What an id token claims, and what of it must hold (OpenID Connect Core 3.1.3.7).
+
+use serde_json::{Map, Value};
+use vestry_domain::Timestamp;
+use vestry_domain::timestamp::Seconds;
+
+use crate::issuer::Issuer;
+
+/// By so much the provider's clock may differ from ours.
+const SKEW: Seconds = Seconds(60);
+/// A token that was issued longer ago was not issued for the code that was just exchanged.
+const OLDEST: Seconds = Seconds(600);
+/// Longest subject, in bytes (OpenID Connect Core 2).
+const SUBJECT_MAX: usize = 255;
+
+/// What a token must fit.
+pub(crate) struct Expected<'a> {
+    pub(crate) issuer: Issuer<'a>,
+    pub(crate) client_id: &'a str,
+    pub(crate) nonce: &'a str,
+    /// `iss` of the callback, when it had one.
+    pub(crate) issuer_of_callback: Option<&'a str>,
+    /// The issuer that the key is kept to, when it is.
+    pub(crate) issuer_of_key: Option<&'a str>,
+    pub(crate) now: Timestamp,
+}
+
+/// Claims of a token whose signature holds.
+pub(crate) struct Claims(pub(crate) Map<String, Value>);
+
+impl Claims {
+    /// A claim that is text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// A claim of any type; `null` when there is none.
+    pub(crate) fn value(&self, name: &str) -> Value {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Checks everything but the signature, in an order of no meaning.
+    ///
+    /// # Errors
+    /// The check that failed.
+    pub(crate) fn check(&self, expected: &Expected<'_>) -> Result<(), &'static str> {
+        self.check_issuer(expected)?;
+        self.check_audience(expected.client_id)?;
+        self.check_times(expected.now)?;
+        if self.text("nonce") != Some(expected.nonce) {
+            return Err("nonce");
+        }
+        self.subject().map(drop)
+    }
+
+    /// The person's id at the issuer.
+    ///
+    /// # Errors
+    /// There is none, or nothing that could be one.
+    pub(crate) fn subject(&self) -> Result<&str, &'static str> {
+        let subject = self.text("sub").ok_or("sub")?;
+        let is_one =
+            (1..=SUBJECT_MAX).contains(&subject.len()) && !subject.chars().any(char::is_control);
+        is_one.then_some(subject).ok_or("sub")
+    }
+
+    /// The issuer, the one of the callback, and the one that the key is kept to are the same.
+    fn check_issuer(&self, expected: &Expected<'_>) -> Result<(), &'static str> {
+        let tenant = self.text("tid");
+        let iss = self.text("iss").ok_or("iss")?;
+        let key_is_of = |issuer: &str| Issuer(issuer).is(iss, tenant);
+        if !expected.issuer.is(iss, tenant) {
+            return Err("iss");
+        }
+        if expected
+            .issuer_of_callback
+            .is_some_and(|named| named != iss)
+        {
+            return Err("iss of the callback");
+        }
+        if !expected.issuer_of_key.is_none_or(key_is_of) {
+            return Err("issuer of the key");
+        }
+        Ok(())
+    }
+
+    /// The token is for this client, and where it is for others too, it says that it was issued to this one.
+    fn check_audience(&self, client_id: &str) -> Result<(), &'static str> {
+        let audiences = match self.0.get("aud") {
+            Some(Value::String(audience)) => vec![audience.as_str()],
+            Some(Value::Array(audiences)) => {
+                let texts: Option<Vec<_>> = audiences.iter().map(Value::as_str).collect();
+                texts.ok_or("aud")?
+            }
+            Some(_) | None => return Err("aud"),
+        };
+        if !audiences.contains(&client_id) {
+            return Err("aud");
+        }
+        match self.0.get("azp") {
+            Some(party) if party != client_id => Err("azp"),
+            None if audiences.len() > 1 => Err("azp"),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Issued lately, not over, and neither in the future.
+    fn check_times(&self, now: Timestamp) -> Result<(), &'static str> {
+        let expires = self.moment("exp")?.ok_or("exp")?;
+        if now >= expires + SKEW {
+            return Err("exp");
+        }
+        let issued = self.moment("iat")?.ok_or("iat")?;
+        if issued > now + SKEW || issued < now - OLDEST - SKEW {
+            return Err("iat");
+        }
+        match self.moment("nbf")? {
+            Some(begins) if begins > now + SKEW => Err("nbf"),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A whole number of seconds. One of another type is an error and not absent (CVE-2026-25537).
+    fn moment(&self, name: &'static str) -> Result<Option<Timestamp>, &'static str> {
+        match self.0.get(name) {
+            None => Ok(None),
+            Some(value) => value
+                .as_i64()
+                .map(|seconds| Some(Timestamp::from_unix(seconds)))
+                .ok_or(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

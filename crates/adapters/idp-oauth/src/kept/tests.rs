@@ -1,0 +1,124 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+
+use super::*;
+
+const ADDRESS: &str = "https://id.example.com/keys";
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Counts how often it is asked, and answers with the count.
+#[derive(Default)]
+struct Source {
+    asked: AtomicUsize,
+}
+
+impl Source {
+    async fn answers(&self) -> Result<usize, ProviderFault> {
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        Ok(before + 1)
+    }
+
+    async fn fails(&self) -> Result<usize, ProviderFault> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Err(ProviderFault::Invalid("test"))
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test]
+async fn f6_a_crowd_fetches_once() {
+    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    let crowd = (0..100).map(|_| kept.get(ADDRESS, source.answers()));
+    for value in join_all(crowd).await {
+        assert_eq!(*value.unwrap(), 1);
+    }
+    assert_eq!(source.asked(), 1);
+}
+
+#[tokio::test]
+async fn f6_a_flood_of_unknown_keys_fetches_once_more_and_then_no_more() {
+    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    let first = kept.get(ADDRESS, source.answers()).await.unwrap();
+    let flood = (0..100).map(|_| kept.other_than(&first, ADDRESS, source.answers()));
+    for value in join_all(flood).await {
+        assert_eq!(*value.unwrap(), 2, "all of them see what the one fetched");
+    }
+    let second = kept.get(ADDRESS, source.answers()).await.unwrap();
+    let flood = (0..100).map(|_| kept.other_than(&second, ADDRESS, source.answers()));
+    for value in join_all(flood).await {
+        assert_eq!(*value.unwrap(), 2, "the minute is not over");
+    }
+    assert_eq!(source.asked(), 2);
+}
+
+#[tokio::test]
+async fn f6_after_the_minute_it_is_fetched_again() {
+    let (kept, source) = (Kept::new(Duration::ZERO), Source::default());
+    let mut value = kept.get(ADDRESS, source.answers()).await.unwrap();
+    for expected in 2..10 {
+        value = kept
+            .other_than(&value, ADDRESS, source.answers())
+            .await
+            .unwrap();
+        assert_eq!(*value, expected);
+    }
+}
+
+#[tokio::test]
+async fn f6_who_fails_is_asked_twice_and_then_left_alone() {
+    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    for _ in 0..100 {
+        kept.get(ADDRESS, source.fails()).await.unwrap_err();
+    }
+    assert_eq!(source.asked(), 2);
+    // Others are not held up by it.
+    let other = kept
+        .get("https://other.example.com", source.answers())
+        .await;
+    assert_eq!(*other.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_failure_leaves_what_was_there() {
+    let (kept, source) = (Kept::new(Duration::ZERO), Source::default());
+    let first = kept.get(ADDRESS, source.answers()).await.unwrap();
+    let same = kept
+        .other_than(&first, ADDRESS, source.fails())
+        .await
+        .unwrap();
+    assert!(Arc::ptr_eq(&first, &same));
+    assert_eq!(source.asked(), 2);
+}
+
+#[test]
+fn what_is_kept_grows_old() {
+    let now = Instant::now();
+    let held = Held {
+        value: Some((Arc::new(1), now)),
+        fetches: Fetches::Again(now),
+    };
+    assert!(held.younger_than(FRESH, now + FRESH - MINUTE).is_some());
+    assert!(held.younger_than(FRESH, now + FRESH).is_none());
+    assert!(held.younger_than(STALE, now + STALE).is_none());
+    assert!(!held.fetches.allow_another(now + MINUTE / 2, MINUTE));
+    assert!(held.fetches.allow_another(now + MINUTE, MINUTE));
+}
+
+#[tokio::test]
+async fn memory_is_bounded() {
+    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    for number in 0..ENTRIES + 100 {
+        kept.get(&number.to_string(), source.answers())
+            .await
+            .unwrap();
+        // In use all the time, and therefore not the one that goes.
+        kept.get("busy", source.answers()).await.unwrap();
+    }
+    assert_eq!(kept.entries.lock().unwrap().len(), ENTRIES);
+    assert_eq!(source.asked(), ENTRIES + 101);
+}

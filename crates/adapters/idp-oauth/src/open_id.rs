@@ -1,0 +1,152 @@
+//! Whom an id token is about (OpenID Connect Core 3.1.3).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use url::Url;
+use vestry_domain::Secret;
+use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
+use vestry_ports::identity_providers::{Grant, ProviderFault};
+
+use crate::claims::{Claims, Expected};
+use crate::endpoints::Endpoints;
+use crate::exchange::Issued;
+use crate::fetch::{Document, Fetcher};
+use crate::issuer::Issuer;
+use crate::jws::Token;
+use crate::kept::Kept;
+use crate::key_set::{KeySet, SigningKey};
+
+const USERINFO: Document = Document {
+    refused: "the userinfo endpoint refuses the token that was issued for it",
+    malformed: "its userinfo answer cannot be read",
+};
+
+/// What is needed to believe an id token.
+pub(crate) struct Believer<'a> {
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) key_sets: &'a Kept<KeySet>,
+    pub(crate) endpoints: &'a Endpoints,
+    pub(crate) connection: &'a Connection,
+    pub(crate) issuer: Issuer<'a>,
+}
+
+impl Believer<'_> {
+    /// Whom the tokens that a code was exchanged for are about.
+    pub(crate) async fn identity(
+        &self,
+        issued: &Issued,
+        grant: Grant<'_>,
+    ) -> Result<ProvenIdentity, ProviderFault> {
+        let id_token = issued.id_token.as_ref();
+        let id_token = id_token.ok_or(ProviderFault::Invalid("there is no id token"))?;
+        let claims = self.claims(id_token, grant).await?;
+        let further = self.further(&claims, &issued.tokens.access_token).await?;
+        let told = further.as_ref().unwrap_or(&claims);
+        let email = EmailClaims {
+            email: told.text("email").map(str::to_owned),
+            email_verified: told.value("email_verified"),
+            xms_edov: told.value("xms_edov"),
+            tenant: claims.text("tid").map(str::to_owned),
+        };
+        let named = Named::in_form(grant.user);
+        let text = |name: &str| {
+            let text = claims.text(name).or_else(|| further.as_ref()?.text(name));
+            text.map(str::to_owned)
+        };
+        Ok(ProvenIdentity {
+            issuer: claims.text("iss").unwrap_or_default().to_owned(),
+            subject: claims.subject().map_err(ProviderFault::Invalid)?.to_owned(),
+            email_verified: email.are_proof(self.connection.kind(), &self.connection.settings),
+            email: email.email,
+            name: text("name"),
+            given_name: text("given_name").or(named.first),
+            family_name: text("family_name").or(named.last),
+        })
+    }
+
+    /// The claims of a token, when everything about it holds.
+    async fn claims(
+        &self,
+        id_token: &Secret<String>,
+        grant: Grant<'_>,
+    ) -> Result<Claims, ProviderFault> {
+        let token = Token::parse(id_token.expose()).map_err(ProviderFault::Invalid)?;
+        let keys = self.keys_for(&token).await?;
+        let signer = keys.signer_of(&token);
+        let signer = signer.ok_or(ProviderFault::Invalid(
+            "no key of the issuer signed its id token",
+        ))?;
+        let claims = token.claims();
+        let claims = claims.ok_or(ProviderFault::Invalid("its id token has no claims"))?;
+        let claims = Claims(claims);
+        claims
+            .check(&Expected {
+                issuer: self.issuer,
+                client_id: &self.connection.client_id,
+                nonce: grant.nonce.expose(),
+                issuer_of_callback: grant.issuer,
+                issuer_of_key: SigningKey::issuer(&signer),
+                now: grant.now,
+            })
+            .map_err(ProviderFault::Invalid)?;
+        Ok(claims)
+    }
+
+    /// The issuer's keys, fetched again when none of them signed the token: it may name a new one.
+    async fn keys_for(&self, token: &Token<'_>) -> Result<Arc<KeySet>, ProviderFault> {
+        let url = self.endpoints.jwks.as_ref();
+        let url = url.ok_or(ProviderFault::Misconfigured("the key set is missing"))?;
+        let fetch = || KeySet::fetch(self.fetcher, Url::clone(url));
+        let keys = self.key_sets.get(url.as_str(), fetch()).await?;
+        if keys.signer_of(token).is_some() {
+            return Ok(keys);
+        }
+        self.key_sets.other_than(&keys, url.as_str(), fetch()).await
+    }
+
+    /// What the issuer says where it is asked, of a person whose id token has no e-mail address in it.
+    async fn further(
+        &self,
+        claims: &Claims,
+        access_token: &Secret<String>,
+    ) -> Result<Option<Claims>, ProviderFault> {
+        let Some(url) = self.endpoints.userinfo.as_ref() else {
+            return Ok(None);
+        };
+        if claims.text("email").is_some() {
+            return Ok(None);
+        }
+        let answer = self.fetcher.json(Url::clone(url), Some(access_token)).await;
+        let answer: Map<String, Value> = answer.map_err(|failure| failure.fault(&USERINFO))?;
+        let told = Claims(answer);
+        // Else somebody's token would be worth another one's address (OpenID Connect Core 5.3.2).
+        if told.subject() != claims.subject() {
+            return Err(ProviderFault::Invalid(
+                "its userinfo answer is about somebody else",
+            ));
+        }
+        Ok(Some(told))
+    }
+}
+
+/// The name that Apple's form has at the first sign-in. The browser posts it, unsigned; nothing else of the form is read.
+#[derive(Default)]
+struct Named {
+    first: Option<String>,
+    last: Option<String>,
+}
+
+impl Named {
+    fn in_form(user: Option<&str>) -> Self {
+        let user: Option<Value> = user.and_then(|user| serde_json::from_str(user).ok());
+        let part = |name: &str| {
+            let part = user.as_ref()?.get("name")?.get(name)?.as_str()?;
+            (!part.is_empty()).then(|| part.to_owned())
+        };
+        Self {
+            first: part("firstName"),
+            last: part("lastName"),
+        }
+    }
+}

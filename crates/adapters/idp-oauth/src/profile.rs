@@ -1,0 +1,111 @@
+//! Whom an access token is about, at a provider without id tokens.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use url::Url;
+use vestry_domain::Secret;
+use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
+use vestry_ports::identity_providers::ProviderFault;
+
+use crate::claims::Claims;
+use crate::endpoints::Endpoints;
+use crate::fetch::{Document, Fetcher, NoAnswer};
+use crate::known::{EmailSource, Plain};
+
+const PROFILE: Document = Document {
+    refused: "the provider does not say who it is about to whom it issued the token",
+    malformed: "its profile cannot be read",
+};
+const ADDRESSES: Document = Document {
+    refused: "the provider does not tell the addresses",
+    malformed: "its list of addresses cannot be read",
+};
+
+/// An entry of a list of addresses.
+#[derive(Deserialize)]
+struct Address {
+    email: String,
+    #[serde(default)]
+    primary: bool,
+    #[serde(default)]
+    verified: Value,
+}
+
+/// Asks the provider's API whom the token is about. The token was issued in this very exchange, with our secret and our
+/// verifier, so that it is not one that was issued to somebody else and passed on.
+pub(crate) async fn identity(
+    fetcher: &Fetcher,
+    known: &Plain,
+    endpoints: &Endpoints,
+    connection: &Connection,
+    token: &Secret<String>,
+) -> Result<ProvenIdentity, ProviderFault> {
+    let url = endpoints.userinfo.as_ref();
+    let url = url.ok_or(ProviderFault::Misconfigured(
+        "the userinfo endpoint is missing",
+    ))?;
+    let told: Map<String, Value> = fetcher
+        .json(url.clone(), Some(token))
+        .await
+        .map_err(|failure| failure.fault(&PROFILE))?;
+    let subject = subject(&told).ok_or(ProviderFault::Invalid(PROFILE.malformed))?;
+    let told = Claims(told);
+    let email = match known.email {
+        EmailSource::Beside => EmailClaims {
+            email: told.text("email").map(str::to_owned),
+            email_verified: told.value("verified"),
+            ..EmailClaims::default()
+        },
+        EmailSource::ListBelow(segment) => primary(fetcher, below(url, segment), token).await?,
+    };
+    Ok(ProvenIdentity {
+        issuer: connection.name.as_str().to_owned(),
+        subject,
+        email_verified: email.are_proof(connection.kind(), &connection.settings),
+        email: email.email,
+        name: told.text(known.name).map(str::to_owned),
+        given_name: None,
+        family_name: None,
+    })
+}
+
+/// `id`, a number or a text of digits. Names and addresses change hands; this does not.
+fn subject(told: &Map<String, Value>) -> Option<String> {
+    match told.get("id")? {
+        Value::Number(number) => number.as_u64().map(|number| number.to_string()),
+        Value::String(text) => {
+            let is_id = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+            is_id.then(|| text.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The primary address of a list; none where the App was not given the right to read it.
+async fn primary(
+    fetcher: &Fetcher,
+    url: Url,
+    token: &Secret<String>,
+) -> Result<EmailClaims, ProviderFault> {
+    let list: Vec<Address> = match fetcher.json(url, Some(token)).await {
+        Ok(list) => list,
+        Err(NoAnswer::Status(403 | 404)) => return Ok(EmailClaims::default()),
+        Err(failure) => return Err(failure.fault(&ADDRESSES)),
+    };
+    let primary = list.into_iter().find(|address| address.primary);
+    Ok(
+        primary.map_or_else(EmailClaims::default, |address| EmailClaims {
+            email: Some(address.email),
+            email_verified: address.verified,
+            ..EmailClaims::default()
+        }),
+    )
+}
+
+fn below(url: &Url, segment: &str) -> Url {
+    let mut url = url.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().push(segment);
+    }
+    url
+}

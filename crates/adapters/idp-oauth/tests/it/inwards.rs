@@ -1,0 +1,150 @@
+//! Attack 23, B12: whoever chooses an issuer, an endpoint or a document cannot make the service call its own machine room.
+//! How an address may be written, and rebinding, is shown where the client is (`outbound`); this is about every way to it.
+
+use serde_json::json;
+use vestry_contract::provider::{ProviderServer, Reply, Shape};
+use vestry_domain::provider::ConnectionSettings;
+use vestry_idp_oauth::Settings;
+use vestry_ports::identity_providers::ProviderFault;
+
+use crate::app::{App, Flow, adapter, connection, settings};
+
+/// Hosts that no connection may lead to, in notations that a URL takes.
+const INNER: [&str; 20] = [
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "017700000001",
+    "localhost",
+    "0.0.0.0",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "2852039166",
+    "100.100.100.200",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:169.254.169.254]",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+    "[64:ff9b::a9fe:a9fe]",
+];
+
+fn is_kept_out<T: std::fmt::Debug>(outcome: Result<T, ProviderFault>) -> bool {
+    matches!(&outcome, Err(ProviderFault::Misconfigured(_)))
+}
+
+/// An issuer of the App's own inside: nothing is connected to, not even by its name.
+#[tokio::test]
+async fn attack_23_an_issuer_that_leads_inwards_is_not_asked() {
+    let server = ProviderServer::start(Shape::OpenId).await;
+    let (_, port) = server.url().rsplit_once(':').unwrap();
+    let providers = adapter(&Settings::default());
+    for host in INNER {
+        let inner = ConnectionSettings {
+            issuer: Some(format!("https://{host}:{port}")),
+            ..ConnectionSettings::default()
+        };
+        let app = App::at(&providers, &server, connection("example", inner));
+        let outcome = app.address(&Flow::new(1)).await;
+        assert!(is_kept_out(outcome), "{host}");
+    }
+    assert_eq!(server.requests().len(), 0);
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let url = url::Url::parse(&format!("https://{host}/")).unwrap();
+    match url.host().unwrap() {
+        url::Host::Domain(name) => name == "localhost",
+        url::Host::Ipv4(address) => address.is_loopback(),
+        url::Host::Ipv6(address) => address.to_canonical().is_loopback(),
+    }
+}
+
+/// A public issuer whose document names inner addresses: the document is the way in that nobody of ours typed.
+#[tokio::test]
+async fn attack_23_a_document_that_leads_inwards_is_not_followed() {
+    let providers = adapter(&settings());
+    for member in ["token_endpoint", "jwks_uri", "userinfo_endpoint"] {
+        // The evil one itself is on this machine, whose network is allowed here.
+        for host in INNER.into_iter().filter(|host| !is_this_machine(host)) {
+            let evil = ProviderServer::start(Shape::OpenId).await;
+            let mut document = evil.document();
+            let inner = json!(format!("https://{host}/latest/meta-data"));
+            document
+                .as_object_mut()
+                .unwrap()
+                .insert(member.to_owned(), inner);
+            evil.replies(evil.discovery_path(), Some(Reply::json(200, &document)));
+            evil.spoils(|draft| {
+                draft.claims.remove("email");
+            });
+            let app = App::beside(&providers, &evil, "example");
+            let flow = Flow::new(1);
+            let callback = evil.answer(&app.address(&flow).await.unwrap());
+            let outcome = app.exchange(&flow, &callback).await;
+            assert!(is_kept_out(outcome), "{member} {host}");
+        }
+    }
+}
+
+/// A browser is sent nowhere but to a page over HTTPS.
+#[tokio::test]
+async fn attack_17_a_document_cannot_send_a_browser_anywhere() {
+    let providers = adapter(&settings());
+    for page in [
+        "javascript:alert(document.domain)",
+        "data:text/html,x",
+        "http://evil.example.com/authorize",
+        "ftp://evil.example.com/",
+        "//evil.example.com/",
+        "/authorize",
+        "",
+    ] {
+        let evil = ProviderServer::start(Shape::OpenId).await;
+        let mut document = evil.document();
+        document
+            .as_object_mut()
+            .unwrap()
+            .insert("authorization_endpoint".to_owned(), json!(page));
+        evil.replies(evil.discovery_path(), Some(Reply::json(200, &document)));
+        let outcome = App::beside(&providers, &evil, "example")
+            .address(&Flow::new(1))
+            .await;
+        assert!(
+            matches!(outcome, Err(ProviderFault::Invalid(_))),
+            "{page}: {outcome:?}"
+        );
+    }
+}
+
+/// Nobody is sent on: codes, secrets and tokens go where they were meant to go.
+#[tokio::test]
+async fn attack_23_redirects_are_not_followed() {
+    let elsewhere = ProviderServer::start(Shape::OpenId).await;
+    let providers = adapter(&settings());
+    for path in [
+        ProviderServer::discovery_path,
+        ProviderServer::keys_path,
+        ProviderServer::token_path,
+        ProviderServer::userinfo_path,
+    ] {
+        for status in [301, 302, 303, 307, 308] {
+            let server = ProviderServer::start(Shape::OpenId).await;
+            server.spoils(|draft| drop(draft.claims.remove("email")));
+            let path = path(&server);
+            let to = format!("{}{path}", elsewhere.url());
+            server.replies(path, Some(Reply::redirect(status, &to)));
+            let app = App::beside(&providers, &server, "example");
+            let outcome = app.sign_in(&server, 1).await;
+            assert!(
+                matches!(outcome, Err(ProviderFault::Invalid(_))),
+                "{path} {status}: {outcome:?}"
+            );
+        }
+    }
+    assert_eq!(elsewhere.requests().len(), 0);
+}
