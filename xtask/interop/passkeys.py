@@ -2,15 +2,14 @@
 
 import http.server
 import json
-import os
 import tempfile
 import threading
 
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.virtual_authenticator import VirtualAuthenticatorOptions
 from selenium.webdriver.support.ui import WebDriverWait
 
+from chromium import chromium
 from service import Check, Refused, Service
 
 WAIT_SECONDS = 30
@@ -111,27 +110,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         """Nothing: the outcome says what matters."""
-
-
-def chromium(profile):
-    """A headless browser with an empty profile, which looks for nothing on the network by itself."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = os.environ["VESTRY_CHROMIUM"]
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={profile}",
-    ):
-        options.add_argument(argument)
-    driver = webdriver.chrome.service.Service(executable_path=os.environ["VESTRY_CHROMEDRIVER"])
-    return webdriver.Chrome(options=options, service=driver)
 
 
 def authenticator(transport, discoverable):

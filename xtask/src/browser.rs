@@ -1,4 +1,4 @@
-//! `cargo xtask browser`: a real browser registers and uses a passkey.
+//! `cargo xtask browser`: a real browser registers and uses a passkey, and signs in through an identity provider.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::server::{self, Built, Server};
 use crate::{debian, process};
 
 pub(crate) const ABOUT: &str = "\
-Let Chromium register and use passkeys against the service.
+Let Chromium register and use passkeys, and sign in through the built-in identity provider.
 
 Starts `vestry dev` on a free port and a small page beside it, whose server passes the calls on with the test key as an
 integrator's backend would. selenium drives Chromium, headless, with its virtual authenticator: one in the device and one
@@ -67,16 +67,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Runs the script against a server of its own.
+/// Runs the scripts against a server of their own, all of them even when one finds something.
 pub(crate) fn check(python: &Python, chromium: &Chromium, binary: &Path) -> Result<(), Failure> {
     let server = Server::start(binary, "browser")?;
-    let checked = process::run(
-        python
-            .script("passkeys.py")
-            .env("VESTRY_DEV_JSON", server.ready_file())
-            .env("VESTRY_CHROMIUM", &chromium.browser)
-            .env("VESTRY_CHROMEDRIVER", &chromium.driver),
-    );
+    let run = |script: &str| {
+        process::run(
+            python
+                .script(script)
+                .env("VESTRY_DEV_JSON", server.ready_file())
+                .env("VESTRY_BINARY", binary)
+                .env("VESTRY_CHROMIUM", &chromium.browser)
+                .env("VESTRY_CHROMEDRIVER", &chromium.driver),
+        )
+    };
+    let checked = [run("passkeys.py"), run("oauth.py")];
     server.stop()?;
-    checked
+    checked.into_iter().collect()
 }

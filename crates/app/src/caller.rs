@@ -62,6 +62,14 @@ impl Caller {
     }
 }
 
+/// The world whose limit a request counts against.
+fn counted_in(caller: &Caller) -> World {
+    match caller.key.kind {
+        ApiKeyKind::Secret => caller.world,
+        ApiKeyKind::Public => caller.world.of_public_tokens(),
+    }
+}
+
 /// A caller and the second in which it was read.
 ///
 /// A look-up is good for the rest of its second, so a busy key costs one query a second and a revoked one stops
@@ -80,7 +88,20 @@ impl Service {
     /// # Errors
     /// [`AuthenticateError`].
     pub async fn authenticate(&self, presented: &str) -> Result<Arc<Caller>, AuthenticateError> {
-        if !api_key::has_form(ApiKeyKind::Secret, presented) {
+        self.authenticate_as(ApiKeyKind::Secret, presented).await
+    }
+
+    /// Finds the caller behind a key of one kind. A public token opens only what is made for it; whoever asks for one sees
+    /// to that.
+    ///
+    /// # Errors
+    /// [`AuthenticateError`].
+    pub async fn authenticate_as(
+        &self,
+        kind: ApiKeyKind,
+        presented: &str,
+    ) -> Result<Arc<Caller>, AuthenticateError> {
+        if !api_key::has_form(kind, presented) {
             return Err(AuthenticateError::Unknown);
         }
         let hash = TokenHash::of(presented);
@@ -94,8 +115,7 @@ impl Service {
             .find_by_hash(&hash)
             .await
             .map_err(Fault::from)?;
-        let good =
-            found.filter(|(key, _)| key.revoked_at.is_none() && key.kind == ApiKeyKind::Secret);
+        let good = found.filter(|(key, _)| key.revoked_at.is_none() && key.kind == kind);
         let Some((key, app)) = good else {
             self.forget(&hash);
             return Err(AuthenticateError::Unknown);
@@ -152,18 +172,21 @@ impl Service {
             self.request_limit(caller),
             self.now_for_limits(&caller.world),
         );
-        let hit = self.ports.limiter.hit(&caller.world, limit, now).await;
+        let counted = counted_in(caller);
+        let hit = self.ports.limiter.hit(&counted, limit, now).await;
         hit.map_err(|unavailable: LimiterUnavailable| Fault::Unavailable(Box::new(unavailable)))
     }
 
     /// [`Service::authenticate`] and [`Service::admit`] in one, where nothing has to be waited for: a key that was read in
-    /// this second, and a counter in this process. `None` says nothing about the key, and nothing was counted.
+    /// this second, and a counter in this process. `None` says nothing about the key, and nothing was counted. Only for a
+    /// text of the form of a key of the kind that is wanted: the form says which kind it is.
     pub fn admit_at_once(&self, presented: &str) -> Option<(Arc<Caller>, Verdict)> {
         let now = self.ports.clock.machine();
         let caller = self.remembered(&TokenHash::of(presented), now)?;
         let limit = self.request_limit(&caller);
         let now = self.now_for_limits(&caller.world);
-        let verdict = self.ports.limiter.hit_at_once(&caller.world, limit, now)?;
+        let counted = counted_in(&caller);
+        let verdict = self.ports.limiter.hit_at_once(&counted, limit, now)?;
         Some((caller, verdict))
     }
 

@@ -271,6 +271,7 @@ impl Service {
             tx.wallet_challenges().sweep(environment, yesterday).await?;
             // Private halves: from their last second on, nothing that was sealed to them shall open any more.
             tx.wallet_imports().sweep(environment, now).await?;
+            tx.oauth_flows().sweep(environment, now).await?;
             tx.guards().sweep(environment, now - FAILURES_KEPT).await?;
             tx.budgets().sweep(environment, now).await?;
             tx.idempotency().sweep(environment, now).await?;

@@ -18,6 +18,7 @@ pub mod delivery;
 pub mod fault;
 pub mod idempotency;
 pub mod links;
+pub mod oauth;
 pub mod passkeys;
 pub mod passwords;
 pub mod rotation;

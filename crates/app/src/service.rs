@@ -13,6 +13,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::clock::Clock;
 use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::passkeys::PasskeyCeremonies;
@@ -45,6 +46,8 @@ pub struct Ports {
     pub tokens: Arc<dyn TokenSigner>,
     /// The checks of passkeys.
     pub passkeys: Arc<dyn PasskeyCeremonies>,
+    /// Identity providers; `None` in a process that speaks to the built-in one of test worlds only.
+    pub providers: Option<Arc<dyn IdentityProviders>>,
     /// The general rate limit.
     pub limiter: Arc<dyn RateLimiter>,
     /// Live mail; `None` until it is configured.
@@ -66,6 +69,8 @@ pub struct Ports {
 pub struct Settings {
     /// Host and port of the public URL, such as `id.example.com`; the first half of `iss`.
     pub issuer_host: String,
+    /// The public URL, such as `https://id.example.com`: what links and callbacks of ours begin with.
+    pub public_url: String,
     /// Requests a minute of a test world; 0 means no limit.
     pub test_per_minute: u32,
     /// Requests a minute of a live world; 0 means no limit.

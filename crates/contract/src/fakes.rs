@@ -7,6 +7,7 @@ mod clock;
 mod entropy;
 mod limiter;
 mod mailer;
+mod providers;
 mod sms;
 mod store;
 
@@ -15,6 +16,7 @@ pub use clock::FakeClock;
 pub use entropy::SeededEntropy;
 pub use limiter::FakeLimiter;
 pub use mailer::FakeMailer;
+pub use providers::FakeProviders;
 pub use sms::FakeSms;
 pub use store::FakeStore;
 

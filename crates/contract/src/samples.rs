@@ -20,6 +20,10 @@ use vestry_domain::passkey::{
     UserVerification,
 };
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::provider::{
+    AppleKey, Connection, ConnectionSettings, Flow, Pending, ProvenIdentity, ProviderLink,
+    ProviderName, TestGrant,
+};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session};
 use vestry_domain::signing_key::{Algorithm, SigningKey};
@@ -31,7 +35,7 @@ use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::RedirectUrl;
+use vestry_ports::store::{RedirectUrl, StoredConnection};
 
 use crate::rng::{self, Rng};
 
@@ -562,6 +566,113 @@ impl Samples {
         }
     }
 
+    /// A connection to an identity provider, with its secret.
+    pub fn connection(&mut self, world: World, name: &str) -> StoredConnection {
+        let created_at = self.tick();
+        let mut url = || format!("https://{}.example.com", self.letters(8));
+        let settings = ConnectionSettings {
+            issuer: Some(url()),
+            authorization_endpoint: Some(url()),
+            token_endpoint: Some(url()),
+            userinfo_endpoint: None,
+            jwks_uri: Some(url()),
+            tenants: vec![self.letters(6), self.letters(6)],
+            trust_email_verified: self.coin(),
+            apple: self.coin().then(|| AppleKey {
+                team_id: self.letters(10),
+                key_id: self.letters(10),
+            }),
+            store_tokens: self.coin(),
+            scopes: vec![self.letters(5)],
+        };
+        StoredConnection {
+            connection: Connection {
+                callback_id: self.id(created_at),
+                world,
+                name: provider(name),
+                client_id: self.letters(20),
+                settings,
+                created_at,
+                updated_at: self.tick(),
+            },
+            secret: self.sealed(),
+        }
+    }
+
+    /// A person of an identity provider.
+    pub fn proven_identity(&mut self) -> ProvenIdentity {
+        ProvenIdentity {
+            issuer: format!("https://{}.example.com", self.letters(8)),
+            subject: self.letters(12),
+            email: self
+                .coin()
+                .then(|| format!("{}@example.com", self.letters(8))),
+            email_verified: self.coin(),
+            name: Some(self.text()),
+            given_name: self.coin().then(|| self.text()),
+            family_name: None,
+        }
+    }
+
+    /// A flow at the built-in provider that was not answered yet, ten minutes long.
+    pub fn oauth_flow(&mut self, world: World) -> Flow {
+        let begun_at = self.tick();
+        Flow {
+            state: self.token(),
+            world,
+            provider: provider(ProviderName::TEST),
+            secrets: self.sealed(),
+            redirect_uri: self
+                .coin()
+                .then(|| "https://app.example.com/own".to_owned()),
+            browser: self.coin().then(|| self.token()),
+            login_url: self.coin().then(|| "https://app.example.com/in".to_owned()),
+            registration_url: self
+                .coin()
+                .then(|| "https://app.example.com/new".to_owned()),
+            test_grant: None,
+            expires_at: begun_at + Seconds(600),
+        }
+    }
+
+    /// An answer of the built-in provider.
+    pub fn test_grant(&mut self) -> TestGrant {
+        TestGrant {
+            code: self.token(),
+            identity: self.proven_identity(),
+        }
+    }
+
+    /// A token that waits to be verified, ten minutes long.
+    pub fn pending(&mut self, world: World) -> Pending {
+        let made_at = self.tick();
+        Pending {
+            token: self.token(),
+            world,
+            provider: provider("google"),
+            state: self.token(),
+            identity: self.sealed(),
+            expires_at: made_at + Seconds(600),
+        }
+    }
+
+    /// A link of a user with a provider.
+    pub fn provider_link(&mut self, user: &User, name: &str) -> ProviderLink {
+        let created_at = self.tick();
+        let email_id = self.coin().then(|| self.id(created_at));
+        ProviderLink {
+            id: self.id(created_at),
+            world: user.world,
+            user_id: user.id,
+            provider: provider(name),
+            issuer: format!("https://{}.example.com", self.letters(8)),
+            subject: self.letters(12),
+            email_id,
+            created_at,
+            updated_at: self.tick(),
+        }
+    }
+
     /// A code of the user, sent to the given address or number; alive for a minute.
     pub fn code(&mut self, user: &User, method_id: MethodId) -> Code {
         let created_at = self.tick();
@@ -781,6 +892,14 @@ pub const fn other_environment(world: World) -> World {
         Environment::Live => Environment::Test,
     };
     World::new(world.app_id, environment)
+}
+
+/// A name that is known to be one.
+fn provider(name: &str) -> ProviderName {
+    match ProviderName::parse(name) {
+        Ok(name) => name,
+        Err(refused) => panic!("{name}: {refused}"),
+    }
 }
 
 /// The JSON object of a value, for metadata.

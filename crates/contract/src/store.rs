@@ -45,6 +45,7 @@ pub mod links;
 pub mod outbox;
 pub mod passkeys;
 pub mod passwords;
+pub mod providers;
 pub mod redirect_urls;
 pub mod sessions;
 pub mod signing_keys;
@@ -219,6 +220,27 @@ macro_rules! store_suite {
                 parallel_uses_of_a_key_pair_succeed_once
                 key_pairs_of_a_deleted_user_are_gone
                 a_sweep_deletes_expired_key_pairs
+            }
+            store::providers {
+                a_connection_comes_back_as_it_was
+                a_world_has_one_connection_of_a_name
+                a_connection_is_written_anew
+                connections_of_an_app_are_listed
+                a_removed_connection_is_gone
+                a_flow_comes_back_as_it_was
+                a_flow_is_used_once
+                the_built_in_provider_answers_once
+                a_token_is_used_once
+                sign_ins_stay_in_their_world
+                parallel_uses_of_a_state_succeed_once
+                parallel_uses_of_a_token_succeed_once
+                a_sweep_deletes_expired_sign_ins
+                a_link_with_a_provider_comes_back_as_it_was
+                a_person_of_a_provider_is_linked_once
+                links_with_providers_are_removed
+                links_with_providers_stay_in_their_world
+                parallel_links_of_a_person_are_one
+                users_are_found_by_their_providers
             }
             store::passwords {
                 a_password_comes_back_as_it_was

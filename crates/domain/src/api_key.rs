@@ -152,8 +152,11 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Whether a call that needs the scope is within this key's rights.
+    /// Whether a call that needs the scope is within this key's rights. A public token has none.
     pub fn allows(&self, scope: Scope) -> bool {
+        if self.kind == ApiKeyKind::Public {
+            return false;
+        }
         if self.scopes.is_empty() {
             scope != Scope::WalletsExport
         } else {

@@ -155,6 +155,12 @@ pub enum SecretKind {
     Audit,
     /// A recovery code of an authenticator app (sealed, and as keyed hash for the look-up).
     RecoveryCode,
+    /// The client secret of a connection to an identity provider (sealed).
+    ProviderSecret,
+    /// Nonce and code verifier of a sign-in at an identity provider (sealed).
+    OauthFlow,
+    /// Whom an identity provider has vouched for, with its tokens, until it is verified (sealed).
+    OauthIdentity,
     /// The answer to a request with an `Idempotency-Key` (sealed), and that request (keyed hash).
     KeptAnswer,
 }
@@ -170,6 +176,9 @@ impl SecretKind {
             Self::TotpSeed => "totp-seed",
             Self::RecoveryCode => "recovery-code",
             Self::Audit => "audit",
+            Self::ProviderSecret => "provider-secret",
+            Self::OauthFlow => "oauth-flow",
+            Self::OauthIdentity => "oauth-identity",
             Self::KeptAnswer => "kept-answer",
         }
     }

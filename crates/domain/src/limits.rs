@@ -89,6 +89,17 @@ pub mod codes {
     };
 }
 
+/// How often sign-ins at identity providers may be begun by what everybody can read in a page: a public token.
+pub mod oauth {
+    use super::{Limit, Seconds};
+
+    /// From one address in ten minutes.
+    pub const BEGINS_PER_ADDRESS: Limit = Limit {
+        most: 60,
+        window: Seconds(600),
+    };
+}
+
 /// What keeps text messages from being sent for the sake of their price (attack 7). The caps for a prefix, a country and an
 /// App are settings of the App.
 pub mod texts {

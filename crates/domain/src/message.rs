@@ -239,6 +239,8 @@ pub enum CredentialChange {
     WalletAdded,
     /// A wallet that signs in was removed.
     WalletRemoved,
+    /// A link to an identity provider was added.
+    ProviderAdded,
     /// A link to an identity provider was removed.
     ProviderRemoved,
 }
@@ -257,6 +259,7 @@ impl CredentialChange {
             Self::PasskeyRemoved => "A passkey was removed from your account.",
             Self::WalletAdded => "A wallet was added to the ways you can sign in.",
             Self::WalletRemoved => "A wallet was removed from the ways you can sign in.",
+            Self::ProviderAdded => "A sign-in provider was linked with your account.",
             Self::ProviderRemoved => "A linked sign-in provider was removed from your account.",
         }
     }

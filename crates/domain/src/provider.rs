@@ -13,7 +13,7 @@ mod identity;
 pub use connection::{AppleKey, Connection, ConnectionSettings, check_endpoint};
 pub use flow::{
     FLOW_LIFETIME, Flow, FlowSecrets, Pending, SignInFailure, TOKEN_LIFETIME, TestGrant,
-    browser_token, code_challenge, code_verifier, nonce, redirect_token, state,
+    browser_cookie, browser_token, code_challenge, code_verifier, nonce, redirect_token, state,
 };
 pub use identity::{EmailClaims, ProvenIdentity, ProviderLink, ProviderTokens};
 

@@ -60,6 +60,8 @@ const MAX_LENGTH: usize = 2048;
 const PATTERN: &str = "https://*.";
 /// Where the token of a link stands in the query.
 const TOKEN_PARAMETER: &str = "token";
+/// Where the code of a failure stands in the query.
+const ERROR_PARAMETER: &str = "error";
 
 impl RedirectTarget {
     /// Checks a URL that somebody wants to register. The text is kept as it was written: matching is exact.
@@ -155,13 +157,22 @@ pub struct Landing(String);
 impl Landing {
     /// The URL with `?token=…`, or `&token=…` where it has a query already. The token needs no escaping: it is alphanumeric.
     pub fn with_token(&self, token: &str) -> String {
+        self.with(TOKEN_PARAMETER, token)
+    }
+
+    /// The URL with `error=…` likewise. The code must need no escaping.
+    pub fn with_error(&self, code: &str) -> String {
+        self.with(ERROR_PARAMETER, code)
+    }
+
+    fn with(&self, parameter: &str, value: &str) -> String {
         let url = &self.0;
         let separator = match url.split_once('?') {
             None => "?",
             Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
             Some(_) => "&",
         };
-        format!("{url}{separator}{TOKEN_PARAMETER}={token}")
+        format!("{url}{separator}{parameter}={value}")
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sessions, the factors they rest on, and how long they live.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::app::FingerprintMatch;
 use crate::ids::{
-    EmailId, PhoneNumberId, SessionId, TotpId, UserId, WalletId, WebauthnCredentialId,
+    EmailId, PhoneNumberId, ProviderLinkId, SessionId, TotpId, UserId, WalletId,
+    WebauthnCredentialId,
 };
 use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
@@ -199,9 +201,18 @@ pub enum Proof {
         /// Its address, in the chain's own text form.
         public_address: String,
     },
+    /// The word of an identity provider.
+    Provider {
+        /// The id of the user's link to it.
+        link_id: ProviderLinkId,
+        /// Its name.
+        provider: String,
+        /// The user's id there.
+        subject: String,
+    },
 }
 
-/// Without address, number or wallet address.
+/// Without address, number, wallet address or the id at a provider.
 impl std::fmt::Debug for Proof {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -217,6 +228,7 @@ impl std::fmt::Debug for Proof {
                 webauthn_credential_id,
             } => write!(f, "Passkey({webauthn_credential_id})"),
             Self::Wallet { wallet_id, .. } => write!(f, "Wallet({wallet_id})"),
+            Self::Provider { link_id, .. } => write!(f, "Provider({link_id})"),
         }
     }
 }
@@ -252,6 +264,7 @@ impl Proof {
                 },
             ) => a == b,
             (Self::Wallet { wallet_id: a, .. }, Self::Wallet { wallet_id: b, .. }) => a == b,
+            (Self::Provider { link_id: a, .. }, Self::Provider { link_id: b, .. }) => a == b,
             (
                 Self::EmailCode { .. }
                 | Self::SmsCode { .. }
@@ -260,7 +273,8 @@ impl Proof {
                 | Self::Totp { .. }
                 | Self::RecoveryCode { .. }
                 | Self::Passkey { .. }
-                | Self::Wallet { .. },
+                | Self::Wallet { .. }
+                | Self::Provider { .. },
                 _,
             ) => false,
         }
@@ -269,8 +283,9 @@ impl Proof {
 
 impl Factor {
     /// `delivery_channel` of the API.
-    pub const fn delivery_channel(&self) -> &'static str {
-        match self.proof {
+    pub fn delivery_channel(&self) -> Cow<'static, str> {
+        let channel = match &self.proof {
+            Proof::Provider { provider, .. } => return format!("{provider}_oauth").into(),
             Proof::EmailCode { .. } | Proof::EmailLink { .. } => "email",
             Proof::SmsCode { .. } => "sms",
             Proof::Password => "password",
@@ -283,7 +298,8 @@ impl Factor {
             } => "sol_wallet",
             // No other chain signs people in.
             Proof::Wallet { .. } => "eth_wallet",
-        }
+        };
+        channel.into()
     }
 
     /// `type` of the API.
@@ -295,6 +311,7 @@ impl Factor {
             Proof::Totp { .. } | Proof::RecoveryCode { .. } => "totp",
             Proof::Passkey { .. } => "webauthn",
             Proof::Wallet { .. } => "wallet",
+            Proof::Provider { .. } => "oauth",
         }
     }
 
@@ -344,6 +361,17 @@ impl Factor {
                 "wallet_id": wallet_id,
                 "wallet_type": wallet_type.as_str(),
                 "wallet_public_address": public_address,
+                "last_verified_at": last_verified_at,
+            }),
+            Proof::Provider {
+                link_id,
+                provider,
+                subject,
+            } => json!({
+                "method_id": link_id,
+                "method_type": "oauth",
+                "provider": provider,
+                "provider_subject": subject,
                 "last_verified_at": last_verified_at,
             }),
         }

@@ -65,6 +65,14 @@ impl World {
         Self::new(AppId::new(Timestamp::default(), [0; 16]), environment)
     }
 
+    /// The place where requests with a public token are counted: everybody can read one in a page, and shall not use up what
+    /// the App's own backend may ask for. It is the id behind the App's, which no other App has but by a chance of 2^-128.
+    #[must_use]
+    pub fn of_public_tokens(self) -> Self {
+        let behind = self.app_id.following(1);
+        Self::new(behind.unwrap_or(self.app_id), self.environment)
+    }
+
     /// The world of an App and an environment.
     pub const fn new(app_id: AppId, environment: Environment) -> Self {
         Self {

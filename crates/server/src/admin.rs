@@ -4,6 +4,7 @@ mod apps;
 mod audit;
 mod keys;
 mod progress;
+mod providers;
 mod redirect_urls;
 mod signing_keys;
 mod users;
@@ -36,12 +37,14 @@ pub(crate) async fn run(
     }
     // An admin command answers no requests: there is nothing to count, and nobody to issue a token for.
     let limiter = Arc::new(MemoryLimiter::new());
-    let service = compose::service(settings, store, limiter, String::new(), runtime)?;
+    let base_url = settings.http.base_url.as_ref();
+    let service = compose::service(settings, store, limiter, base_url, runtime)?;
     match command {
         Command::App(command) => apps::run(&service, command).await,
         Command::Key(command) => keys::run(&service, command).await,
         Command::Users(command) => users::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
+        Command::Provider(command) => providers::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
         Command::Audit(command) => audit::run(&service, command).await,
         Command::Vault(command) => vault::run(&service, command).await,

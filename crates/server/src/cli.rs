@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, UserId};
+use vestry_domain::provider::ProviderName;
 use vestry_domain::redirect::RedirectKind;
 
 use crate::output::Format;
@@ -67,6 +68,9 @@ pub(crate) enum Command {
     /// URLs to which sign-ins may return
     #[command(subcommand)]
     RedirectUrl(RedirectUrl),
+    /// Identity providers through which users of an App sign in
+    #[command(subcommand)]
+    Provider(Provider),
     /// Keys that sign session JWTs
     #[command(subcommand)]
     SigningKey(SigningKey),
@@ -250,7 +254,7 @@ Examples:
     },
     /// Print the users with one JSON object a line, as `import` reads them
     #[command(after_help = "\
-Wallets, sessions and second factors are not part of it.
+Wallets, sessions, second factors and provider links are not part of it.
 
 Example:
   vestry users export --app app_… --environment live --with-password-hashes > users.jsonl")]
@@ -332,6 +336,101 @@ Examples:
         #[command(flatten)]
         answer: Answer,
     },
+}
+
+/// `vestry provider`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Provider {
+    /// Connect an App with an identity provider, or set the connection anew
+    #[command(after_help = "\
+google, apple, microsoft, github and discord are known by name; any other name is
+an OpenID Connect issuer of your own (--issuer). The answer names the callback
+URL to enter in the provider's console; docs/providers says where. What is not
+named is not kept from before, but for the callback URL.
+
+Examples:
+  vestry provider set google --app app_… --environment live \\
+    --client-id 1234.apps.googleusercontent.com --client-secret-file google.secret
+  vestry provider set apple --app app_… --environment live --client-id com.example.web \\
+    --client-secret-file AuthKey_ABC.p8 --apple-team-id TEAM --apple-key-id ABC
+  vestry provider set acme --app app_… --environment live --issuer https://id.acme.example \\
+    --client-id vestry --client-secret-file acme.secret --trust-email-verified")]
+    Set(Box<SetProvider>),
+    /// List the connections of an App with their callback URLs
+    List {
+        /// Id of the App (app_…)
+        #[arg(long)]
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Remove a connection; who is linked stays linked
+    Remove {
+        /// Name of the provider
+        name: ProviderName,
+        /// Id of the App (app_…)
+        #[arg(long)]
+        app: AppId,
+        /// test or live
+        #[arg(long)]
+        environment: Environment,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry provider set`
+#[derive(Debug, Args)]
+pub(crate) struct SetProvider {
+    /// google, apple, microsoft, github, discord, or a name of your own for an OpenID Connect issuer
+    pub(crate) name: ProviderName,
+    /// Id of the App (app_…)
+    #[arg(long)]
+    pub(crate) app: AppId,
+    /// test or live
+    #[arg(long)]
+    pub(crate) environment: Environment,
+    /// The App's id at the provider
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: String,
+    /// File with the client secret; for apple with the private key (.p8)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_secret_file: PathBuf,
+    /// Issuer, as the provider writes it; microsoft: https://login.microsoftonline.com/TENANT/v2.0 for one tenant
+    #[arg(long, value_name = "URL")]
+    pub(crate) issuer: Option<String>,
+    /// In place of the known or discovered address
+    #[arg(long, value_name = "URL")]
+    pub(crate) authorization_endpoint: Option<String>,
+    /// In place of the known or discovered address
+    #[arg(long, value_name = "URL")]
+    pub(crate) token_endpoint: Option<String>,
+    /// In place of the known or discovered address
+    #[arg(long, value_name = "URL")]
+    pub(crate) userinfo_endpoint: Option<String>,
+    /// In place of the discovered address
+    #[arg(long, value_name = "URL")]
+    pub(crate) jwks_uri: Option<String>,
+    /// microsoft: tenants whose e-mail addresses you trust
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) tenant: Vec<String>,
+    /// An issuer of your own: its email_verified is as good as a code that was sent
+    #[arg(long)]
+    pub(crate) trust_email_verified: bool,
+    /// apple: id of the team
+    #[arg(long, value_name = "ID")]
+    pub(crate) apple_team_id: Option<String>,
+    /// apple: id of the key
+    #[arg(long, value_name = "ID")]
+    pub(crate) apple_key_id: Option<String>,
+    /// Hand the provider's own tokens out with oauth/verify; until then they are kept, encrypted
+    #[arg(long)]
+    pub(crate) store_tokens: bool,
+    /// Scopes beyond those that the sign-in needs
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) scope: Vec<String>,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }
 
 /// `vestry signing-key`
@@ -428,6 +527,7 @@ impl Command {
             | Self::Openapi
             | Self::Users(Users::Export { .. }) => Format::Human,
             Self::Migrate(answer) | Self::Check(answer) => answer.format(),
+            Self::Provider(Provider::Set(set)) => set.answer.format(),
             Self::App(
                 App::Create { answer, .. }
                 | App::List { answer }
@@ -446,6 +546,7 @@ impl Command {
                 | RedirectUrl::List { answer, .. }
                 | RedirectUrl::Remove { answer, .. },
             )
+            | Self::Provider(Provider::List { answer, .. } | Provider::Remove { answer, .. })
             | Self::SigningKey(
                 SigningKey::List { answer, .. } | SigningKey::Rotate { answer, .. },
             )

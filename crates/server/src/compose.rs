@@ -27,8 +27,8 @@ use vestry_vault_local::LocalVault;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    DatabaseSettings, LimitSettings, LimitStore, MailSettings, OutboundSettings, PasswordSettings,
-    Settings, SmsSettings, VaultSettings,
+    BaseUrl, DatabaseSettings, LimitSettings, LimitStore, MailSettings, OutboundSettings,
+    PasswordSettings, Settings, SmsSettings, VaultSettings,
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
@@ -151,12 +151,12 @@ pub(crate) async fn redis(url: &Secret<String>) -> Result<RedisLimiter, Failure>
         .context("limits.store cannot be used")
 }
 
-/// Everything together. `issuer_host` is the host of the public URL.
+/// Everything together. Commands that answer no requests may do without a public URL.
 pub(crate) fn service(
     settings: &Settings,
     store: Arc<dyn Store>,
     limiter: Arc<dyn RateLimiter>,
-    issuer_host: String,
+    base_url: Option<&BaseUrl>,
     runtime: Handle,
 ) -> Result<Arc<Service>, Failure> {
     let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::new());
@@ -175,6 +175,7 @@ pub(crate) fn service(
         sealer,
         passkeys: Arc::new(Webauthn),
         signatures,
+        providers: None,
         limiter,
         mailer: mailer(&settings.mail)?,
         passwords: hasher(&settings.passwords, &entropy)?,
@@ -184,7 +185,8 @@ pub(crate) fn service(
         entropy,
     };
     let limits = vestry_app::Settings {
-        issuer_host,
+        issuer_host: base_url.map(BaseUrl::authority).unwrap_or_default(),
+        public_url: base_url.map(ToString::to_string).unwrap_or_default(),
         test_per_minute: settings.limits.test_per_minute,
         live_per_minute: settings.limits.live_per_minute,
         sends_per_identifier: settings.limits.sends_per_identifier,

@@ -55,12 +55,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
     };
     let runtime = runtime()?;
     let (service, demo) = runtime.block_on(async {
-        let issuer_host = settings.http.base_url.as_ref().map(|url| url.authority());
-        let service = open(
-            &settings,
-            issuer_host.unwrap_or_default(),
-            runtime.handle().clone(),
-        );
+        let service = open(&settings, runtime.handle().clone());
         let service = service.await?;
         let earlier = Record::read(&data.record());
         let demo = demo::prepare(&service, earlier.as_ref()).await?;
@@ -135,14 +130,14 @@ fn https(data: &DataDir) -> Result<(Listener, Arc<Certificate>), Failure> {
 
 async fn open(
     settings: &Settings,
-    issuer_host: String,
     runtime: tokio::runtime::Handle,
 ) -> Result<Arc<Service>, Failure> {
     migrate::apply(&settings.database).await?;
     let store = compose::store(&settings.database).await?;
     make_root_key_once(&settings.vault, &*store).await?;
     let limiter = compose::limiter(&settings.limits, &store).await?;
-    compose::service(settings, store, limiter, issuer_host, runtime)
+    let base_url = settings.http.base_url.as_ref();
+    compose::service(settings, store, limiter, base_url, runtime)
 }
 
 /// Makes the root key on the first start only. Later on a missing one is an error: a new one would not open anything.

@@ -29,12 +29,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let store = compose::store(&settings.database).await?;
         refuse_unsafe(&store, &settings.database)?;
         let limiter = compose::limiter(&settings.limits, &store).await?;
-        let issuer_host = base_url.authority();
         compose::service(
             settings,
             store,
             limiter,
-            issuer_host,
+            Some(&base_url),
             runtime.handle().clone(),
         )
     })?;

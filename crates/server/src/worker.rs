@@ -16,7 +16,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let store = compose::store(&settings.database).await?;
         // A worker answers no requests, so there is nothing to count and nobody to issue a token for.
         let limiter = Arc::new(MemoryLimiter::new());
-        let service = compose::service(settings, store, limiter, String::new(), runtime.clone())?;
+        let service = compose::service(settings, store, limiter, None, runtime.clone())?;
         let background = Background::start(&service, &runtime, true);
         tracing::info!(pid = std::process::id(), "worker ready");
         let signal = stop.next().await;

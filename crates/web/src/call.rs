@@ -9,6 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use tracing::Instrument;
 use vestry_app::idempotency::Run;
 use vestry_app::{Caller, Service};
+use vestry_domain::api_key::ApiKeyKind;
 
 use crate::problem::Problem;
 use crate::request_id::RequestId;
@@ -49,6 +50,11 @@ impl FromRequest for Call {
 }
 
 impl Call {
+    /// Which kind of key the request carries.
+    pub(crate) fn key_kind(&self) -> ApiKeyKind {
+        self.caller.key.kind
+    }
+
     /// Runs a use case to its end, whatever becomes of the client.
     pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where

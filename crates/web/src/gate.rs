@@ -36,6 +36,8 @@ pub(crate) enum Access {
     SecretKey,
     /// A secret key, in the header or as `?api_key=` for clients that can only fetch a URL.
     SecretKeyOrQuery,
+    /// A secret key, or a public token: in the header as `PublicToken pk_…` or as `?public_token=`.
+    SecretKeyOrPublicToken,
     /// A secret key of a test environment. For any other key there is no such endpoint (S-17).
     TestKey,
 }
@@ -113,24 +115,24 @@ async fn admission(
     door: &Door,
     request: &ServiceRequest,
 ) -> Result<(Arc<Caller>, Verdict), Problem> {
-    let key = presented_key(door, request)?;
-    if let Some(admission) = state.service.admit_at_once(key.expose()) {
+    let (kind, key) = presented_key(door, request)?;
+    let has_form = api_key::has_form(kind, key.expose());
+    // The form tells the kinds apart: what is remembered of the other kind opens nothing here.
+    if has_form && let Some(admission) = state.service.admit_at_once(key.expose()) {
         return Ok(admission);
     }
     let (peer, now) = (request.peer_addr(), state.service.machine_time());
     // Only what has the form of a key is looked up, and only what is looked up costs anything.
-    let from = peer
-        .filter(|_| api_key::has_form(ApiKeyKind::Secret, key.expose()))
-        .map(|peer| {
-            let proxies = &state.settings.trusted_proxies;
-            client::address(peer.ip(), request.headers(), proxies)
-        });
+    let from = peer.filter(|_| has_form).map(|peer| {
+        let proxies = &state.settings.trusted_proxies;
+        client::address(peer.ip(), request.headers(), proxies)
+    });
     if let Some(from) = from.filter(|_| !state.service.has_seen(key.expose())) {
         let looked_up = state.guesses.may_look_up(from, now);
         looked_up.map_err(|wait| Problem::new(Code::RateLimited).after(wait))?;
     }
     let admitted = state.service.run(|service| async move {
-        let caller = service.authenticate(key.expose()).await?;
+        let caller = service.authenticate_as(kind, key.expose()).await?;
         let verdict = service.admit(&caller).await?;
         Ok::<_, AuthenticateError>((caller, verdict))
     });
@@ -141,33 +143,62 @@ async fn admission(
     Ok(admitted?)
 }
 
-fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Secret<String>, Problem> {
-    let key = match bearer(request.headers())? {
+fn presented_key(
+    door: &Door,
+    request: &ServiceRequest,
+) -> Result<(ApiKeyKind, Secret<String>), Problem> {
+    let query = request.query_string();
+    if door.access == Access::SecretKeyOrPublicToken
+        && let Some(token) = public_token(request.headers(), query)?
+    {
+        return Ok((ApiKeyKind::Public, token));
+    }
+    let key = match credentials(request.headers(), "bearer")? {
         Some(key) => Some(key),
-        None if door.access == Access::SecretKeyOrQuery => query::api_key(request.query_string()),
+        None if door.access == Access::SecretKeyOrQuery => query::parameter(query, "api_key"),
         None => None,
     };
-    key.ok_or_else(|| Problem::new(Code::MissingApiKey))
+    let key = key.ok_or_else(|| Problem::new(Code::MissingApiKey))?;
+    Ok((ApiKeyKind::Secret, key))
+}
+
+/// The public token that a request carries. With a header of another scheme the query is not looked at: of two credentials
+/// it is not ours to choose one.
+fn public_token(headers: &HeaderMap, query: &str) -> Result<Option<Secret<String>>, Problem> {
+    let is_bearer = headers
+        .get(AUTHORIZATION)
+        .is_some_and(|value| !value.is_empty() && credentials_of(value, "publictoken").is_none());
+    let in_query = query::parameter(query, "public_token");
+    match (is_bearer, in_query) {
+        (true, Some(_)) => Err(Problem::new(Code::InvalidApiKey)),
+        (true, None) => Ok(None),
+        (false, in_query) => {
+            let in_header = credentials(headers, "publictoken")?;
+            match (in_header, in_query) {
+                (Some(_), Some(_)) => Err(Problem::new(Code::InvalidApiKey)),
+                (in_header, in_query) => Ok(in_header.or(in_query)),
+            }
+        }
+    }
 }
 
 /// The credentials of the one `Authorization` header (RFC 6750, section 2.1). Another scheme, or two headers, are a key
 /// that is not valid.
-fn bearer(headers: &HeaderMap) -> Result<Option<Secret<String>>, Problem> {
+fn credentials(headers: &HeaderMap, scheme: &str) -> Result<Option<Secret<String>>, Problem> {
     let mut sent = headers.get_all(AUTHORIZATION);
     let Some(value) = sent.next() else {
         return Ok(None);
     };
-    let credentials = value.to_str().ok().and_then(|value| {
-        let (scheme, key) = value.trim().split_once(' ')?;
-        scheme
-            .eq_ignore_ascii_case("bearer")
-            .then(|| key.trim_start())
-    });
-    match (credentials, sent.next()) {
+    match (credentials_of(value, scheme), sent.next()) {
         (Some(key), None) => Ok(Some(Secret::new(key.to_owned()))),
         (None, None) if value.is_empty() => Ok(None),
         _ => Err(Problem::new(Code::InvalidApiKey)),
     }
+}
+
+fn credentials_of<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
+    let (named, key) = value.to_str().ok()?.trim().split_once(' ')?;
+    named.eq_ignore_ascii_case(scheme).then(|| key.trim_start())
 }
 
 /// None where there is no limit: a limit of 0 would say the opposite.

@@ -23,6 +23,7 @@ mod idempotency;
 mod json;
 mod jwks;
 mod magic_links;
+mod oauth;
 mod openapi;
 mod otps;
 mod passwords;

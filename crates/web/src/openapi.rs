@@ -25,6 +25,7 @@ use crate::routes;
 
 const SECRET_KEY: &str = "secret_key";
 const QUERY_KEY: &str = "query_key";
+const PUBLIC_TOKEN: &str = "public_token";
 const ERROR: &str = "Error";
 
 const INTRODUCTION: &str = "\
@@ -88,6 +89,7 @@ fn document() -> OpenApi {
         .schemas_from_iter(schemas)
         .security_scheme(SECRET_KEY, secret_key())
         .security_scheme(QUERY_KEY, query_key())
+        .security_scheme(PUBLIC_TOKEN, public_token())
         .build();
     let info = InfoBuilder::new()
         .title("Vestry")
@@ -119,6 +121,14 @@ fn query_key() -> SecurityScheme {
     let description = "The App's secret key, for clients that can only fetch a URL.";
     SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
         "api_key",
+        description,
+    )))
+}
+
+fn public_token() -> SecurityScheme {
+    let description = "The App's public token, which may stand in a page.";
+    SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
+        "public_token",
         description,
     )))
 }
@@ -176,6 +186,7 @@ fn security(access: Access) -> Option<Vec<SecurityRequirement>> {
         Access::Public => return Some(Vec::new()),
         Access::SecretKey | Access::TestKey => &[SECRET_KEY],
         Access::SecretKeyOrQuery => &[SECRET_KEY, QUERY_KEY],
+        Access::SecretKeyOrPublicToken => &[SECRET_KEY, PUBLIC_TOKEN],
     };
     let scopes: [&str; 0] = [];
     Some(

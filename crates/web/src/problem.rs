@@ -30,6 +30,9 @@ pub(crate) enum Code {
     MagicLinkExpired,
     MagicLinkNotVerified,
     InvalidRequestOriginToken,
+    InvalidOauthToken,
+    InvalidState,
+    ProviderNotConfigured,
     RedirectUrlMissing,
     RedirectUrlNotAllowed,
     MessageIsTransaction,
@@ -91,6 +94,18 @@ impl Code {
             Self::InvalidRequestOriginToken => (
                 StatusCode::BAD_REQUEST,
                 "request_origin_token is not that of the browser that asked, or is spent",
+            ),
+            Self::InvalidOauthToken => (
+                StatusCode::BAD_REQUEST,
+                "the token or code is unknown, expired or used",
+            ),
+            Self::InvalidState => (
+                StatusCode::BAD_REQUEST,
+                "the state is unknown, expired, used or of another sign-in; begin anew",
+            ),
+            Self::ProviderNotConfigured => (
+                StatusCode::BAD_REQUEST,
+                "the App has not set this identity provider in this environment",
             ),
             Self::RedirectUrlMissing => (
                 StatusCode::BAD_REQUEST,
@@ -280,6 +295,17 @@ impl Problem {
             param: Some(param),
             ..Self::new(Code::Duplicate)
         }
+    }
+
+    /// The connection to an identity provider is set, and does not work; says where to look.
+    pub(crate) fn provider_of_no_use(
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            message: "the identity provider does not accept the connection as it is set; see the service's log".into(),
+            ..Self::new(Code::ProviderNotConfigured)
+        }
+        .because(cause)
     }
 
     /// The same request, with the same idempotency key, has not come to its end.

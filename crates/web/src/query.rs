@@ -44,12 +44,12 @@ pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     Ok(json::from_query(object)?)
 }
 
-/// The key in `?api_key=`; a query that cannot be read has none.
-pub(crate) fn api_key(query: &str) -> Option<Secret<String>> {
+/// The first value of a parameter that carries a key; a query that cannot be read has none.
+pub(crate) fn parameter(query: &str, wanted: &str) -> Option<Secret<String>> {
     let (_, key) = pairs(query)
         .ok()?
         .into_iter()
-        .find(|(name, _)| name == "api_key")?;
+        .find(|(name, _)| name == wanted)?;
     (!key.is_empty()).then(|| Secret::new(key))
 }
 

@@ -3,9 +3,11 @@
 use actix_web::web;
 
 use crate::endpoint::Endpoint;
-use crate::gate::Access::{self, Public, SecretKey, SecretKeyOrQuery, TestKey};
+use crate::gate::Access::{
+    self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
+};
 use crate::{
-    health, jwks, magic_links, otps, passwords, reference, sessions, test_env, totps, users,
+    health, jwks, magic_links, oauth, otps, passwords, reference, sessions, test_env, totps, users,
     wallet_sign_in, wallets, webauthn,
 };
 
@@ -33,6 +35,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey users delete_phone_number;
         SecretKey users delete_phone_number_alias;
         SecretKey users delete_wallet;
+        SecretKey users delete_idp_provider;
         SecretKey otps email_login_or_create;
         SecretKey otps email_send;
         SecretKey otps sms_login_or_create;
@@ -47,6 +50,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey magic_links email_login_status;
         SecretKey magic_links create;
         SecretKey magic_links verify;
+        SecretKeyOrPublicToken oauth begin;
+        Public oauth callback;
+        Public oauth callback_form;
+        Public oauth test_authorize;
+        SecretKey oauth verify;
         SecretKey passwords verify;
         SecretKey passwords session_update;
         SecretKey passwords strength_check reads;
@@ -113,7 +121,7 @@ pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
 pub(crate) const fn is_keyed(access: Access) -> bool {
     match access {
         Public => false,
-        SecretKey | SecretKeyOrQuery | TestKey => true,
+        SecretKey | SecretKeyOrQuery | SecretKeyOrPublicToken | TestKey => true,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod deleted;
 mod device;
+mod idp_provider;
 mod ids;
 mod passkey;
 mod session;
@@ -10,6 +11,7 @@ mod wallet;
 
 pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
+pub(crate) use idp_provider::IdpProvider;
 pub(crate) use ids::parse_id;
 pub(crate) use passkey::WebauthnCredential;
 pub(crate) use session::{IssuedFields, Session, Trio};

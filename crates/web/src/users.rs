@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod delete_email;
+pub(crate) mod delete_idp_provider;
 pub(crate) mod delete_phone_number;
 pub(crate) mod delete_phone_number_alias;
 pub(crate) mod delete_totp;

@@ -55,6 +55,9 @@ pub(crate) struct SecretSubkeys {
     totp_seed: KindSubkeys,
     recovery_code: KindSubkeys,
     audit: KindSubkeys,
+    provider_secret: KindSubkeys,
+    oauth_flow: KindSubkeys,
+    oauth_identity: KindSubkeys,
     kept_answer: KindSubkeys,
 }
 
@@ -68,6 +71,9 @@ impl SecretSubkeys {
             SecretKind::TotpSeed => &self.totp_seed,
             SecretKind::RecoveryCode => &self.recovery_code,
             SecretKind::Audit => &self.audit,
+            SecretKind::ProviderSecret => &self.provider_secret,
+            SecretKind::OauthFlow => &self.oauth_flow,
+            SecretKind::OauthIdentity => &self.oauth_identity,
             SecretKind::KeptAnswer => &self.kept_answer,
         }
     }
@@ -86,6 +92,9 @@ impl Subkeys for SecretSubkeys {
             totp_seed: KindSubkeys::derive(&root, SecretKind::TotpSeed)?,
             recovery_code: KindSubkeys::derive(&root, SecretKind::RecoveryCode)?,
             audit: KindSubkeys::derive(&root, SecretKind::Audit)?,
+            provider_secret: KindSubkeys::derive(&root, SecretKind::ProviderSecret)?,
+            oauth_flow: KindSubkeys::derive(&root, SecretKind::OauthFlow)?,
+            oauth_identity: KindSubkeys::derive(&root, SecretKind::OauthIdentity)?,
             kept_answer: KindSubkeys::derive(&root, SecretKind::KeptAnswer)?,
         })
     }

@@ -455,6 +455,67 @@ diesel::table! {
 }
 
 diesel::table! {
+    provider_connections (app_id, environment, name) {
+        app_id -> Text,
+        environment -> Text,
+        name -> Text,
+        callback_id -> Text,
+        client_id -> Text,
+        settings -> Text,
+        secret_key_version -> BigInt,
+        secret -> Binary,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    oauth_flows (app_id, environment, state_hash) {
+        app_id -> Text,
+        environment -> Text,
+        state_hash -> Binary,
+        provider -> Text,
+        secrets_key_version -> BigInt,
+        secrets -> Binary,
+        redirect_uri -> Nullable<Text>,
+        browser_hash -> Nullable<Binary>,
+        login_url -> Nullable<Text>,
+        registration_url -> Nullable<Text>,
+        test_code_hash -> Nullable<Binary>,
+        test_identity -> Nullable<Text>,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    oauth_tokens (app_id, environment, token_hash) {
+        app_id -> Text,
+        environment -> Text,
+        token_hash -> Binary,
+        provider -> Text,
+        state_hash -> Binary,
+        identity_key_version -> BigInt,
+        identity -> Binary,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    provider_links (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        user_id -> Text,
+        provider -> Text,
+        issuer -> Text,
+        subject -> Text,
+        email_id -> Nullable<Text>,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
     rate_windows (app_id, environment) {
         app_id -> Text,
         environment -> Text,

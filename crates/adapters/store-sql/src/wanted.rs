@@ -171,6 +171,7 @@ const EMAILS: &str = "SELECT user_id FROM user_emails WHERE app_id = ";
 const PHONES: &str = "SELECT user_id FROM user_phones WHERE app_id = ";
 const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
 const TOTPS: &str = "SELECT user_id FROM totps WHERE app_id = ";
+const LINKS: &str = "SELECT user_id FROM provider_links WHERE app_id = ";
 const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
 fn test(condition: &Condition, now: Timestamp) -> Test {
@@ -240,8 +241,10 @@ fn test(condition: &Condition, now: Timestamp) -> Test {
             condition.extend([Piece::Sql(" AND expires_at > "), Piece::Number(now.unix())]);
             Test::Others(TOTPS, condition)
         }
-        // Nobody is linked with a provider in this release.
-        Condition::IdpProvider(_) => Test::Nobody,
+        Condition::IdpProvider(names) => {
+            let names = names.iter().map(|name| text(name));
+            Test::Indexed(LINKS, among("provider IN (", names))
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 pub mod apps;
 pub mod keys;
+pub mod providers;
 pub mod redirect_urls;
 pub mod signing_keys;
 mod unlock;
 
 pub use keys::NewApiKey;
+pub use providers::ListedConnection;
 
 use vestry_domain::Invalid;
 

@@ -250,6 +250,7 @@ const fn proves_identifier(proof: &Proof) -> bool {
         Proof::EmailCode { .. }
         | Proof::SmsCode { .. }
         | Proof::EmailLink { .. }
+        | Proof::Provider { .. }
         | Proof::Password => true,
         Proof::Totp { .. }
         | Proof::RecoveryCode { .. }

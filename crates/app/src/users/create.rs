@@ -110,6 +110,7 @@ impl Service {
         // The wallet is as it was made, not as it was read: nobody can have edited it, and nothing may fail any more.
         Ok(CreatedUser {
             user: FullUser {
+                provider_links: Vec::new(),
                 profile,
                 wallets: vec![wallet.wallet],
                 totps: Vec::new(),

@@ -93,6 +93,7 @@ pub(crate) async fn remove_credentials(
     tx.sessions().delete_all(world, user, now).await?;
     tx.passwords().remove(world, user).await?;
     tx.passkeys().remove_all(world, user).await?;
+    tx.provider_links().remove_all(world, user).await?;
     tx.links().forget_unused(world, user).await?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::Passkey;
+use vestry_domain::provider::ProviderLink;
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
@@ -21,6 +22,8 @@ pub struct FullUser {
     pub totps: Vec<Totp>,
     /// Its passkeys, oldest first.
     pub passkeys: Vec<Passkey>,
+    /// Its links to identity providers, oldest first.
+    pub provider_links: Vec<ProviderLink>,
 }
 
 /// Why a user was not shown.
@@ -61,6 +64,7 @@ impl Service {
         let stored = read.wallets().of_user(world, id).await?;
         let mut totps = read.totps().of_user(world, id).await?;
         let passkeys = read.passkeys().of_user(world, id).await?;
+        let provider_links = read.provider_links().of_user(world, id).await?;
         drop(read);
         let now = self.now(world);
         totps.retain(|totp| totp.is_alive(now));
@@ -70,6 +74,7 @@ impl Service {
             wallets,
             totps,
             passkeys,
+            provider_links,
         }))
     }
 

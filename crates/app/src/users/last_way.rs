@@ -34,5 +34,7 @@ async fn count_ways(
         .iter()
         .filter(|stored| stored.wallet.is_way_to_sign_in());
     let passkeys = tx.passkeys().of_user(world, user).await?;
-    Ok([identifiers, wallets.count(), passkeys.len()].iter().sum())
+    let providers = tx.provider_links().of_user(world, user).await?;
+    let others = [wallets.count(), passkeys.len(), providers.len()];
+    Ok(identifiers + others.iter().sum::<usize>())
 }

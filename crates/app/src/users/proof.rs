@@ -15,7 +15,7 @@
 //!   password is refused.
 //!
 //! An account rests on a verified address; on a verified number, as far as numbers are concerned; and on what was there before
-//! the identifier: a verified number, a passkey, a wallet.
+//! the identifier: a verified number, a passkey, a wallet, a link to an identity provider.
 
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
@@ -199,10 +199,12 @@ async fn rests(
     let mut wallets = wallets.iter().map(|stored| &stored.wallet);
     let has_wallet =
         wallets.any(|wallet| wallet.is_way_to_sign_in() && wallet.created_at < attached_at);
+    let links = tx.provider_links().of_user(world, user).await?;
     Ok(has_wallet
         || passkeys
             .iter()
-            .any(|passkey| passkey.created_at < attached_at))
+            .any(|passkey| passkey.created_at < attached_at)
+        || links.iter().any(|link| link.created_at < attached_at))
 }
 
 async fn take_over(

@@ -6,6 +6,7 @@ use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::Passkey;
+use vestry_domain::provider::ProviderLink;
 use vestry_domain::search::{Condition, UserFilter};
 use vestry_domain::totp::Totp;
 use vestry_domain::wallet::{Wallet, WalletType};
@@ -96,6 +97,12 @@ impl Service {
             let found = read.passkeys().of_users(world, &ids).await;
             found.map_err(Fault::from)?
         };
+        let links = if ids.is_empty() {
+            Vec::new()
+        } else {
+            let found = read.provider_links().of_users(world, &ids).await;
+            found.map_err(Fault::from)?
+        };
         drop(read);
         let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
         for wallet in self.authenticate_wallets(stored).await? {
@@ -109,9 +116,14 @@ impl Service {
         for passkey in passkeys {
             keys.entry(passkey.user_id).or_default().push(passkey);
         }
+        let mut providers: HashMap<UserId, Vec<ProviderLink>> = HashMap::new();
+        for link in links {
+            providers.entry(link.user_id).or_default().push(link);
+        }
         let full = |profile: vestry_domain::user::UserProfile| FullUser {
             wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
             passkeys: keys.remove(&profile.user.id).unwrap_or_default(),
+            provider_links: providers.remove(&profile.user.id).unwrap_or_default(),
             totps: apps.remove(&profile.user.id).unwrap_or_default(),
             profile,
         };

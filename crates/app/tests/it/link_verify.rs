@@ -49,7 +49,7 @@ async fn a_link_verifies_the_address_and_lets_its_owner_in() {
     };
     assert_eq!(factor.proof, expected);
     assert_eq!(
-        (factor.delivery_channel(), factor.kind()),
+        (&*factor.delivery_channel(), factor.kind()),
         ("email", "magic_link")
     );
     rig.by_token(&test, &issued.token).await.unwrap();

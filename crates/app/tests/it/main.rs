@@ -22,6 +22,7 @@ mod link_send;
 mod link_status;
 mod link_verify;
 mod links;
+mod oauth;
 mod passkeys;
 mod password_reset;
 mod passwords;

@@ -16,7 +16,8 @@ use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Ports, Service, Settings};
 use vestry_contract::fakes::{
-    FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
+    FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
+    SeededEntropy,
 };
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -59,6 +60,7 @@ pub(crate) struct Rig {
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
     pub(crate) breached: Arc<FakeBreached>,
+    pub(crate) providers: Arc<FakeProviders>,
     pub(crate) app: App,
     test_key: Secret<String>,
     live_key: Secret<String>,
@@ -94,6 +96,7 @@ impl Rig {
         let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
         let custody = custody(&vault, &fake, &entropy);
         let breached = Arc::new(FakeBreached::default());
+        let providers = Arc::new(FakeProviders::default());
         let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
         let ports = Ports {
             store: store.clone(),
@@ -103,6 +106,7 @@ impl Rig {
             signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             passkeys: Arc::new(Webauthn),
+            providers: Some(providers.clone()),
             limiter: limiter.clone(),
             mailer,
             sms: Some(sms.clone()),
@@ -132,6 +136,7 @@ impl Rig {
             mailer: fake_mailer,
             sms,
             breached,
+            providers,
             app,
             test_key,
             live_key,
@@ -164,6 +169,7 @@ impl Rig {
     pub(crate) fn process_with_cap(&self, sends_per_identifier: u32) -> Arc<Service> {
         let settings = Settings {
             issuer_host: ISSUER_HOST.to_owned(),
+            public_url: format!("https://{ISSUER_HOST}"),
             test_per_minute: 100,
             live_per_minute: 1000,
             sends_per_identifier,
@@ -510,6 +516,7 @@ fn custody(vault: &Arc<LocalVault>, store: &FakeStore, entropy: &Arc<dyn Entropy
 fn service(ports: &Ports) -> Arc<Service> {
     let settings = Settings {
         issuer_host: ISSUER_HOST.to_owned(),
+        public_url: format!("https://{ISSUER_HOST}"),
         test_per_minute: 100,
         live_per_minute: 1000,
         sends_per_identifier: 0,

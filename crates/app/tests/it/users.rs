@@ -34,7 +34,9 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
         wallets,
         totps,
         passkeys,
+        provider_links,
     } = rig.user(&test, " Ada@Example.com ").await;
+    assert_eq!(provider_links, []);
     assert_eq!(totps, []);
     assert!(passkeys.is_empty());
     let user = &profile.user;

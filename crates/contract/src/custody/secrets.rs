@@ -6,13 +6,16 @@ use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
 use super::{House, changed_bits, is_tampered, other_lengths, works};
 use crate::samples::Samples;
 
-const KINDS: [SecretKind; 7] = [
+const KINDS: [SecretKind; 10] = [
     SecretKind::Code,
     SecretKind::OutboxPayload,
     SecretKind::SigningKey,
     SecretKind::Password,
     SecretKind::TotpSeed,
     SecretKind::RecoveryCode,
+    SecretKind::ProviderSecret,
+    SecretKind::OauthFlow,
+    SecretKind::OauthIdentity,
     SecretKind::KeptAnswer,
 ];
 

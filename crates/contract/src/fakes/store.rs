@@ -13,6 +13,7 @@ mod links;
 mod outbox;
 mod passkeys;
 mod passwords;
+mod providers;
 mod search;
 mod sessions;
 mod state;
@@ -29,8 +30,9 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
-    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
+    RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx,
+    Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use self::state::State;
@@ -248,6 +250,18 @@ impl Repositories for Work {
     }
 
     fn wallet_imports(&mut self) -> &mut dyn WalletImports {
+        self
+    }
+
+    fn provider_connections(&mut self) -> &mut dyn ProviderConnections {
+        self
+    }
+
+    fn oauth_flows(&mut self) -> &mut dyn OauthFlows {
+        self
+    }
+
+    fn provider_links(&mut self) -> &mut dyn ProviderLinks {
         self
     }
 

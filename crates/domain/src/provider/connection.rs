@@ -85,6 +85,13 @@ impl Connection {
                 "test is built into every test environment and cannot be set",
             ));
         }
+        // They stand beside the provider's own object in answers.
+        if matches!(self.name.as_str(), "id" | "email") {
+            return Err(Invalid::value(
+                "provider",
+                "a provider is not called id or email",
+            ));
+        }
         plain("client_id", &self.client_id)?;
         match (&settings.issuer, kind) {
             (None, ProviderKind::Oidc) => return Err(Invalid::missing("issuer")),

@@ -1,6 +1,6 @@
 //! A browser that is away at a provider, and one that has come back.
 
-use data_encoding::BASE64URL_NOPAD;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
 
 use super::{ProvenIdentity, ProviderName};
@@ -116,6 +116,12 @@ impl SignInFailure {
             Self::Unavailable => "unavailable",
         }
     }
+}
+
+/// The name of the cookie that binds a flow to its browser; one for each flow, so that two windows do not disturb each other.
+pub fn browser_cookie(state: &TokenHash) -> String {
+    let (start, _) = state.0.split_at(8);
+    format!("vestry-oauth-{}", HEXLOWER.encode(start))
 }
 
 /// A new state: the provider's name, a hyphen and 48 of `[0-9A-Za-z]`.

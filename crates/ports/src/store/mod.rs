@@ -13,6 +13,7 @@ mod links;
 mod outbox;
 mod passkeys;
 mod passwords;
+mod providers;
 mod totps;
 mod users;
 mod wallet_challenges;
@@ -29,6 +30,7 @@ pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, Passwords};
+pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
 pub use wallet_challenges::WalletChallenges;
@@ -136,6 +138,12 @@ pub trait Repositories: Send {
     fn idempotency(&mut self) -> &mut dyn Idempotency;
     /// Key pairs to which private keys can be sealed for import.
     fn wallet_imports(&mut self) -> &mut dyn WalletImports;
+    /// What Apps have set for identity providers.
+    fn provider_connections(&mut self) -> &mut dyn ProviderConnections;
+    /// Sign-ins at identity providers that are on their way.
+    fn oauth_flows(&mut self) -> &mut dyn OauthFlows;
+    /// Who is linked with an identity provider.
+    fn provider_links(&mut self) -> &mut dyn ProviderLinks;
     /// Sessions.
     fn sessions(&mut self) -> &mut dyn Sessions;
     /// Messages that wait for delivery.

@@ -356,3 +356,62 @@ fn check_says_what_is_wrong() {
     assert_eq!(said.code, 1);
     assert!(said.stdout.contains("FAILED"));
 }
+
+/// operations.md section 2: `vestry provider set|list|remove`.
+#[test]
+fn providers_are_set_listed_and_removed() {
+    let mut site = Site::sqlite();
+    site.set("http.base_url", "https://id.example.com");
+    let app = site.set_up().app;
+    let secret = site.file("google.secret");
+    fs::write(&secret, "the-client-secret\n").unwrap();
+    let set = |name: &str, more: &[&str]| {
+        let file = secret.to_str().unwrap();
+        let mut arguments = vec![
+            "provider",
+            "set",
+            name,
+            "--app",
+            &app,
+            "--environment",
+            "live",
+        ];
+        arguments.extend(["--client-id", "client", "--client-secret-file", file]);
+        arguments.extend(more);
+        site.run(&[&arguments[..], &["--json"]].concat())
+    };
+    let first = set("google", &[]).done().json();
+    let callback = text(&first["providers"][0], "callback_url");
+    assert!(callback.starts_with("https://id.example.com/v1/auth/oauth/callback/oauthcb_"));
+    let again = set("google", &["--store-tokens"]).done();
+    assert!(!again.stdout.contains("the-client-secret"));
+    let again = again.json();
+    assert_eq!(again["providers"][0]["callback_url"], callback.as_str());
+    assert_eq!(again["providers"][0]["settings"]["store_tokens"], true);
+    for (name, more) in [
+        ("test", &[][..]),
+        ("acme", &[]),
+        ("Acme", &["--issuer", "https://id.acme.example"]),
+        ("acme", &["--issuer", "http://10.0.0.1"]),
+        ("apple", &["--apple-team-id", "T"]),
+        ("google", &["--trust-email-verified"]),
+    ] {
+        let refused = set(name, more);
+        assert_eq!(refused.code, 2, "{name} {more:?}: {refused:?}");
+    }
+    set("acme", &["--issuer", "https://id.acme.example"]).done();
+    let list = || site.admin(&["provider", "list", "--app", &app]);
+    assert_eq!(list()["providers"].as_array().unwrap().len(), 2);
+    let remove = [
+        "provider",
+        "remove",
+        "google",
+        "--app",
+        &app,
+        "--environment",
+        "live",
+    ];
+    assert_eq!(site.admin(&remove)["removed"], true);
+    assert_eq!(site.run(&remove).code, 1);
+    assert_eq!(list()["providers"][0]["provider"], "acme");
+}

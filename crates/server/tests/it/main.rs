@@ -20,6 +20,7 @@ mod idempotency;
 mod import_races;
 mod journeys;
 mod mail;
+mod oauth_races;
 mod protection;
 mod races;
 mod shutdown;

@@ -43,8 +43,8 @@ on_both_databases! {
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
 
-const ROUNDS: usize = 50;
-const PARALLEL: usize = 100;
+pub(crate) const ROUNDS: usize = 50;
+pub(crate) const PARALLEL: usize = 100;
 
 /// The processes that race: two where the database can be shared.
 pub(crate) struct Field {
@@ -67,7 +67,7 @@ impl Field {
     }
 
     /// With a default redirect URL of each kind.
-    async fn start_with_urls(site: &Site) -> Self {
+    pub(crate) async fn start_with_urls(site: &Site) -> Self {
         let field = Self::start(site).await;
         site.admin(&[
             "redirect-url",

@@ -6,6 +6,9 @@ use vestry_app::idempotency::BeginRunError;
 use vestry_app::links::{
     CreateLinkError, LoginStatusError, RedirectError, SendLinkError, VerifyLinkError,
 };
+use vestry_app::oauth::{
+    BeginOauthError, CallbackError, DeleteProviderLinkError, TestSignInError, VerifyOauthError,
+};
 use vestry_app::passkeys::{
     BeginAuthenticationError, BeginRegistrationError, CreatePasskeyError, DeletePasskeyError,
     VerifyPasskeyError,
@@ -29,6 +32,7 @@ use vestry_app::wallets::{
     ListWalletsError, SignError, SwitchWalletError, UnusableWallet,
 };
 use vestry_app::{AuthenticateError, Fault, NotAllowed};
+use vestry_domain::provider::SignInFailure;
 use vestry_domain::signing::SigningRefused;
 use vestry_domain::timestamp::Seconds;
 
@@ -654,6 +658,72 @@ impl From<VerifyWalletError> for Problem {
             VerifyWalletError::Taken => Self::duplicate("public_address"),
             VerifyWalletError::InvalidSession(session) => session.into(),
             VerifyWalletError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<BeginOauthError> for Problem {
+    fn from(error: BeginOauthError) -> Self {
+        match error {
+            BeginOauthError::NotAllowed(refused) => refused.into(),
+            BeginOauthError::Invalid(invalid) => invalid.into(),
+            BeginOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
+            BeginOauthError::NotFound => Self::not_found("provider"),
+            BeginOauthError::Redirect(redirect) => redirect.into(),
+            BeginOauthError::Misconfigured(fault) => Self::provider_of_no_use(fault),
+            BeginOauthError::TooMany { retry_after } => {
+                Self::new(Code::RateLimited).after(retry_after)
+            }
+            BeginOauthError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CallbackError> for Problem {
+    fn from(error: CallbackError) -> Self {
+        match error {
+            CallbackError::NotFound => Self::not_found("callback"),
+            CallbackError::NowhereToGo(SignInFailure::InvalidState) => {
+                Self::new(Code::InvalidState)
+            }
+            CallbackError::NowhereToGo(_) => Self::new(Code::RedirectUrlMissing),
+            CallbackError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<TestSignInError> for Problem {
+    fn from(error: TestSignInError) -> Self {
+        match error {
+            TestSignInError::NotFound => Self::not_found("sign_in"),
+            TestSignInError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<VerifyOauthError> for Problem {
+    fn from(error: VerifyOauthError) -> Self {
+        match error {
+            VerifyOauthError::NotAllowed(refused) => refused.into(),
+            VerifyOauthError::Invalid(invalid) => invalid.into(),
+            VerifyOauthError::InvalidToken => Self::new(Code::InvalidOauthToken),
+            VerifyOauthError::InvalidState => Self::new(Code::InvalidState),
+            VerifyOauthError::Taken => Self::duplicate("email"),
+            VerifyOauthError::Misconfigured(fault) => Self::provider_of_no_use(fault),
+            VerifyOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
+            VerifyOauthError::InvalidSession(session) => session.into(),
+            VerifyOauthError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<DeleteProviderLinkError> for Problem {
+    fn from(error: DeleteProviderLinkError) -> Self {
+        match error {
+            DeleteProviderLinkError::NotAllowed(refused) => refused.into(),
+            DeleteProviderLinkError::NotFound => Self::not_found("idp_provider"),
+            DeleteProviderLinkError::LastWay => Self::new(Code::LastSignInMethod),
+            DeleteProviderLinkError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -28,6 +28,8 @@ impl Code {
             | Self::InvalidMagicToken
             | Self::MagicLinkExpired
             | Self::InvalidRequestOriginToken
+            | Self::InvalidOauthToken
+            | Self::InvalidState
             | Self::RedirectUrlMissing
             | Self::RedirectUrlNotAllowed
             | Self::MessageIsTransaction
@@ -43,6 +45,7 @@ impl Code {
             | Self::Duplicate
             | Self::LastSignInMethod => true,
             Self::MagicLinkNotVerified
+            | Self::ProviderNotConfigured
             | Self::HttpsRequired
             | Self::MissingApiKey
             | Self::InvalidApiKey

@@ -42,25 +42,15 @@ pub(crate) struct Session {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes an object that the domain makes")]
 struct Factor {
-    delivery_channel: DeliveryChannel,
+    /// How it reached the user: `email`, `sms`, `password`, `totp_authenticator`, `totp_recovery_code`, `webauthn_credential`,
+    /// `eth_wallet`, `sol_wallet`, or the name of an identity provider and `_oauth`.
+    #[schema(
+        pattern = "^(email|sms|password|totp_authenticator|totp_recovery_code|webauthn_credential|eth_wallet|sol_wallet|[a-z][a-z0-9-]{0,31}_oauth)$"
+    )]
+    delivery_channel: String,
     #[schema(rename = "type")]
     kind: FactorType,
     method: FactorMethod,
-}
-
-/// How it reached the user.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
-enum DeliveryChannel {
-    Email,
-    Sms,
-    Password,
-    TotpAuthenticator,
-    TotpRecoveryCode,
-    WebauthnCredential,
-    EthWallet,
-    SolWallet,
 }
 
 /// What kind of proof it was.
@@ -74,6 +64,7 @@ enum FactorType {
     Totp,
     Webauthn,
     Wallet,
+    Oauth,
 }
 
 /// What was proved, and when.
@@ -84,7 +75,7 @@ struct FactorMethod {
     /// Id of what was proved; password factors have none.
     #[schema(
         required = false,
-        pattern = "^(email|pn|totp|webauthn|wallet)_[0-9A-Za-z]{27}$"
+        pattern = "^(email|pn|totp|webauthn|wallet|idpuser)_[0-9A-Za-z]{27}$"
     )]
     method_id: String,
     /// Password factors have none.
@@ -119,6 +110,12 @@ struct FactorMethod {
     /// For wallets.
     #[schema(required = false)]
     wallet_public_address: String,
+    /// For identity providers.
+    #[schema(required = false)]
+    provider: String,
+    /// For identity providers: the user's id there.
+    #[schema(required = false)]
+    provider_subject: String,
 }
 
 /// Kind of the thing that was proved.
@@ -131,6 +128,7 @@ enum MethodType {
     Totp,
     Webauthn,
     Wallet,
+    Oauth,
 }
 
 /// The device that the session was made on; `""` where nothing was said.

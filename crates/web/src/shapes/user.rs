@@ -11,7 +11,7 @@ use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
 
 pub(crate) use found::FoundUser;
 
-use super::{Wallet, WebauthnCredential};
+use super::{IdpProvider, Wallet, WebauthnCredential};
 
 /// A user with everything attached to it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -42,9 +42,8 @@ pub(crate) struct User {
     emails: Vec<Email>,
     /// Oldest first.
     phone_numbers: Vec<PhoneNumber>,
-    /// Links to identity providers; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    idp_providers: [(); 0],
+    /// Links to identity providers, oldest first.
+    idp_providers: Vec<IdpProvider>,
     /// Oldest first.
     wallets: Vec<Wallet>,
     /// Authenticator apps, oldest first.
@@ -130,6 +129,10 @@ impl From<&totp::Totp> for Totp {
 impl From<FullUser> for User {
     fn from(full: FullUser) -> Self {
         let profile = full.profile;
+        let links = full.provider_links.into_iter();
+        let idp_providers = links
+            .map(|link| IdpProvider::of(link, &profile.emails))
+            .collect();
         let user = profile.user;
         Self {
             user_id: user.id.to_string(),
@@ -143,7 +146,7 @@ impl From<FullUser> for User {
             updated_at: user.updated_at.unix(),
             emails: profile.emails.iter().map(Email::from).collect(),
             phone_numbers: profile.phones.iter().map(PhoneNumber::from).collect(),
-            idp_providers: [],
+            idp_providers,
             wallets: full.wallets.into_iter().map(Wallet::from).collect(),
             totps: full.totps.iter().map(Totp::from).collect(),
             webauthn_credentials: full

@@ -23,6 +23,7 @@ mod layers;
 mod limits;
 mod logs;
 mod magic_links;
+mod oauth;
 mod otps;
 mod passkeys;
 mod password_reset;

@@ -27,6 +27,7 @@ use vestry_limiter::MemoryLimiter;
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::sms::SmsSender;
@@ -54,6 +55,8 @@ pub(crate) struct Wishes {
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) has_mailer: bool,
     pub(crate) has_sms: bool,
+    /// Identity providers; without any, there is the built-in one.
+    pub(crate) providers: Option<Arc<dyn IdentityProviders>>,
     /// Takes the place of the transports that keep what they are given.
     pub(crate) transport: Option<Arc<Held>>,
     /// Weak, and with room for any test; those of the flood set their own.
@@ -68,6 +71,7 @@ impl Default for Wishes {
             web: WebSettings::default(),
             service: Settings {
                 issuer_host: "id.example.com".to_owned(),
+                public_url: "https://id.example.com".to_owned(),
                 // Far beyond any test; those of the limit set their own.
                 test_per_minute: 100_000,
                 live_per_minute: 100_000,
@@ -76,6 +80,7 @@ impl Default for Wishes {
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
             has_sms: true,
+            providers: None,
             transport: None,
             hashing: Hashing::weakest(),
             listen: "127.0.0.1:0",
@@ -263,6 +268,7 @@ async fn ports(
         signatures: custody.clone(),
         tokens: Arc::new(JwtSigner::new(custody)),
         passkeys: Arc::new(Webauthn),
+        providers: wishes.providers.clone(),
         limiter: Arc::clone(&wishes.limiter),
         mailer: wishes
             .has_mailer

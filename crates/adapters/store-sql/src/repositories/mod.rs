@@ -15,6 +15,7 @@ pub(crate) mod migrations;
 mod outbox;
 mod passkeys;
 mod passwords;
+mod providers;
 mod rate_windows;
 mod redirect_urls;
 mod sessions;

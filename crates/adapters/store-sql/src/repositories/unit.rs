@@ -7,8 +7,9 @@ use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    Links, Outbox, Passkeys, Passwords, RedirectUrls, Repositories, Sessions, SigningKeys,
-    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
+    RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users,
+    WalletChallenges, WalletImports, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -242,6 +243,18 @@ impl Repositories for Unit {
     }
 
     fn wallet_imports(&mut self) -> &mut dyn WalletImports {
+        self
+    }
+
+    fn provider_connections(&mut self) -> &mut dyn ProviderConnections {
+        self
+    }
+
+    fn oauth_flows(&mut self) -> &mut dyn OauthFlows {
+        self
+    }
+
+    fn provider_links(&mut self) -> &mut dyn ProviderLinks {
         self
     }
 

@@ -9,8 +9,8 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::{Unit, in_world};
 use crate::schema::{
     codes, guards, imported_users, magic_links, passkey_challenges, passkey_handles, passkeys,
-    passwords, sessions, totps, user_emails, user_metadata, user_phones, users, wallet_challenges,
-    wallet_imports, wallet_keys, wallets,
+    passwords, provider_links, sessions, totps, user_emails, user_metadata, user_phones, users,
+    wallet_challenges, wallet_imports, wallet_keys, wallets,
 };
 
 /// Deletes the rows of each table that name the user, in this order: what refers to another row goes before it.
@@ -47,6 +47,7 @@ impl Unit {
             wallet_challenges
             passkeys
             passkey_handles
+            provider_links
             magic_links
             user_metadata
         );

@@ -11,6 +11,7 @@ pub(crate) mod links;
 pub(crate) mod messages;
 pub(crate) mod passkeys;
 pub(crate) mod passwords;
+pub(crate) mod providers;
 pub(crate) mod sessions;
 pub(crate) mod totps;
 pub(crate) mod users;

@@ -55,8 +55,10 @@ impl State {
             Condition::TotpVerified(wanted) => {
                 self.has_totp(profile, now, |totp| totp.verified == *wanted)
             }
-            // Nobody is linked with a provider in this release.
-            Condition::IdpProvider(_) => false,
+            Condition::IdpProvider(names) => self.provider_links.iter().any(|link| {
+                (link.world, link.user_id) == (user.world, user.id)
+                    && names.iter().any(|name| name == link.provider.as_str())
+            }),
             Condition::CreatedAt(period) => (period.from..=period.to).contains(&user.created_at),
             Condition::Metadata(digests) => {
                 let mut own = user.metadata.as_object().iter();

@@ -14,6 +14,7 @@ use vestry_domain::link::Link;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
 use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::password::StoredPassword;
+use vestry_domain::provider::{Flow, Pending, ProviderLink};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
@@ -22,7 +23,7 @@ use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::RedirectUrl;
+use vestry_ports::store::{RedirectUrl, StoredConnection};
 
 /// All rows, oldest insert first.
 #[derive(Clone, Default)]
@@ -52,6 +53,10 @@ pub(super) struct State {
     pub(super) wallet_challenges: Vec<(WalletChallenge, bool)>,
     pub(super) idempotency: Vec<KeyRow>,
     pub(super) wallet_imports: Vec<ImportKey>,
+    pub(super) provider_connections: Vec<StoredConnection>,
+    pub(super) oauth_flows: Vec<Flow>,
+    pub(super) oauth_tokens: Vec<Pending>,
+    pub(super) provider_links: Vec<ProviderLink>,
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,

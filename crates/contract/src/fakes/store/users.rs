@@ -73,6 +73,9 @@ impl State {
         remove(&mut self.wallet_imports, |key| {
             key.world == world && key.user_id == Some(id)
         });
+        remove(&mut self.provider_links, |link| {
+            link.world == world && link.user_id == id
+        });
         remove(&mut self.links, |link| {
             link.world == world && link.user_id == id
         });

@@ -61,6 +61,8 @@ pub(crate) fn http(roots: &[&str]) -> Client {
         // The server closes connections that were idle for five seconds; a request on one of them at that moment is lost.
         .pool_idle_timeout(Duration::from_secs(2))
         .tls_certs_only(roots)
+        // Where a browser would go is an answer like any other.
+        .redirect(reqwest::redirect::Policy::none())
         .build()
         .unwrap()
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 
 use super::{Email, PhoneNumber, Totp, User, UserStatusName};
-use crate::shapes::{WalletSummary, WebauthnCredential};
+use crate::shapes::{IdpProvider, WalletSummary, WebauthnCredential};
 
 /// A user with everything attached to it, its wallets in short.
 #[derive(Debug, Serialize, ToSchema)]
@@ -37,9 +37,8 @@ pub(crate) struct FoundUser {
     emails: Vec<Email>,
     /// Oldest first.
     phone_numbers: Vec<PhoneNumber>,
-    /// Links to identity providers; none in this release.
-    #[schema(value_type = Vec<Object>, max_items = 0)]
-    idp_providers: [(); 0],
+    /// Links to identity providers, oldest first.
+    idp_providers: Vec<IdpProvider>,
     /// Oldest first.
     wallets: Vec<WalletSummary>,
     /// Authenticator apps, oldest first.

@@ -50,6 +50,7 @@ async fn own(api: &Api) -> Names {
             "public_key_credential",
             aids::assertion(api, &mut browser).await,
         ),
+        ("idpuser_id", json!(crate::oauth::linked(api).await)),
         ("wallet_id", wallet.body["id"].clone()),
         ("public_address", proof["public_address"].clone()),
         ("signature", proof["signature"].clone()),
@@ -132,7 +133,13 @@ struct Attempt {
 fn attempts(names: &Names) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for operation in described().all() {
-        if operation.path.starts_with("/v1/test/") || operation.path.contains("{app_id}") {
+        // Where browsers pass, an id is no secret, and what it leads to is bound to a state.
+        let is_for_browsers =
+            operation.path.starts_with("/v1/auth/oauth/") && operation.path.contains('{');
+        if operation.path.starts_with("/v1/test/")
+            || operation.path.contains("{app_id}")
+            || is_for_browsers
+        {
             continue;
         }
         let mut path = operation.path.clone();

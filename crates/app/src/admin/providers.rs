@@ -1,0 +1,131 @@
+//! `vestry provider set|list|remove`.
+
+use vestry_domain::ids::AppId;
+use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
+use vestry_domain::{Secret, World};
+use vestry_ports::store::StoredConnection;
+
+use super::AdminError;
+use crate::fault::retried;
+use crate::oauth::secret_place;
+use crate::{Fault, Service};
+
+/// A connection and where the provider shall send browsers back to.
+#[derive(Debug, Clone)]
+pub struct ListedConnection {
+    /// What was set; never the secret.
+    pub connection: Connection,
+    /// To be registered at the provider.
+    pub callback_url: String,
+}
+
+impl Service {
+    /// Sets a connection, a new one or in the place of the earlier one, whose callback it keeps.
+    ///
+    /// # Errors
+    /// [`AdminError`]; nothing changes then.
+    pub async fn set_provider(
+        &self,
+        world: World,
+        name: ProviderName,
+        client_id: &str,
+        secret: &Secret<String>,
+        settings: ConnectionSettings,
+    ) -> Result<ListedConnection, AdminError> {
+        let now = self.ports.clock.machine();
+        let connection = Connection {
+            callback_id: self.new_id(now),
+            world,
+            name,
+            client_id: client_id.to_owned(),
+            settings,
+            created_at: now,
+            updated_at: now,
+        };
+        connection.check()?;
+        let connection = retried(|| self.store_provider(&connection, secret)).await?;
+        Ok(self.listed_connection(connection))
+    }
+
+    async fn store_provider(
+        &self,
+        wanted: &Connection,
+        secret: &Secret<String>,
+    ) -> Result<Connection, AdminError> {
+        let mut read = self.ports.store.read().await?;
+        if read.apps().find(wanted.world.app_id).await?.is_none() {
+            return Err(AdminError::NotFound("app"));
+        }
+        let known = read
+            .provider_connections()
+            .find(&wanted.world, &wanted.name);
+        let known = known.await?.map(|known| known.connection);
+        drop(read);
+        let mut connection = wanted.clone();
+        if let Some(known) = &known {
+            connection.callback_id = known.callback_id;
+            connection.created_at = known.created_at;
+        }
+        // Bound to the callback, which is what stays the same while everything else of a connection may change.
+        let owner = connection.callback_id.to_string();
+        let place = secret_place(connection.world, &owner);
+        let sealed = self.ports.sealer.seal(place, secret.expose().as_bytes());
+        let stored = StoredConnection {
+            connection,
+            secret: sealed.await.map_err(Fault::from)?,
+        };
+        let mut tx = self.ports.store.begin().await?;
+        let connections = tx.provider_connections();
+        let is_stored = match known {
+            Some(_) => connections.update(&stored).await?,
+            None => connections.insert(&stored).await?,
+        };
+        if !is_stored {
+            // Somebody set or removed it meanwhile.
+            return Err(Fault::LostRace.into());
+        }
+        tx.commit().await?;
+        Ok(stored.connection)
+    }
+
+    /// All connections of an App, by environment and name; without the built-in one of its test world.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_providers(&self, app: AppId) -> Result<Vec<ListedConnection>, AdminError> {
+        self.show_app(app).await?;
+        let mut read = self.ports.store.read().await?;
+        let stored = read.provider_connections().list(app).await?;
+        let connections = stored.into_iter().map(|stored| stored.connection);
+        Ok(connections
+            .map(|connection| self.listed_connection(connection))
+            .collect())
+    }
+
+    /// Removes a connection. Who is linked with it stays linked, and signs in again when it is set again.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn remove_provider(
+        &self,
+        world: World,
+        name: &ProviderName,
+    ) -> Result<(), AdminError> {
+        retried(|| self.drop_provider(world, name)).await
+    }
+
+    async fn drop_provider(&self, world: World, name: &ProviderName) -> Result<(), AdminError> {
+        let mut tx = self.ports.store.begin().await?;
+        if !tx.provider_connections().remove(&world, name).await? {
+            return Err(AdminError::NotFound("provider"));
+        }
+        Ok(tx.commit().await?)
+    }
+
+    fn listed_connection(&self, connection: Connection) -> ListedConnection {
+        ListedConnection {
+            callback_url: self.callback_url(connection.callback_id),
+            connection,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `oauth/{provider}/begin`: where the browser goes, and what is remembered of it.
+
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::limits::oauth::BEGINS_PER_ADDRESS;
+use vestry_domain::provider::{self, FLOW_LIFETIME, Flow, FlowSecrets, ProviderName};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Invalid, Secret};
+use vestry_ports::entropy::Bytes;
+use vestry_ports::identity_providers::{AuthorizationRequest, ProviderFault};
+use vestry_ports::store::StoreError;
+
+use super::Opened;
+use super::test_provider::TestChoice;
+use crate::fault::{may_lose_race, retried};
+use crate::links::RedirectError;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What the caller sent.
+#[derive(Debug, Default)]
+pub struct BeginOauth {
+    /// Name of the provider.
+    pub provider: String,
+    /// Where an existing user shall land; the App's default when absent.
+    pub login_redirect_url: Option<String>,
+    /// Where a new user shall land; the App's default when absent.
+    pub registration_redirect_url: Option<String>,
+    /// The App's own callback, registered as a login URL: the App verifies code and state itself.
+    pub redirect_uri: Option<String>,
+    /// Whether the answer sends this very browser away, and so can bind the flow to it.
+    pub sends_browser: bool,
+    /// The address from which the call came, for the limit of calls with a public token.
+    pub from: DeviceFingerprint,
+    /// What the built-in provider shall answer without showing its page.
+    pub test_choice: Option<TestChoice>,
+}
+
+/// A flow that was begun.
+#[derive(Debug)]
+pub struct BegunOauth {
+    /// The address at the provider.
+    pub url: String,
+    /// The state that stands in it.
+    pub state: Secret<String>,
+    /// For the cookie of the browser that is sent away.
+    pub browser: Option<Secret<String>>,
+    /// Whether the provider posts its answer, which brings that cookie along only if it is for other sites, too.
+    pub is_posted_back: bool,
+}
+
+/// Why no flow was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginOauthError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The App has not set this provider in this environment, or there is none of this name.
+    #[error("the provider is not configured")]
+    NotConfigured,
+    /// The built-in provider, and not a test world.
+    #[error("there is no such provider")]
+    NotFound,
+    /// There is nowhere to land.
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+    /// The provider does not accept the connection as it is set.
+    #[error("the connection to the provider is not set up right")]
+    Misconfigured(#[source] ProviderFault),
+    /// Too many from this address with a public token.
+    #[error("too many sign-ins were begun")]
+    TooMany {
+        /// When the window closes.
+        retry_after: Seconds,
+    },
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(BeginOauthError);
+
+impl From<ProviderFault> for BeginOauthError {
+    fn from(fault: ProviderFault) -> Self {
+        match fault {
+            ProviderFault::Unavailable(_) => Fault::Unavailable(Box::new(fault)).into(),
+            ProviderFault::Refused
+            | ProviderFault::Invalid(_)
+            | ProviderFault::Misconfigured(_) => Self::Misconfigured(fault),
+        }
+    }
+}
+
+impl From<StoreError> for BeginOauthError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Service {
+    /// Begins a sign-in: ten minutes, one state, one answer.
+    ///
+    /// # Errors
+    /// [`BeginOauthError`].
+    pub async fn begin_oauth(
+        &self,
+        caller: &Caller,
+        command: BeginOauth,
+    ) -> Result<BegunOauth, BeginOauthError> {
+        // A public token opens this call and no other one; it has no scopes.
+        let is_public = caller.key.kind == ApiKeyKind::Public;
+        if !is_public {
+            caller.require(Scope::AuthWrite)?;
+        }
+        let world = &caller.world;
+        let name = ProviderName::parse(&command.provider);
+        let name = name.map_err(|_unnamed| BeginOauthError::NotConfigured)?;
+        if name.is_test() && !caller.is_test() {
+            return Err(BeginOauthError::NotFound);
+        }
+        if is_public && command.redirect_uri.is_some() {
+            return Err(Invalid::value(
+                "redirect_uri",
+                "redirect_uri goes with a secret key: only its holder can verify the code",
+            )
+            .into());
+        }
+        let opened = self.provider_connection(world, &name).await?;
+        let opened = opened.ok_or(BeginOauthError::NotConfigured)?;
+        self.check_landings(caller, &command).await?;
+        let mut source = Bytes(&*self.ports.entropy);
+        let state = provider::state(&name, &mut source);
+        let secrets = FlowSecrets {
+            code_verifier: provider::code_verifier(&mut source),
+            nonce: provider::nonce(&mut source),
+        };
+        let sends_browser = command.sends_browser && command.redirect_uri.is_none();
+        let browser = sends_browser.then(|| provider::browser_token(&mut source));
+        let hash = TokenHash::of(state.expose());
+        let flow = Flow {
+            state: hash,
+            world: *world,
+            provider: name,
+            secrets: self.seal_flow_secrets(*world, &hash, &secrets).await?,
+            redirect_uri: command.redirect_uri,
+            browser: browser.as_ref().map(|token| TokenHash::of(token.expose())),
+            login_url: command.login_redirect_url,
+            registration_url: command.registration_redirect_url,
+            test_grant: None,
+            expires_at: self.now(world) + FLOW_LIFETIME,
+        };
+        let url = self
+            .provider_url(&opened, &flow, &state, &secrets, command.test_choice)
+            .await?;
+        let from = command.from.ip_subject().filter(|_| is_public);
+        retried(|| self.store_flow(&flow, from.as_deref())).await?;
+        Ok(BegunOauth {
+            url,
+            state,
+            browser,
+            is_posted_back: opened.connection.kind().posts_its_answer(),
+        })
+    }
+
+    /// Everything that the browser will need is looked at before it leaves (O-1, attack 17), and again when it is back.
+    async fn check_landings(
+        &self,
+        caller: &Caller,
+        command: &BeginOauth,
+    ) -> Result<(), BeginOauthError> {
+        let registered = self.registered_urls(&caller.world).await?;
+        if let Some(own) = &command.redirect_uri {
+            registered.choose(RedirectKind::Login, "redirect_uri", Some(own))?;
+            return Ok(());
+        }
+        let login = command.login_redirect_url.as_deref();
+        registered.choose(RedirectKind::Login, "login_redirect_url", login)?;
+        let registration = command.registration_redirect_url.as_deref();
+        let (kind, param) = (RedirectKind::Registration, "registration_redirect_url");
+        registered.choose(kind, param, registration)?;
+        Ok(())
+    }
+
+    async fn provider_url(
+        &self,
+        opened: &Opened,
+        flow: &Flow,
+        state: &Secret<String>,
+        secrets: &FlowSecrets,
+        test_choice: Option<TestChoice>,
+    ) -> Result<String, BeginOauthError> {
+        if flow.provider.is_test() {
+            return Ok(self.test_page_url(opened, state, test_choice.as_ref()));
+        }
+        let redirect_uri = self.redirect_uri(opened, flow);
+        let request = AuthorizationRequest {
+            redirect_uri: &redirect_uri,
+            state,
+            nonce: &secrets.nonce,
+            code_challenge: &provider::code_challenge(&secrets.code_verifier),
+        };
+        let providers = self.identity_providers()?;
+        Ok(providers
+            .authorization_url(opened.access(), request)
+            .await?)
+    }
+
+    async fn store_flow(&self, flow: &Flow, from: Option<&str>) -> Result<(), BeginOauthError> {
+        let world = &flow.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        if let Some(from) = from {
+            let spent = tx
+                .budgets()
+                .spend(world, "oauth_begin_ip", from, BEGINS_PER_ADDRESS, now)
+                .await?;
+            if !spent.admitted {
+                let retry_after = spent.reset - now;
+                return Err(BeginOauthError::TooMany { retry_after });
+            }
+        }
+        tx.oauth_flows().insert_flow(flow).await?;
+        Ok(tx.commit().await?)
+    }
+}

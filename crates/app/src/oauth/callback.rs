@@ -1,0 +1,298 @@
+//! `oauth/callback/{oauthcb_id}`: the browser is back, and is sent on.
+
+use vestry_domain::email::Email;
+use vestry_domain::ids::OauthCallbackId;
+use vestry_domain::provider::{self, Flow, Pending, SignInFailure, TOKEN_LIFETIME};
+use vestry_domain::redirect::{Landing, RedirectKind};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Secret, World};
+use vestry_ports::entropy::Bytes;
+use vestry_ports::identity_providers::ProviderFault;
+use vestry_ports::store::StoreError;
+
+use super::{ExchangeError, Opened, Person, Returned};
+use crate::fault::{causes, may_lose_race, retried};
+use crate::links::RedirectError;
+use crate::{Fault, Service};
+
+/// What the browser brought.
+#[derive(Debug, Default)]
+pub struct Callback {
+    /// `state`.
+    pub state: Option<Secret<String>>,
+    /// `code`.
+    pub code: Option<Secret<String>>,
+    /// `error` (RFC 6749, section 4.1.2.1).
+    pub error: Option<String>,
+    /// `iss` (RFC 9207).
+    pub issuer: Option<String>,
+    /// Apple's `user`.
+    pub user: Option<String>,
+    /// The cookie that [`BegunOauth::browser`](super::BegunOauth) was put into.
+    pub browser: Option<Secret<String>>,
+}
+
+/// Where the browser goes now.
+#[derive(Debug)]
+pub struct ComeBack {
+    /// With `token=`, or with `error=`.
+    pub url: String,
+    /// What `error=` says.
+    pub failure: Option<SignInFailure>,
+}
+
+/// Why the browser goes nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// No connection has this callback.
+    #[error("there is no such callback")]
+    NotFound,
+    /// The sign-in failed, and the App has no default login URL that could be told.
+    #[error("the sign-in failed, and there is nowhere to go")]
+    NowhereToGo(SignInFailure),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(CallbackError);
+
+impl From<StoreError> for CallbackError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Where the flow, or what is known of it, lets the browser land.
+#[derive(Default)]
+struct Landings {
+    login: Option<String>,
+    registration: Option<String>,
+}
+
+impl From<Flow> for Landings {
+    fn from(flow: Flow) -> Self {
+        Self {
+            login: flow.login_url,
+            registration: flow.registration_url,
+        }
+    }
+}
+
+impl Service {
+    /// Uses the state up, exchanges the code, and sends the browser on with a token that `oauth/verify` takes.
+    ///
+    /// # Errors
+    /// [`CallbackError`]. Whatever goes wrong with the sign-in itself is told to the App by `error=`.
+    pub async fn finish_oauth(
+        &self,
+        id: OauthCallbackId,
+        callback: Callback,
+    ) -> Result<ComeBack, CallbackError> {
+        let opened = self.connection_of_callback(id).await?;
+        let opened = opened.ok_or(CallbackError::NotFound)?;
+        let world = opened.connection.world;
+        let Some(flow) = self.own_flow(&opened, &callback).await? else {
+            let failure = SignInFailure::InvalidState;
+            return self
+                .back_with_failure(&world, &Landings::default(), failure)
+                .await;
+        };
+        let person = match self.person_of_callback(&opened, &flow, &callback).await {
+            Ok(person) => person,
+            Err(Gone::Failed(failure)) => {
+                return self.back_with_failure(&world, &flow.into(), failure).await;
+            }
+            Err(Gone::Fault(fault)) => return Err(fault.into()),
+        };
+        self.send_on(flow, person).await
+    }
+
+    /// The flow of this state, if it is of this connection, comes to our callback, and is this browser's (O-2, O-6). One that
+    /// is somebody else's stays good for whose it is.
+    async fn own_flow(
+        &self,
+        opened: &Opened,
+        callback: &Callback,
+    ) -> Result<Option<Flow>, CallbackError> {
+        let Some(state) = &callback.state else {
+            return Ok(None);
+        };
+        let connection = &opened.connection;
+        let state = TokenHash::of(state.expose());
+        let mut read = self.ports.store.read().await?;
+        let flow = read.oauth_flows().find_flow(&connection.world, &state);
+        let flow = flow.await?;
+        let browser = callback.browser.as_ref();
+        let browser = browser.map(|token| TokenHash::of(token.expose()));
+        Ok(flow.filter(|flow| {
+            flow.provider == connection.name
+                && flow.redirect_uri.is_none()
+                && (flow.browser.is_none() || flow.browser == browser)
+        }))
+    }
+
+    async fn person_of_callback(
+        &self,
+        opened: &Opened,
+        flow: &Flow,
+        callback: &Callback,
+    ) -> Result<Person, Gone> {
+        if !retried(|| self.use_flow(flow)).await? {
+            return Err(Gone::Failed(SignInFailure::InvalidState));
+        }
+        if let Some(error) = &callback.error {
+            return Err(Gone::Failed(told(error)));
+        }
+        let Some(code) = &callback.code else {
+            return Err(Gone::Failed(SignInFailure::ProviderError));
+        };
+        let returned = Returned {
+            code,
+            issuer: callback.issuer.as_deref(),
+            user: callback.user.as_deref(),
+        };
+        match self.exchange_code(opened, flow, returned).await {
+            Ok(exchanged) => Ok(Person::of(exchanged, &opened.connection)),
+            Err(ExchangeError::Fault(fault)) => Err(Gone::Fault(fault)),
+            Err(ExchangeError::Provider(fault)) => {
+                let (provider, reason) = (&opened.connection.name, causes(&fault));
+                tracing::warn!(%provider, reason, "a sign-in at an identity provider came to nothing");
+                Err(Gone::Failed(failure(&fault)))
+            }
+        }
+    }
+
+    /// Uses a flow up; `false` when somebody else did, or it is over.
+    pub(super) async fn use_flow(&self, flow: &Flow) -> Result<bool, Fault> {
+        let now = self.now(&flow.world);
+        let mut tx = self.ports.store.begin().await?;
+        let is_ours = tx
+            .oauth_flows()
+            .consume_flow(&flow.world, &flow.state, now)
+            .await?;
+        tx.commit().await?;
+        Ok(is_ours)
+    }
+
+    async fn send_on(&self, flow: Flow, person: Person) -> Result<ComeBack, CallbackError> {
+        let world = flow.world;
+        let kind = if self.is_known(&flow, &person).await? {
+            RedirectKind::Login
+        } else {
+            RedirectKind::Registration
+        };
+        let token = provider::redirect_token(&mut Bytes(&*self.ports.entropy));
+        let hash = TokenHash::of(token.expose());
+        let pending = Pending {
+            token: hash,
+            world,
+            provider: flow.provider.clone(),
+            state: flow.state,
+            identity: self.seal_person(world, &hash, &person).await?,
+            expires_at: self.now(&world) + TOKEN_LIFETIME,
+        };
+        let landings = Landings::from(flow);
+        let Some(landing) = self.oauth_landing(&world, &landings, kind).await? else {
+            let failure = SignInFailure::Unavailable;
+            return self.back_with_failure(&world, &landings, failure).await;
+        };
+        retried(|| self.store_pending(&pending)).await?;
+        Ok(ComeBack {
+            url: landing.with_token(token.expose()),
+            failure: None,
+        })
+    }
+
+    async fn store_pending(&self, pending: &Pending) -> Result<(), Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        tx.oauth_flows().insert_pending(pending).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Whether this looks like a user who is here already. Only a guess of where to land: `oauth/verify` decides.
+    async fn is_known(&self, flow: &Flow, person: &Person) -> Result<bool, Fault> {
+        let (world, identity) = (&flow.world, &person.identity);
+        let mut read = self.ports.store.read().await?;
+        let link = read
+            .provider_links()
+            .find_by_subject(world, &flow.provider, &identity.issuer, &identity.subject)
+            .await?;
+        if link.is_some() {
+            return Ok(true);
+        }
+        let email = identity.email.as_deref().map(Email::parse);
+        let Some(Ok(email)) = email else {
+            return Ok(false);
+        };
+        let owned = read.users().email_by_identity(world, email.identity());
+        Ok(owned.await?.is_some())
+    }
+
+    async fn back_with_failure(
+        &self,
+        world: &World,
+        landings: &Landings,
+        failure: SignInFailure,
+    ) -> Result<ComeBack, CallbackError> {
+        let landing = self
+            .oauth_landing(world, landings, RedirectKind::Login)
+            .await?;
+        let landing = landing.ok_or(CallbackError::NowhereToGo(failure))?;
+        Ok(ComeBack {
+            url: landing.with_error(failure.as_str()),
+            failure: Some(failure),
+        })
+    }
+
+    /// Where to land: what the flow named, if it is still registered, else the default.
+    async fn oauth_landing(
+        &self,
+        world: &World,
+        landings: &Landings,
+        kind: RedirectKind,
+    ) -> Result<Option<Landing>, Fault> {
+        let wanted = match kind {
+            RedirectKind::Registration => landings.registration.as_deref(),
+            RedirectKind::Login | RedirectKind::Invite => landings.login.as_deref(),
+        };
+        let registered = self.registered_urls(world).await?;
+        let chosen = registered.choose(kind, "redirect_url", wanted);
+        Ok(match chosen {
+            Ok(landing) => Some(landing),
+            Err(RedirectError::NotAllowed(_) | RedirectError::Missing(_)) => {
+                registered.choose(kind, "redirect_url", None).ok()
+            }
+        })
+    }
+}
+
+/// Why nobody came back.
+enum Gone {
+    Failed(SignInFailure),
+    Fault(Fault),
+}
+
+impl From<Fault> for Gone {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// What the provider's own error means. Its text is not passed on: anybody can write it into a link.
+fn told(error: &str) -> SignInFailure {
+    match error {
+        // The second one is Apple's.
+        "access_denied" | "user_cancelled_authorize" => SignInFailure::AccessDenied,
+        "temporarily_unavailable" | "server_error" => SignInFailure::ProviderUnavailable,
+        _ => SignInFailure::ProviderError,
+    }
+}
+
+const fn failure(fault: &ProviderFault) -> SignInFailure {
+    match fault {
+        ProviderFault::Refused | ProviderFault::Invalid(_) => SignInFailure::ProviderRefused,
+        ProviderFault::Unavailable(_) => SignInFailure::ProviderUnavailable,
+        ProviderFault::Misconfigured(_) => SignInFailure::ProviderMisconfigured,
+    }
+}

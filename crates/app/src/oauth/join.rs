@@ -1,0 +1,342 @@
+//! A person whom a provider vouches for becomes a user: who that is (O-8, O-9, O-10, attacks 1 and 2).
+//!
+//! - Who is linked is known by (provider, issuer, subject), whatever the address says by now.
+//! - A **proved** address is a proof of it like a code that was sent there. Where it is verified, its owner gets the link; where
+//!   it is not, [`prove`] decides between takeover and moving out, exactly as for codes. Nobody has it: a new user has.
+//! - An address that is not proved joins nobody. Where somebody has it, the sign-in is refused, and stays good for a call
+//!   within a session of that user; where nobody has it, there is a new user without it.
+//! - Within a session, the person is linked to its user only when the call also names the state of the flow: the App
+//!   has kept it in the browser that began, so nobody can be made to link a stranger (attack 18).
+
+use vestry_domain::code::MethodId;
+use vestry_domain::email::Email;
+use vestry_domain::ids::{EmailId, UserId};
+use vestry_domain::metadata::Metadata;
+use vestry_domain::provider::{ProvenIdentity, ProviderLink, ProviderName};
+use vestry_domain::user::{User, UserEmail, UserStatus};
+use vestry_domain::{Timestamp, World, text};
+use vestry_ports::store::{Attached, Repositories, StoreError};
+
+use crate::sessions::InvalidSession;
+use crate::users::proof::{Behind, ProofError, prove};
+use crate::{Fault, Service};
+
+/// Who is to be joined, and what the call knows of its browser.
+pub(super) struct Candidate<'a> {
+    pub(super) provider: &'a ProviderName,
+    pub(super) identity: &'a ProvenIdentity,
+    /// Whose session the call continues.
+    pub(super) in_session: Option<UserId>,
+    /// Whether the call named the state of the flow.
+    pub(super) is_bound: bool,
+}
+
+/// Whom the person turned out to be.
+pub(super) struct Joined {
+    pub(super) link: ProviderLink,
+    /// Whether a user who was here before has got a way to sign in more.
+    pub(super) adds_a_way: bool,
+}
+
+/// Why the person is nobody. The transaction must be dropped.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JoinError {
+    /// The address is a user's, and the provider did not prove it.
+    #[error("the address belongs to a user already")]
+    Taken,
+    #[error(transparent)]
+    Session(#[from] InvalidSession),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for JoinError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl From<ProofError> for JoinError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Store(store) => store.into(),
+            // It changed between looking and locking; the next run sees how it is.
+            ProofError::Gone | ProofError::NeedsSession => Fault::LostRace.into(),
+        }
+    }
+}
+
+impl Candidate<'_> {
+    /// The address, when the provider told one that is one.
+    pub(super) fn email(&self) -> Option<Email> {
+        Email::parse(self.identity.email.as_deref()?).ok()
+    }
+
+    fn proved_email(&self) -> Option<Email> {
+        self.email().filter(|_| self.identity.email_verified)
+    }
+}
+
+/// The user who would get a new link, as far as can be told before the transaction: for the notices.
+pub(super) async fn probable_user(
+    read: &mut dyn Repositories,
+    world: &World,
+    candidate: &Candidate<'_>,
+) -> Result<Option<UserId>, StoreError> {
+    if known(read, world, candidate).await?.is_some() {
+        return Ok(None);
+    }
+    if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
+        return Ok(Some(user));
+    }
+    match candidate.proved_email() {
+        Some(email) => {
+            let owned = read.users().email_by_identity(world, email.identity());
+            Ok(owned.await?.map(|(email, _)| email.user_id))
+        }
+        None => Ok(None),
+    }
+}
+
+impl Service {
+    /// Finds or makes the user, locked, active, and linked.
+    pub(super) async fn join_person(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        now: Timestamp,
+    ) -> Result<Joined, JoinError> {
+        if let Some(link) = known(tx, world, candidate).await? {
+            return self.join_linked(tx, world, candidate, link, now).await;
+        }
+        if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
+            let email_id = self.claim_address(tx, world, candidate, user, now).await?;
+            return self
+                .link_person(tx, world, candidate, user, email_id, true, now)
+                .await;
+        }
+        let owned = match candidate.email() {
+            Some(email) => {
+                let owned = tx.users().email_by_identity(world, email.identity());
+                owned.await?.map(|(email, _)| email)
+            }
+            None => None,
+        };
+        match owned {
+            Some(owned) if candidate.identity.email_verified => {
+                let user = self
+                    .owner_of_proved(tx, world, candidate, &owned, now)
+                    .await?;
+                if candidate.in_session.is_some_and(|session| session != user) {
+                    return Err(InvalidSession.into());
+                }
+                // What was proved for the first time has taken the account over, or left it: nothing of before is there to end.
+                let was_there = owned.verified || candidate.in_session.is_some();
+                let email_id = Some(owned.id);
+                self.link_person(tx, world, candidate, user, email_id, was_there, now)
+                    .await
+            }
+            Some(_) => Err(JoinError::Taken),
+            None if candidate.in_session.is_some() => Err(InvalidSession.into()),
+            None => self.join_new_user(tx, world, candidate, now).await,
+        }
+    }
+
+    async fn join_linked(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        seen: ProviderLink,
+        now: Timestamp,
+    ) -> Result<Joined, JoinError> {
+        if candidate
+            .in_session
+            .is_some_and(|session| session != seen.user_id)
+        {
+            return Err(InvalidSession.into());
+        }
+        // A takeover that is under way removes the link, and this sign-in with it.
+        if !tx.users().lock(world, seen.user_id).await?
+            || tx.provider_links().find(world, seen.id).await?.is_none()
+        {
+            return Err(Fault::LostRace.into());
+        }
+        tx.provider_links().touch(world, seen.id, now).await?;
+        tx.users().activate(world, seen.user_id, now).await?;
+        Ok(Joined {
+            link: ProviderLink {
+                updated_at: now,
+                ..seen
+            },
+            adds_a_way: false,
+        })
+    }
+
+    /// The owner of an address that the provider has proved.
+    async fn owner_of_proved(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        owned: &UserEmail,
+        now: Timestamp,
+    ) -> Result<UserId, JoinError> {
+        let stranger = self.person_as_user(world, candidate.identity, now);
+        let proven = prove(
+            tx,
+            world,
+            MethodId::Email(owned.id),
+            candidate.in_session,
+            Behind::Anybody(&stranger),
+            now,
+        );
+        Ok(proven.await?.user_id)
+    }
+
+    /// Within a session the user gets a proved address that nobody has, or that is the user's own. What is somebody
+    /// else's stays there.
+    async fn claim_address(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<Option<EmailId>, JoinError> {
+        if !tx.users().lock(world, user).await? {
+            return Err(InvalidSession.into());
+        }
+        let Some(email) = candidate.proved_email() else {
+            return Ok(None);
+        };
+        let owned = tx.users().email_by_identity(world, email.identity());
+        match owned.await? {
+            Some((owned, _)) if owned.user_id == user => {
+                let id = MethodId::Email(owned.id);
+                prove(tx, world, id, Some(user), Behind::Owner, now).await?;
+                Ok(Some(owned.id))
+            }
+            Some(_) => Ok(None),
+            None => Ok(Some(self.attach_proved(tx, world, user, email, now).await?)),
+        }
+    }
+
+    async fn join_new_user(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        now: Timestamp,
+    ) -> Result<Joined, JoinError> {
+        let user = self.person_as_user(world, candidate.identity, now);
+        tx.users().insert(&user).await?;
+        let email_id = match candidate.proved_email() {
+            Some(email) => Some(self.attach_proved(tx, world, user.id, email, now).await?),
+            None => None,
+        };
+        self.link_person(tx, world, candidate, user.id, email_id, false, now)
+            .await
+    }
+
+    async fn attach_proved(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        user_id: UserId,
+        email: Email,
+        now: Timestamp,
+    ) -> Result<EmailId, JoinError> {
+        let email = UserEmail {
+            id: self.new_id(now),
+            user_id,
+            email,
+            verified: true,
+            created_at: now,
+            updated_at: now,
+            held: false,
+        };
+        match tx.users().attach_email(world, &email).await? {
+            Attached::Yes => Ok(email.id),
+            // Somebody was faster; the next run finds whose it is.
+            Attached::Taken => Err(Fault::LostRace.into()),
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a link is made of, and who it is for"
+    )]
+    async fn link_person(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        user_id: UserId,
+        email_id: Option<EmailId>,
+        adds_a_way: bool,
+        now: Timestamp,
+    ) -> Result<Joined, JoinError> {
+        let earlier = tx.provider_links().of_user(world, user_id).await?;
+        let link = ProviderLink {
+            id: self.ids_behind(now, earlier.last().map(|link| link.id))(),
+            world: *world,
+            user_id,
+            provider: candidate.provider.clone(),
+            issuer: candidate.identity.issuer.clone(),
+            subject: candidate.identity.subject.clone(),
+            email_id,
+            created_at: now,
+            updated_at: now,
+        };
+        if tx.provider_links().insert(&link).await? == Attached::Taken {
+            // The same person signs in twice at this moment; the next run finds the link.
+            return Err(Fault::LostRace.into());
+        }
+        tx.users().activate(world, user_id, now).await?;
+        Ok(Joined { link, adds_a_way })
+    }
+
+    /// A new user with the names that the provider knows, as far as they are names.
+    fn person_as_user(&self, world: &World, identity: &ProvenIdentity, now: Timestamp) -> User {
+        let name = |param, said: Option<&String>| {
+            said.and_then(|said| text::name(param, said.trim()).ok())
+                .unwrap_or_default()
+        };
+        let has_parts = identity.given_name.is_some() || identity.family_name.is_some();
+        let first = if has_parts {
+            identity.given_name.as_ref()
+        } else {
+            identity.name.as_ref()
+        };
+        User {
+            id: self.new_id(now),
+            world: *world,
+            first_name: name("first_name", first),
+            middle_name: String::new(),
+            last_name: name("last_name", identity.family_name.as_ref()),
+            // The provider vouches for the person; there is nothing to wait for.
+            status: UserStatus::Active,
+            metadata: Metadata::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+async fn known(
+    view: &mut dyn Repositories,
+    world: &World,
+    candidate: &Candidate<'_>,
+) -> Result<Option<ProviderLink>, StoreError> {
+    let identity = candidate.identity;
+    view.provider_links()
+        .find_by_subject(
+            world,
+            candidate.provider,
+            &identity.issuer,
+            &identity.subject,
+        )
+        .await
+}

@@ -1,0 +1,372 @@
+//! `oauth/verify`: a token of ours, or a code and a state, signs somebody in once.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::message::CredentialChange;
+use vestry_domain::provider::{
+    Pending, ProvenIdentity, ProviderLink, ProviderName, ProviderTokens,
+};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
+use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserProfile;
+use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::identity_providers::ProviderFault;
+use vestry_ports::store::StoreError;
+
+use super::join::{Candidate, JoinError, probable_user};
+use super::{ExchangeError, Person, Returned};
+use crate::fault::{may_lose_race, retried};
+use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
+use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::users::credentials::AnnouncedChange;
+use crate::{Caller, Fault, NotAllowed, Service};
+
+/// What shows that somebody was at the provider.
+#[derive(Debug)]
+pub enum OauthProof {
+    /// The token out of the redirect of our callback.
+    Token {
+        /// 64 characters.
+        token: Secret<String>,
+        /// What `begin` answered, where the App keeps it: the flow must be that one.
+        state: Option<Secret<String>>,
+    },
+    /// What the provider brought to the App's own callback.
+    Code {
+        /// The authorization code.
+        code: Secret<String>,
+        /// The state of the flow.
+        state: Secret<String>,
+        /// `iss` (RFC 9207), when the provider sent one.
+        issuer: Option<String>,
+    },
+}
+
+/// What the caller sent.
+#[derive(Debug)]
+pub struct VerifyOauth {
+    /// What shows it.
+    pub proof: OauthProof,
+    /// What shall become of a session.
+    pub trio: Trio,
+    /// The end user's device.
+    pub device_fingerprint: DeviceFingerprint,
+}
+
+/// Somebody who has signed in.
+#[derive(Debug)]
+pub struct VerifiedOauth {
+    /// What the provider said of the person.
+    pub identity: ProvenIdentity,
+    /// The provider's own tokens, where the App wants them.
+    pub tokens: Option<ProviderTokens>,
+    /// The link; its user is who has signed in.
+    pub link: ProviderLink,
+    /// The user's address that the provider has proved, else the user's first one; `""` when there is none.
+    pub user_email: String,
+    /// The session, when one was wanted.
+    pub issued: Option<IssuedSession>,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyOauthError {
+    /// See [`NotAllowed`].
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// A field was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// Unknown, used, expired, or of another state: one and the same answer. Also a code that the provider did not accept, or
+    /// for which it answered what does not hold.
+    #[error("the token or code is not valid")]
+    InvalidToken,
+    /// No flow of this state waits for the App's own callback: unknown, used, expired, or begun for ours.
+    #[error("the state is not valid")]
+    InvalidState,
+    /// The provider's address is a user's, and it did not prove it. The token stays good: within a session of that user, with
+    /// the state, it links.
+    #[error("the e-mail address belongs to a user already")]
+    Taken,
+    /// The provider does not accept the connection as it is set.
+    #[error("the connection to the provider is not set up right")]
+    Misconfigured(#[source] ProviderFault),
+    /// The connection was removed meanwhile.
+    #[error("the provider is not configured")]
+    NotConfigured,
+    /// The session to be continued is not valid, or is another user's.
+    #[error(transparent)]
+    InvalidSession(#[from] InvalidSession),
+    /// See [`Fault`].
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+may_lose_race!(VerifyOauthError);
+
+impl From<PresentedError> for VerifyOauthError {
+    fn from(error: PresentedError) -> Self {
+        match error {
+            PresentedError::Invalid(invalid) => invalid.into(),
+            PresentedError::Session(session) => session.into(),
+            PresentedError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyOauthError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Invalid(invalid) => invalid.into(),
+            GrantError::Session(session) => session.into(),
+            GrantError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<JoinError> for VerifyOauthError {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Taken => Self::Taken,
+            JoinError::Session(session) => session.into(),
+            JoinError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ExchangeError> for VerifyOauthError {
+    fn from(error: ExchangeError) -> Self {
+        match error {
+            ExchangeError::Fault(fault) => fault.into(),
+            ExchangeError::Provider(ProviderFault::Refused | ProviderFault::Invalid(_)) => {
+                Self::InvalidToken
+            }
+            ExchangeError::Provider(fault @ ProviderFault::Unavailable(_)) => {
+                Fault::Unavailable(Box::new(fault)).into()
+            }
+            ExchangeError::Provider(fault @ ProviderFault::Misconfigured(_)) => {
+                Self::Misconfigured(fault)
+            }
+        }
+    }
+}
+
+impl From<StoreError> for VerifyOauthError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Everything that is known before the transaction.
+struct Presented<'a> {
+    provider: ProviderName,
+    person: Person,
+    /// The token that the transaction uses up; a state is used up before its code is exchanged.
+    token: Option<TokenHash>,
+    /// Whether the call named the state of the flow.
+    is_bound: bool,
+    wish: SessionWish,
+    device_fingerprint: &'a DeviceFingerprint,
+}
+
+/// What the transaction found out.
+struct SignedIn {
+    link: ProviderLink,
+    email: String,
+}
+
+impl Service {
+    /// Uses a token, or a code and its state, up; finds or makes the user; and issues or continues a session.
+    ///
+    /// # Errors
+    /// [`VerifyOauthError`]. A token that was good stays good, unless the answer is a success. A state is used up as soon as
+    /// its code is exchanged, because the provider takes a code once, too.
+    pub async fn verify_oauth(
+        &self,
+        caller: &Caller,
+        command: VerifyOauth,
+    ) -> Result<VerifiedOauth, VerifyOauthError> {
+        caller.require(Scope::AuthWrite)?;
+        let wish = self.check_trio(caller, &command.trio).await?;
+        let signing_key = self.key_for(&caller.world, &wish).await?;
+        let fingerprint = &command.device_fingerprint;
+        let presented = match &command.proof {
+            OauthProof::Token { token, state } => {
+                let (hash, state) = (TokenHash::of(token.expose()), state.as_ref());
+                let pending = self.pending_sign_in(caller, &hash, state).await?;
+                let person = self.open_person(caller.world, &hash, &pending.identity);
+                Presented {
+                    person: person.await?,
+                    provider: pending.provider,
+                    token: Some(hash),
+                    is_bound: state.is_some(),
+                    wish,
+                    device_fingerprint: fingerprint,
+                }
+            }
+            OauthProof::Code {
+                code,
+                state,
+                issuer,
+            } => {
+                let (provider, person) = self
+                    .exchange_own(caller, code, state, issuer.as_deref())
+                    .await?;
+                Presented {
+                    provider,
+                    person,
+                    token: None,
+                    is_bound: true,
+                    wish,
+                    device_fingerprint: fingerprint,
+                }
+            }
+        };
+        let (signed_in, granted) = retried(|| self.try_oauth(caller, &presented)).await?;
+        self.outbox_bell.notify_one();
+        let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
+        Ok(VerifiedOauth {
+            identity: presented.person.identity,
+            tokens: presented.person.tokens,
+            link: signed_in.link,
+            user_email: signed_in.email,
+            issued,
+        })
+    }
+
+    /// What waits under the token, if it is the one of this state.
+    async fn pending_sign_in(
+        &self,
+        caller: &Caller,
+        token: &TokenHash,
+        state: Option<&Secret<String>>,
+    ) -> Result<Pending, VerifyOauthError> {
+        let state = state.map(|state| TokenHash::of(state.expose()));
+        let now = self.now(&caller.world);
+        let mut read = self.ports.store.read().await?;
+        let pending = read
+            .oauth_flows()
+            .find_pending(&caller.world, token)
+            .await?;
+        pending
+            .filter(|pending| now < pending.expires_at)
+            .filter(|pending| state.is_none_or(|state| state == pending.state))
+            .ok_or(VerifyOauthError::InvalidToken)
+    }
+
+    /// Uses up the state of a flow that was to come back to the App, and exchanges its code.
+    async fn exchange_own(
+        &self,
+        caller: &Caller,
+        code: &Secret<String>,
+        state: &Secret<String>,
+        issuer: Option<&str>,
+    ) -> Result<(ProviderName, Person), VerifyOauthError> {
+        let world = &caller.world;
+        let hash = TokenHash::of(state.expose());
+        let mut read = self.ports.store.read().await?;
+        let flow = read.oauth_flows().find_flow(world, &hash).await?;
+        drop(read);
+        // A flow to our own callback may be bound to a browser, which only that callback can see.
+        let flow = flow.filter(|flow| flow.redirect_uri.is_some());
+        let flow = flow.ok_or(VerifyOauthError::InvalidState)?;
+        let opened = self.provider_connection(world, &flow.provider).await?;
+        let opened = opened.ok_or(VerifyOauthError::NotConfigured)?;
+        if !retried(|| self.use_flow(&flow)).await? {
+            return Err(VerifyOauthError::InvalidState);
+        }
+        let returned = Returned {
+            code,
+            issuer,
+            user: None,
+        };
+        let exchanged = self.exchange_code(&opened, &flow, returned).await?;
+        let person = Person::of(exchanged, &opened.connection);
+        Ok((flow.provider, person))
+    }
+
+    async fn try_oauth(
+        &self,
+        caller: &Caller,
+        presented: &Presented<'_>,
+    ) -> Result<(SignedIn, Option<(Session, Secret<String>)>), VerifyOauthError> {
+        let world = &caller.world;
+        let candidate = Candidate {
+            provider: &presented.provider,
+            identity: &presented.person.identity,
+            in_session: presented.wish.user(),
+            is_bound: presented.is_bound,
+        };
+        let change = self.announced_link(caller, &candidate).await?;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        if let Some(token) = &presented.token
+            && !tx.oauth_flows().consume_pending(world, token, now).await?
+        {
+            return Err(VerifyOauthError::InvalidToken);
+        }
+        let joined = self.join_person(&mut *tx, world, &candidate, now).await?;
+        let link = joined.link;
+        let sign_in = SignIn {
+            user_id: link.user_id,
+            factor: factor(&link, now),
+            device_fingerprint: presented.device_fingerprint.clone(),
+        };
+        let granted = self
+            .grant(&mut *tx, caller, &presented.wish, sign_in, now)
+            .await?;
+        if joined.adds_a_way {
+            // Whose account it is may have changed between looking and locking; the next run tells the right one.
+            let change = change.filter(|(user, _)| *user == link.user_id);
+            let (_, change) = change.ok_or(Fault::LostRace)?;
+            let kept = granted.as_ref().map(|(session, _)| session.id);
+            self.carry_out(&mut *tx, caller, &change, kept, now).await?;
+        }
+        let profile = tx.users().profile(world, link.user_id).await?;
+        let email = profile.map(|profile| shown_email(&profile, &link));
+        self.commit_last(tx).await?;
+        let signed_in = SignedIn {
+            email: email.unwrap_or_default(),
+            link,
+        };
+        Ok((signed_in, granted))
+    }
+
+    /// The notices for the user who will probably get a new link.
+    async fn announced_link(
+        &self,
+        caller: &Caller,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<(UserId, AnnouncedChange)>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let user = probable_user(&mut *read, &caller.world, candidate).await?;
+        drop(read);
+        let Some(user) = user else {
+            return Ok(None);
+        };
+        let change = CredentialChange::ProviderAdded;
+        Ok(Some((user, self.announce(caller, user, change).await?)))
+    }
+}
+
+fn shown_email(profile: &UserProfile, link: &ProviderLink) -> String {
+    let linked = profile
+        .emails
+        .iter()
+        .find(|email| Some(email.id) == link.email_id);
+    let shown = linked.or(profile.emails.first());
+    shown
+        .map(|email| email.email.address().to_owned())
+        .unwrap_or_default()
+}
+
+fn factor(link: &ProviderLink, now: Timestamp) -> Factor {
+    Factor {
+        proof: Proof::Provider {
+            link_id: link.id,
+            provider: link.provider.to_string(),
+            subject: link.subject.clone(),
+        },
+        last_verified_at: now,
+    }
+}

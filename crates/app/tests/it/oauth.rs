@@ -1,0 +1,811 @@
+//! Sign-in through identity providers at the level of the use cases: the flow, and who a person turns out to be.
+
+use std::sync::Arc;
+
+use vestry_app::Caller;
+use vestry_app::admin::AdminError;
+use vestry_app::codes::VerifyCode;
+use vestry_app::oauth::{
+    BeginOauth, BeginOauthError, BegunOauth, Callback, CallbackError, ComeBack, OauthProof,
+    VerifiedOauth, VerifyOauth, VerifyOauthError,
+};
+use vestry_app::sessions::Trio;
+use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::ids::{Id, OauthCallbackId, UserId};
+use vestry_domain::provider::{ConnectionSettings, ProvenIdentity, ProviderName, SignInFailure};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::{Environment, Secret};
+use vestry_ports::store::Store;
+
+use crate::rig::{Rig, lasting, proof};
+
+const LOGIN: &str = "https://app.example.com/in";
+const REGISTRATION: &str = "https://app.example.com/new";
+const OWN: &str = "https://app.example.com/own";
+const VICTIM: &str = "victim@example.com";
+
+/// A rig whose App is connected with Google and knows where to land.
+struct Desk {
+    rig: Rig,
+    test: Arc<Caller>,
+    callback: OauthCallbackId,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        Self::with(ConnectionSettings::default()).await
+    }
+
+    async fn with(settings: ConnectionSettings) -> Self {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        for (kind, url) in [
+            (RedirectKind::Login, LOGIN),
+            (RedirectKind::Registration, REGISTRATION),
+        ] {
+            let added = rig.service.add_redirect_url(test.world, kind, url, true);
+            added.await.unwrap();
+        }
+        let login = RedirectKind::Login;
+        let own = rig.service.add_redirect_url(test.world, login, OWN, false);
+        own.await.unwrap();
+        let secret = Secret::new("s3cret".to_owned());
+        let set = rig
+            .service
+            .set_provider(test.world, google(), "client", &secret, settings);
+        let callback = set.await.unwrap().connection.callback_id;
+        Self {
+            rig,
+            test,
+            callback,
+        }
+    }
+
+    async fn begin(&self, command: BeginOauth) -> BegunOauth {
+        let begun = self.rig.service.begin_oauth(&self.test, command).await;
+        begun.unwrap()
+    }
+
+    /// The browser is back at our callback.
+    async fn back(&self, begun: &BegunOauth, code: Option<String>) -> ComeBack {
+        let callback = Callback {
+            state: Some(begun.state.clone()),
+            code: code.map(Secret::new),
+            browser: begun.browser.clone(),
+            ..Callback::default()
+        };
+        let back = self.rig.service.finish_oauth(self.callback, callback).await;
+        back.unwrap()
+    }
+
+    /// Somebody goes to Google and comes back; where to, and with which token.
+    async fn token_of(&self, person: &ProvenIdentity) -> (String, String, Secret<String>) {
+        let begun = self.begin(to_google()).await;
+        let state = begun.state.expose();
+        let code = self.rig.providers.sign_in(state, person.clone());
+        let back = self.back(&begun, Some(code)).await;
+        assert_eq!(back.failure, None);
+        let (page, token) = back.url.split_once("?token=").unwrap();
+        assert_eq!(token.len(), 64);
+        (page.to_owned(), token.to_owned(), begun.state)
+    }
+
+    async fn verify(
+        &self,
+        token: &str,
+        state: Option<&Secret<String>>,
+        trio: Trio,
+    ) -> Result<VerifiedOauth, VerifyOauthError> {
+        let command = VerifyOauth {
+            proof: OauthProof::Token {
+                token: Secret::new(token.to_owned()),
+                state: state.cloned(),
+            },
+            trio,
+            device_fingerprint: DeviceFingerprint::default(),
+        };
+        self.rig.service.verify_oauth(&self.test, command).await
+    }
+
+    /// The whole way, without a session.
+    async fn sign_in(&self, person: &ProvenIdentity) -> Result<VerifiedOauth, VerifyOauthError> {
+        let (_, token, _) = self.token_of(person).await;
+        self.verify(&token, None, Trio::default()).await
+    }
+
+    async fn emails(&self, user: UserId) -> Vec<(String, bool)> {
+        let user = self.rig.service.get_user(&self.test, user).await.unwrap();
+        let emails = user.profile.emails.into_iter();
+        emails
+            .map(|email| (email.email.address().to_owned(), email.verified))
+            .collect()
+    }
+}
+
+fn google() -> ProviderName {
+    ProviderName::parse("google").unwrap()
+}
+
+fn to_google() -> BeginOauth {
+    BeginOauth {
+        provider: "google".to_owned(),
+        ..BeginOauth::default()
+    }
+}
+
+fn person(subject: &str, email: &str, email_verified: bool) -> ProvenIdentity {
+    ProvenIdentity {
+        issuer: "https://accounts.google.com".to_owned(),
+        subject: subject.to_owned(),
+        email: Some(email.to_owned()),
+        email_verified,
+        name: Some("Ada Lovelace".to_owned()),
+        given_name: Some("Ada".to_owned()),
+        family_name: Some("Lovelace".to_owned()),
+    }
+}
+
+/// Within a session that an answer carried.
+fn within(token: &Secret<String>) -> Trio {
+    Trio {
+        session_token: Some(token.clone()),
+        ..Trio::default()
+    }
+}
+
+#[tokio::test]
+async fn somebody_new_registers_and_somebody_known_logs_in() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let (page, token, _) = desk.token_of(&ada).await;
+    assert_eq!(page, REGISTRATION);
+    let first = desk.verify(&token, None, lasting(60)).await.unwrap();
+    let session = first.issued.unwrap().session;
+    assert_eq!(session.user_id, first.link.user_id);
+    assert_eq!(session.factors[0].delivery_channel(), "google_oauth");
+    assert_eq!(session.factors[0].kind(), "oauth");
+    let user = first.link.user_id;
+    assert_eq!(
+        desk.emails(user).await,
+        [("ada@example.com".to_owned(), true)]
+    );
+    let profile = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    assert_eq!(profile.profile.user.first_name, "Ada");
+    assert_eq!(profile.provider_links, [first.link.clone()]);
+    let (page, token, _) = desk.token_of(&ada).await;
+    assert_eq!(page, LOGIN);
+    let second = desk.verify(&token, None, Trio::default()).await.unwrap();
+    assert_eq!(second.link.id, first.link.id);
+    assert!(second.issued.is_none());
+}
+
+/// O-11, R6: a token is good once, for ten minutes, and in its own world.
+#[tokio::test]
+async fn o_11_a_token_is_good_once() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let (_, token, state) = desk.token_of(&ada).await;
+    let live = desk.rig.live().await;
+    for (caller, token, bound) in [
+        (&live, token.clone(), None),
+        (&desk.test, "0".repeat(64), None),
+        (
+            &desk.test,
+            token.clone(),
+            Some(Secret::new("google-other".to_owned())),
+        ),
+    ] {
+        let command = VerifyOauth {
+            proof: OauthProof::Token {
+                token: Secret::new(token),
+                state: bound,
+            },
+            trio: Trio::default(),
+            device_fingerprint: DeviceFingerprint::default(),
+        };
+        let refused = desk.rig.service.verify_oauth(caller, command).await;
+        assert!(matches!(refused, Err(VerifyOauthError::InvalidToken)));
+    }
+    desk.verify(&token, Some(&state), Trio::default())
+        .await
+        .unwrap();
+    let again = desk.verify(&token, None, Trio::default()).await;
+    assert!(matches!(again, Err(VerifyOauthError::InvalidToken)));
+    let (_, late, _) = desk.token_of(&ada).await;
+    desk.rig.pass(600);
+    let late = desk.verify(&late, None, Trio::default()).await;
+    assert!(matches!(late, Err(VerifyOauthError::InvalidToken)));
+}
+
+/// O-2, attack 18: a state is used once, within ten minutes, by its own browser, at its own callback.
+#[tokio::test]
+async fn o_2_a_state_is_one_browsers_and_good_once() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let command = BeginOauth {
+        sends_browser: true,
+        ..to_google()
+    };
+    let begun = desk.begin(command).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), ada.clone());
+    let elsewhere = [
+        BegunOauth {
+            browser: None,
+            state: begun.state.clone(),
+            url: String::new(),
+            is_posted_back: false,
+        },
+        BegunOauth {
+            browser: Some(Secret::new("mine".to_owned())),
+            state: begun.state.clone(),
+            url: String::new(),
+            is_posted_back: false,
+        },
+        BegunOauth {
+            browser: begun.browser.clone(),
+            state: Secret::new("google-1".to_owned()),
+            url: String::new(),
+            is_posted_back: false,
+        },
+    ];
+    for other in elsewhere {
+        let back = desk.back(&other, Some(code.clone())).await;
+        assert_eq!(back.failure, Some(SignInFailure::InvalidState));
+        assert_eq!(back.url, format!("{LOGIN}?error=invalid_state"));
+    }
+    let test = OauthCallbackId::of_test_provider(desk.test.world.app_id);
+    let callback = Callback {
+        state: Some(begun.state.clone()),
+        code: Some(Secret::new(code.clone())),
+        browser: begun.browser.clone(),
+        ..Callback::default()
+    };
+    let mixed_up = desk.rig.service.finish_oauth(test, callback).await.unwrap();
+    assert_eq!(mixed_up.failure, Some(SignInFailure::InvalidState));
+    // None of it has cost the browser its sign-in.
+    assert_eq!(desk.back(&begun, Some(code.clone())).await.failure, None);
+    let again = desk.back(&begun, Some(code)).await;
+    assert_eq!(again.failure, Some(SignInFailure::InvalidState));
+
+    let late = desk.begin(to_google()).await;
+    let code = desk.rig.providers.sign_in(late.state.expose(), ada);
+    desk.rig.pass(600);
+    let back = desk.back(&late, Some(code)).await;
+    assert_eq!(back.failure, Some(SignInFailure::InvalidState));
+}
+
+/// Attack 18: a code of another sign-in does not fit, used codes and errors are told to the App, and nobody is signed in.
+#[tokio::test]
+async fn attack_18_codes_fit_their_own_flow() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let (one, other) = (desk.begin(to_google()).await, desk.begin(to_google()).await);
+    let code = desk.rig.providers.sign_in(one.state.expose(), ada);
+    let injected = desk.back(&other, Some(code)).await;
+    assert_eq!(injected.failure, Some(SignInFailure::ProviderRefused));
+    let unknown = desk.back(&one, Some("code-0".to_owned())).await;
+    assert_eq!(unknown.url, format!("{LOGIN}?error=provider_refused"));
+    for (error, expected) in [
+        ("access_denied", "access_denied"),
+        ("user_cancelled_authorize", "access_denied"),
+        ("server_error", "provider_unavailable"),
+        ("https://evil.example/", "provider_error"),
+    ] {
+        let begun = desk.begin(to_google()).await;
+        let callback = Callback {
+            state: Some(begun.state),
+            error: Some(error.to_owned()),
+            ..Callback::default()
+        };
+        let back = desk.rig.service.finish_oauth(desk.callback, callback).await;
+        assert_eq!(back.unwrap().url, format!("{LOGIN}?error={expected}"));
+    }
+    let begun = desk.begin(to_google()).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), person("2", VICTIM, true));
+    desk.rig.providers.set_unavailable(true);
+    let away = desk.back(&begun, Some(code)).await;
+    assert_eq!(away.failure, Some(SignInFailure::ProviderUnavailable));
+    let refused = desk.rig.service.begin_oauth(&desk.test, to_google()).await;
+    assert!(matches!(refused, Err(BeginOauthError::Fault(_))));
+    let unknown = OauthCallbackId::new(desk.rig.now(), [3; 16]);
+    let back = desk
+        .rig
+        .service
+        .finish_oauth(unknown, Callback::default())
+        .await;
+    assert!(matches!(back, Err(CallbackError::NotFound)));
+}
+
+/// Attack 17: only registered URLs are landed on, and those that were taken back meanwhile are not.
+#[tokio::test]
+async fn attack_17_only_registered_urls_are_landed_on() {
+    let desk = Desk::new().await;
+    for (login, registration, own) in [
+        (Some("https://app.example.com/in/"), None, None),
+        (Some("https://APP.example.com/in"), None, None),
+        (Some("https://app.example.com@evil.example/in"), None, None),
+        (Some(REGISTRATION), None, None),
+        (None, Some(LOGIN), None),
+        (None, None, Some("https://app.example.com/own?x=1")),
+    ] {
+        let command = BeginOauth {
+            login_redirect_url: login.map(str::to_owned),
+            registration_redirect_url: registration.map(str::to_owned),
+            redirect_uri: own.map(str::to_owned),
+            ..to_google()
+        };
+        let refused = desk.rig.service.begin_oauth(&desk.test, command).await;
+        assert!(
+            matches!(refused, Err(BeginOauthError::Redirect(_))),
+            "{login:?} {own:?}"
+        );
+    }
+    let world = desk.test.world;
+    let other = "https://app.example.com/other";
+    let added = desk
+        .rig
+        .service
+        .add_redirect_url(world, RedirectKind::Login, other, false);
+    let added = added.await.unwrap();
+    let begin = || BeginOauth {
+        login_redirect_url: Some(other.to_owned()),
+        ..to_google()
+    };
+    desk.sign_in(&person("1", "ada@example.com", true))
+        .await
+        .unwrap();
+    let (first, second) = (desk.begin(begin()).await, desk.begin(begin()).await);
+    let code = |begun: &BegunOauth| {
+        let ada = person("1", "ada@example.com", true);
+        desk.rig.providers.sign_in(begun.state.expose(), ada)
+    };
+    let back = desk.back(&first, Some(code(&first))).await;
+    assert!(
+        back.url.starts_with(&format!("{other}?token=")),
+        "{}",
+        back.url
+    );
+    let removed = desk.rig.service.remove_redirect_url(world.app_id, added.id);
+    removed.await.unwrap();
+    let back = desk.back(&second, Some(code(&second))).await;
+    assert!(
+        back.url.starts_with(&format!("{LOGIN}?token=")),
+        "{}",
+        back.url
+    );
+}
+
+/// The App's own callback: state and code are verified by the App, once, and not by ours.
+#[tokio::test]
+async fn an_app_verifies_its_own_callback() {
+    let desk = Desk::with(ConnectionSettings {
+        store_tokens: true,
+        ..ConnectionSettings::default()
+    })
+    .await;
+    let own = || BeginOauth {
+        redirect_uri: Some(OWN.to_owned()),
+        ..to_google()
+    };
+    let ada = person("1", "ada@example.com", true);
+    let verify = |begun: &BegunOauth, code: &str, issuer: Option<&str>| {
+        let command = VerifyOauth {
+            proof: OauthProof::Code {
+                code: Secret::new(code.to_owned()),
+                state: begun.state.clone(),
+                issuer: issuer.map(str::to_owned),
+            },
+            trio: lasting(60),
+            device_fingerprint: DeviceFingerprint::default(),
+        };
+        let (service, caller) = (Arc::clone(&desk.rig.service), Arc::clone(&desk.test));
+        async move { service.verify_oauth(&caller, command).await }
+    };
+    let begun = desk.begin(own()).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), ada.clone());
+    let back = desk.back(&begun, Some(code.clone())).await;
+    assert_eq!(
+        back.failure,
+        Some(SignInFailure::InvalidState),
+        "it is not ours"
+    );
+    let verified = verify(&begun, &code, Some("https://accounts.google.com"))
+        .await
+        .unwrap();
+    assert_eq!(verified.user_email, "ada@example.com");
+    assert_eq!(
+        verified.tokens.unwrap().access_token.expose(),
+        "access-of-1"
+    );
+    let again = verify(&begun, &code, None).await;
+    assert!(matches!(again, Err(VerifyOauthError::InvalidState)));
+    let begun = desk.begin(own()).await;
+    let wrong = verify(&begun, "code-0", None).await;
+    assert!(matches!(wrong, Err(VerifyOauthError::InvalidToken)));
+    let begun = desk.begin(own()).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), ada.clone());
+    let mixed_up = verify(&begun, &code, Some("https://evil.example")).await;
+    assert!(matches!(mixed_up, Err(VerifyOauthError::InvalidToken)));
+    // A flow to our callback is ours: the browser that it is bound to is seen there only.
+    let begun = desk.begin(to_google()).await;
+    let code = desk.rig.providers.sign_in(begun.state.expose(), ada);
+    let refused = verify(&begun, &code, None).await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidState)));
+}
+
+/// O-12: the provider's own tokens are handed out where the App wants them, and are otherwise nowhere.
+#[tokio::test]
+async fn o_12_tokens_are_for_apps_that_want_them() {
+    let ada = person("1", "ada@example.com", true);
+    let desk = Desk::new().await;
+    assert!(desk.sign_in(&ada).await.unwrap().tokens.is_none());
+    let desk = Desk::with(ConnectionSettings {
+        store_tokens: true,
+        ..ConnectionSettings::default()
+    })
+    .await;
+    let tokens = desk.sign_in(&ada).await.unwrap().tokens.unwrap();
+    assert_eq!(tokens.refresh_token.unwrap().expose(), "refresh-of-1");
+}
+
+/// Attack 2, O-8: the subject is who somebody is. A changed address is the same user; an address that is not proved joins nobody.
+#[tokio::test]
+async fn attack_2_an_address_is_never_who_somebody_is() {
+    let desk = Desk::new().await;
+    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let first = desk
+        .sign_in(&person("1", "ada@example.com", true))
+        .await
+        .unwrap();
+    let moved = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    assert_eq!(moved.link.user_id, first.link.user_id);
+    assert_eq!(
+        desk.emails(first.link.user_id).await,
+        [("ada@example.com".to_owned(), true)]
+    );
+    for spelled in [VICTIM, "Victim@Example.com", "VICTIM@EXAMPLE.COM"] {
+        let refused = desk.sign_in(&person("2", spelled, false)).await;
+        assert!(matches!(refused, Err(VerifyOauthError::Taken)), "{spelled}");
+    }
+    let stranger = desk
+        .sign_in(&person("3", "free@example.com", false))
+        .await
+        .unwrap();
+    assert_eq!(desk.emails(stranger.link.user_id).await, []);
+    assert_eq!(stranger.link.email_id, None);
+    assert!(desk.rig.by_token(&desk.test, &victim.token).await.is_ok());
+    assert_eq!(
+        desk.emails(victim.session.user_id).await,
+        [(VICTIM.to_owned(), true)]
+    );
+    // The same subject at another issuer is somebody else.
+    let elsewhere = ProvenIdentity {
+        issuer: "https://evil.example".to_owned(),
+        ..person("1", "evil@example.com", true)
+    };
+    let elsewhere = desk.sign_in(&elsewhere).await.unwrap();
+    assert_ne!(elsewhere.link.user_id, first.link.user_id);
+}
+
+/// A proved address joins the user who has it verified, is told, and ends the other sessions.
+#[tokio::test]
+async fn a_proved_address_joins_its_verified_owner() {
+    let desk = Desk::new().await;
+    let owner = desk.rig.sign_in(&desk.test, "ada@example.com", 60).await;
+    let ada = person("1", "ADA@example.com", true);
+    let (page, token, _) = desk.token_of(&ada).await;
+    assert_eq!(page, LOGIN);
+    desk.rig.pass(1);
+    let joined = desk.verify(&token, None, lasting(60)).await.unwrap();
+    assert_eq!(joined.link.user_id, owner.session.user_id);
+    assert!(desk.rig.by_token(&desk.test, &owner.token).await.is_err());
+    let issued = joined.issued.unwrap();
+    assert!(desk.rig.by_token(&desk.test, &issued.token).await.is_ok());
+    let notice = desk.rig.newest_to(&desk.test, "ada@example.com").await;
+    assert!(notice.message.text.contains("sign-in provider was linked"));
+}
+
+/// Attack 1, classic: an account that was planted under the address is the victim's alone.
+#[tokio::test]
+async fn attack_1_a_planted_account_is_taken_over() {
+    let desk = Desk::new().await;
+    let planted = desk.rig.user(&desk.test, VICTIM).await;
+    let user = planted.profile.user.id;
+    // The attacker's own Google account, which the App has linked within a session of the planted account.
+    let attacker = person("666", "attacker@example.com", false);
+    let session = desk.rig.planted_session(&desk.test, user).await;
+    let (_, token, state) = desk.token_of(&attacker).await;
+    let linked = desk
+        .verify(&token, Some(&state), within(&session))
+        .await
+        .unwrap();
+    assert_eq!(linked.link.user_id, user);
+    let session = linked.issued.unwrap().token;
+    assert!(desk.rig.by_token(&desk.test, &session).await.is_ok());
+
+    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    assert_eq!(victim.link.user_id, user);
+    assert!(desk.rig.by_token(&desk.test, &session).await.is_err());
+    let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    assert_eq!(left.provider_links, [victim.link]);
+    let back = desk.sign_in(&attacker).await.unwrap();
+    assert_ne!(back.link.user_id, user, "the attacker is a stranger now");
+}
+
+/// Attack 1, trojan identifier: the victim's address in an account that rests on the attacker's link moves to the victim.
+#[tokio::test]
+async fn attack_1_an_address_in_an_account_of_a_link_moves_to_its_owner() {
+    let desk = Desk::new().await;
+    let attacker = person("666", "attacker@example.com", false);
+    let trojan = desk.sign_in(&attacker).await.unwrap();
+    desk.rig.pass(1);
+    let account = desk.rig.service.get_user(&desk.test, trojan.link.user_id);
+    let account = account.await.unwrap();
+    desk.rig.attach(&desk.test, &account, VICTIM).await;
+    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    assert_ne!(victim.link.user_id, trojan.link.user_id);
+    assert_eq!(
+        desk.emails(victim.link.user_id).await,
+        [(VICTIM.to_owned(), true)]
+    );
+    assert_eq!(desk.emails(trojan.link.user_id).await, []);
+    // By code it is the same.
+    let again = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    assert_eq!(again.session.user_id, victim.link.user_id);
+}
+
+/// Attack 18: within a session somebody is linked only when the call names the state of the flow.
+#[tokio::test]
+async fn attack_18_nobody_is_made_to_link_a_stranger() {
+    let desk = Desk::new().await;
+    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let attacker = person("666", "attacker@example.com", true);
+    desk.rig.pass(1);
+    let (_, token, state) = desk.token_of(&attacker).await;
+    let refused = desk.verify(&token, None, within(&victim.token)).await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidSession(_))));
+    let other = desk.begin(to_google()).await;
+    let refused = desk
+        .verify(&token, Some(&other.state), within(&victim.token))
+        .await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidToken)));
+    assert!(desk.rig.by_token(&desk.test, &victim.token).await.is_ok());
+    // The App that kept the state in its own browser links, and the address comes along.
+    let linked = desk
+        .verify(&token, Some(&state), within(&victim.token))
+        .await
+        .unwrap();
+    assert_eq!(linked.link.user_id, victim.session.user_id);
+    assert_eq!(
+        desk.emails(victim.session.user_id).await,
+        [
+            (VICTIM.to_owned(), true),
+            ("attacker@example.com".to_owned(), true)
+        ]
+    );
+    // Whoever is linked already is nobody else.
+    let second = desk.rig.sign_in(&desk.test, "second@example.com", 60).await;
+    let (_, token, state) = desk.token_of(&attacker).await;
+    let refused = desk
+        .verify(&token, Some(&state), within(&second.token))
+        .await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidSession(_))));
+}
+
+/// An address that was not proved does not cost the token: its owner signs in and links.
+#[tokio::test]
+async fn a_refused_person_links_within_a_session() {
+    let desk = Desk::new().await;
+    let (sent, code) = desk.rig.fresh_code(&desk.test, "ada@example.com").await;
+    let ada = person("1", "ada@example.com", false);
+    let (_, token, state) = desk.token_of(&ada).await;
+    let refused = desk.verify(&token, Some(&state), Trio::default()).await;
+    assert!(matches!(refused, Err(VerifyOauthError::Taken)));
+    let command = VerifyCode {
+        trio: lasting(60),
+        ..proof(sent.email.id, &code)
+    };
+    let signed_in = desk
+        .rig
+        .service
+        .verify_code(&desk.test, command)
+        .await
+        .unwrap();
+    let session = signed_in.issued.unwrap();
+    let linked = desk
+        .verify(&token, Some(&state), within(&session.token))
+        .await
+        .unwrap();
+    assert_eq!(linked.link.user_id, session.session.user_id);
+    let later = desk.sign_in(&ada).await.unwrap();
+    assert_eq!(later.link.id, linked.link.id);
+}
+
+/// R6: of a hundred first sign-ins of one person at once each succeeds, and there is one user; of a hundred uses of one token
+/// one succeeds.
+#[tokio::test]
+async fn r_6_parallel_sign_ins_make_one_user() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let mut tokens = Vec::new();
+    for _ in 0..20 {
+        tokens.push(desk.token_of(&ada).await.1);
+    }
+    let all = tokens
+        .iter()
+        .map(|token| desk.verify(token, None, Trio::default()));
+    let signed_in = futures_util::future::join_all(all).await;
+    let users: Vec<UserId> = signed_in
+        .into_iter()
+        .map(|verified| verified.unwrap().link.user_id)
+        .collect();
+    assert!(users.iter().all(|user| *user == users[0]));
+    let (_, token, _) = desk.token_of(&ada).await;
+    let all = (0..20).map(|_| desk.verify(&token, None, Trio::default()));
+    let outcomes = futures_util::future::join_all(all).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+}
+
+/// A public token begins sign-ins and does nothing else; from one address sixty in ten minutes.
+#[tokio::test]
+async fn a_public_token_begins_and_does_nothing_else() {
+    let desk = Desk::new().await;
+    let world = desk.test.world;
+    let service = &desk.rig.service;
+    let made = service.create_api_key(world, ApiKeyKind::Public, Vec::new());
+    let token = made.await.unwrap().key;
+    assert!(service.authenticate(token.expose()).await.is_err());
+    let caller = service
+        .authenticate_as(ApiKeyKind::Public, token.expose())
+        .await;
+    let caller = caller.unwrap();
+    let from = |ip: &str| BeginOauth {
+        from: DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap(),
+        ..to_google()
+    };
+    for _ in 0..60 {
+        service
+            .begin_oauth(&caller, from("192.0.2.1"))
+            .await
+            .unwrap();
+    }
+    let refused = service.begin_oauth(&caller, from("192.0.2.1")).await;
+    assert!(matches!(refused, Err(BeginOauthError::TooMany { .. })));
+    service
+        .begin_oauth(&caller, from("192.0.2.2"))
+        .await
+        .unwrap();
+    let own = BeginOauth {
+        redirect_uri: Some(OWN.to_owned()),
+        ..from("192.0.2.2")
+    };
+    let refused = service.begin_oauth(&caller, own).await;
+    assert!(matches!(refused, Err(BeginOauthError::Invalid(_))));
+    let refused = service
+        .delete_user(&caller, UserId::new(desk.rig.now(), [0; 16]))
+        .await;
+    assert!(refused.unwrap_err().to_string().contains("scope"));
+    let command = VerifyOauth {
+        proof: OauthProof::Token {
+            token: Secret::new("0".repeat(64)),
+            state: None,
+        },
+        trio: Trio::default(),
+        device_fingerprint: DeviceFingerprint::default(),
+    };
+    let refused = service.verify_oauth(&caller, command).await;
+    assert!(matches!(refused, Err(VerifyOauthError::NotAllowed(_))));
+}
+
+/// What is set is kept with its callback; the secret is in no row as it is.
+#[tokio::test]
+async fn a_connection_keeps_its_callback_and_hides_its_secret() {
+    let desk = Desk::new().await;
+    let world = desk.test.world;
+    let service = &desk.rig.service;
+    let secret = Secret::new("another secret".to_owned());
+    let again = service.set_provider(
+        world,
+        google(),
+        "client-2",
+        &secret,
+        ConnectionSettings::default(),
+    );
+    let again = again.await.unwrap();
+    assert_eq!(again.connection.callback_id, desk.callback);
+    assert_eq!(
+        again.callback_url,
+        format!(
+            "https://id.example.com/v1/auth/oauth/callback/{}",
+            desk.callback
+        )
+    );
+    let listed = service.list_providers(world.app_id).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].connection.client_id, "client-2");
+    let mut read = desk.rig.fake.read().await.unwrap();
+    let stored = read
+        .provider_connections()
+        .find(&world, &google())
+        .await
+        .unwrap();
+    let sealed = stored.unwrap().secret.bytes;
+    assert!(!sealed.windows(7).any(|part| part == b"another"));
+    drop(read);
+    let test = ProviderName::parse("test").unwrap();
+    let refused = service.set_provider(world, test, "c", &secret, ConnectionSettings::default());
+    assert!(matches!(refused.await, Err(AdminError::Invalid(_))));
+    service.remove_provider(world, &google()).await.unwrap();
+    let refused = service.begin_oauth(&desk.test, to_google()).await;
+    assert!(matches!(refused, Err(BeginOauthError::NotConfigured)));
+    let gone = service.remove_provider(world, &google()).await;
+    assert!(matches!(gone, Err(AdminError::NotFound(_))));
+}
+
+/// The last way to sign in stays; a link counts as one.
+#[tokio::test]
+async fn the_last_link_stays() {
+    let desk = Desk::new().await;
+    let alone = desk
+        .sign_in(&person("1", "ada@example.com", false))
+        .await
+        .unwrap();
+    let refused = desk
+        .rig
+        .service
+        .delete_provider_link(&desk.test, alone.link.id)
+        .await;
+    assert!(refused.unwrap_err().to_string().contains("last way"));
+    let both = desk
+        .sign_in(&person("2", "bob@example.com", true))
+        .await
+        .unwrap();
+    let gone = desk
+        .rig
+        .service
+        .delete_provider_link(&desk.test, both.link.id)
+        .await;
+    assert_eq!(gone.unwrap().user_id, both.link.user_id);
+    assert!(
+        desk.rig
+            .service
+            .delete_provider_link(&desk.test, both.link.id)
+            .await
+            .is_err()
+    );
+    let notice = desk.rig.newest_to(&desk.test, "bob@example.com").await;
+    assert!(notice.message.text.contains("provider was removed"));
+}
+
+/// S-17: the built-in provider is in test worlds only.
+#[tokio::test]
+async fn s_17_the_built_in_provider_is_in_test_worlds_only() {
+    let desk = Desk::new().await;
+    let live = desk.rig.live().await;
+    assert_eq!(live.world.environment, Environment::Live);
+    let to_test = || BeginOauth {
+        provider: "test".to_owned(),
+        ..BeginOauth::default()
+    };
+    let refused = desk.rig.service.begin_oauth(&live, to_test()).await;
+    assert!(matches!(refused, Err(BeginOauthError::NotFound)));
+    let begun = desk.begin(to_test()).await;
+    assert!(
+        begun
+            .url
+            .starts_with("https://id.example.com/v1/auth/oauth/test/oauthcb_")
+    );
+}

@@ -1,0 +1,119 @@
+//! Identity providers that know nobody until a test says who is there.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use vestry_domain::Secret;
+use vestry_domain::provider::{ProvenIdentity, ProviderTokens, code_challenge};
+use vestry_ports::identity_providers::{
+    AuthorizationRequest, Exchanged, Grant, IdentityProviders, ProviderAccess, ProviderFault,
+};
+
+use super::lock;
+
+/// Identity providers in memory. They hold a code to what the protocol asks: client, redirect URI, verifier, nonce, and one use.
+#[derive(Debug, Default)]
+pub struct FakeProviders(Mutex<Desk>);
+
+#[derive(Debug, Default)]
+struct Desk {
+    /// By state.
+    asked: HashMap<String, Asked>,
+    codes: HashMap<String, (Asked, ProvenIdentity)>,
+    unavailable: bool,
+    issued: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    client_id: String,
+    redirect_uri: String,
+    nonce: String,
+    code_challenge: String,
+}
+
+impl FakeProviders {
+    /// Somebody signs in for the state of an authorization request; the code that the browser brings back.
+    ///
+    /// # Panics
+    /// Nobody has asked with this state.
+    pub fn sign_in(&self, state: &str, identity: ProvenIdentity) -> String {
+        let mut desk = lock(&self.0);
+        let Some(asked) = desk.asked.get(state).cloned() else {
+            panic!("no authorization request has this state");
+        };
+        desk.issued += 1;
+        let code = format!("code-{}", desk.issued);
+        desk.codes.insert(code.clone(), (asked, identity));
+        code
+    }
+
+    /// From here on (`true`) no provider can be reached, or all can again.
+    pub fn set_unavailable(&self, unavailable: bool) {
+        lock(&self.0).unavailable = unavailable;
+    }
+
+    fn reach(&self) -> Result<(), ProviderFault> {
+        if lock(&self.0).unavailable {
+            return Err(ProviderFault::Unavailable(
+                "made unavailable by the test".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl IdentityProviders for FakeProviders {
+    async fn authorization_url(
+        &self,
+        access: ProviderAccess<'_>,
+        request: AuthorizationRequest<'_>,
+    ) -> Result<String, ProviderFault> {
+        self.reach()?;
+        let asked = Asked {
+            client_id: access.connection.client_id.clone(),
+            redirect_uri: request.redirect_uri.to_owned(),
+            nonce: request.nonce.expose().clone(),
+            code_challenge: request.code_challenge.to_owned(),
+        };
+        let state = request.state.expose();
+        let url = format!(
+            "https://{}.example/authorize?state={state}",
+            access.connection.name
+        );
+        lock(&self.0).asked.insert(state.clone(), asked);
+        Ok(url)
+    }
+
+    async fn exchange(
+        &self,
+        access: ProviderAccess<'_>,
+        grant: Grant<'_>,
+    ) -> Result<Exchanged, ProviderFault> {
+        self.reach()?;
+        let known = lock(&self.0).codes.remove(grant.code.expose());
+        let (asked, identity) = known.ok_or(ProviderFault::Refused)?;
+        let brought = Asked {
+            client_id: access.connection.client_id.clone(),
+            redirect_uri: grant.redirect_uri.to_owned(),
+            nonce: grant.nonce.expose().clone(),
+            code_challenge: code_challenge(grant.code_verifier),
+        };
+        if brought != asked {
+            return Err(ProviderFault::Refused);
+        }
+        if grant.issuer.is_some_and(|issuer| issuer != identity.issuer) {
+            return Err(ProviderFault::Invalid("iss"));
+        }
+        let subject = &identity.subject;
+        Ok(Exchanged {
+            tokens: ProviderTokens {
+                access_token: Secret::new(format!("access-of-{subject}")),
+                refresh_token: Some(Secret::new(format!("refresh-of-{subject}"))),
+            },
+            identity,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! `vestry provider set|list|remove`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use vestry_app::Service;
+use vestry_app::admin::ListedConnection;
+use vestry_domain::provider::{AppleKey, ConnectionSettings};
+use vestry_domain::{Secret, World};
+
+use super::failed;
+use crate::cli;
+use crate::failure::{Context, Failure};
+use crate::output::{date, table};
+
+pub(super) async fn run(service: &Service, command: cli::Provider) -> Result<(), Failure> {
+    match command {
+        cli::Provider::Set(set) => {
+            let world = World::new(set.app, set.environment);
+            let answer = set.answer;
+            let secret = secret(&set.client_secret_file)?;
+            let (name, client_id) = (set.name.clone(), set.client_id.clone());
+            let set = service.set_provider(world, name, &client_id, &secret, settings(*set));
+            print(&[set.await.map_err(failed)?], answer)
+        }
+        cli::Provider::List { app, answer } => {
+            let connections = service.list_providers(app).await.map_err(failed)?;
+            print(&connections, answer)
+        }
+        cli::Provider::Remove {
+            name,
+            app,
+            environment,
+            answer,
+        } => {
+            let world = World::new(app, environment);
+            let removed = service.remove_provider(world, &name).await;
+            removed.map_err(failed)?;
+            let document = json!({ "provider": name.as_str(), "removed": true });
+            answer
+                .format()
+                .print(&document, || format!("Removed {name}."))
+        }
+    }
+}
+
+/// The client secret, from a file: what stands on a command line, everybody on the machine can read.
+fn secret(file: &Path) -> Result<Secret<String>, Failure> {
+    let text = std::fs::read_to_string(file);
+    let text = Secret::new(text.context(format!("{} cannot be read", file.display()))?);
+    let secret = Secret::new(text.expose().trim().to_owned());
+    if secret.expose().is_empty() {
+        return Err(Failure::usage(format!("{} is empty", file.display())));
+    }
+    Ok(secret)
+}
+
+fn settings(set: cli::SetProvider) -> ConnectionSettings {
+    let apple = match (set.apple_team_id, set.apple_key_id) {
+        (None, None) => None,
+        (team_id, key_id) => Some(AppleKey {
+            team_id: team_id.unwrap_or_default(),
+            key_id: key_id.unwrap_or_default(),
+        }),
+    };
+    ConnectionSettings {
+        issuer: set.issuer,
+        authorization_endpoint: set.authorization_endpoint,
+        token_endpoint: set.token_endpoint,
+        userinfo_endpoint: set.userinfo_endpoint,
+        jwks_uri: set.jwks_uri,
+        tenants: set.tenant,
+        trust_email_verified: set.trust_email_verified,
+        apple,
+        store_tokens: set.store_tokens,
+        scopes: set.scope,
+    }
+}
+
+fn print(connections: &[ListedConnection], answer: cli::Answer) -> Result<(), Failure> {
+    let documents: Vec<_> = connections.iter().map(document).collect();
+    answer
+        .format()
+        .print(&json!({ "providers": documents }), || list(connections))
+}
+
+/// Everything but the secret.
+fn document(listed: &ListedConnection) -> Value {
+    let connection = &listed.connection;
+    json!({
+        "provider": connection.name.as_str(),
+        "app_id": connection.world.app_id,
+        "environment": connection.world.environment,
+        "client_id": connection.client_id,
+        "settings": connection.settings,
+        "callback_url": listed.callback_url,
+        "created_at": connection.created_at,
+        "updated_at": connection.updated_at,
+    })
+}
+
+fn list(connections: &[ListedConnection]) -> String {
+    let row = |listed: &ListedConnection| {
+        let connection = &listed.connection;
+        vec![
+            connection.name.to_string(),
+            connection.world.environment.to_string(),
+            connection.client_id.clone(),
+            date(connection.updated_at),
+            listed.callback_url.clone(),
+        ]
+    };
+    table(
+        &[
+            "PROVIDER",
+            "ENVIRONMENT",
+            "CLIENT ID",
+            "SET",
+            "CALLBACK URL (enter it in the provider's console)",
+        ],
+        &connections.iter().map(row).collect::<Vec<_>>(),
+        "There is no provider yet; test environments always have the one called test. See docs/oauth.md.",
+    )
+}

@@ -1,0 +1,170 @@
+//! faults.md row R6 for sign-ins through identity providers: against two server processes on one Postgres, and against one on
+//! SQLite. The numbers are those of the PR tier.
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::races::{Field, PARALLEL, ROUNDS, all_at_once};
+use crate::support::client::{Answer, Api};
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// R6, O-11
+    one_success_of_a_hundred_uses_of_a_redirect_token => super::one_success_of_a_hundred_uses_of_a_redirect_token;
+    /// R6, O-2
+    one_success_of_a_hundred_returns_of_a_state => super::one_success_of_a_hundred_returns_of_a_state;
+    /// R6, O-3
+    one_success_of_a_hundred_uses_of_a_code => super::one_success_of_a_hundred_uses_of_a_code;
+    /// R2, O-8
+    one_user_of_a_hundred_first_sign_ins => super::one_user_of_a_hundred_first_sign_ins;
+}
+
+const LANDING: &str = "https://app.example.com/in";
+const VERIFY: &str = "/v1/auth/oauth/verify";
+
+/// The path of an address of the service, whichever process it names.
+#[track_caller]
+fn path(url: &str) -> &str {
+    let at = url
+        .find("/v1/")
+        .unwrap_or_else(|| panic!("{url} is not ours"));
+    &url[at..]
+}
+
+#[track_caller]
+fn location(answer: &Answer) -> String {
+    assert_eq!(answer.status, 302, "{}", answer.text);
+    answer.headers["location"].to_str().unwrap().to_owned()
+}
+
+/// Begins, answers at the built-in provider, and says where the browser would go back to.
+async fn at_the_provider(api: &Api, query: &str) -> String {
+    let begun = api
+        .get(&format!(
+            "/v1/auth/oauth/test/begin?identity=verified&{query}"
+        ))
+        .await;
+    let url = text(&begun.ok(), "url");
+    location(&api.get(path(&url)).await)
+}
+
+/// The whole way to a token.
+async fn token(api: &Api, query: &str) -> String {
+    let back = at_the_provider(api, query).await;
+    let landed = location(&api.get(path(&back)).await);
+    let (_, token) = landed.split_once("?token=").unwrap();
+    token.to_owned()
+}
+
+/// The one that succeeded; the others were refused with this code.
+#[track_caller]
+fn only_one(answers: Vec<Answer>, code: &str) -> Value {
+    let (mut good, bad): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
+    assert_eq!(good.len(), 1);
+    for answer in &bad {
+        assert_eq!(answer.error(400), code);
+    }
+    good.remove(0).body
+}
+
+async fn sessions_of(api: &Api, user: &str) -> usize {
+    let listed = api
+        .get(&format!("/v1/auth/sessions/list?user_id={user}"))
+        .await;
+    listed.ok()["sessions"].as_array().unwrap().len()
+}
+
+async fn one_success_of_a_hundred_uses_of_a_redirect_token(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let token = token(&clients[0], &format!("email=user{round}%40example.com")).await;
+        let body = json!({ "token": token, "session_expires_in": 60 });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post(VERIFY, &body).await }
+        });
+        let good = only_one(answers.await, "invalid_oauth_token");
+        assert_eq!(sessions_of(&clients[0], &text(&good, "user_id")).await, 1);
+    }
+    field.stop("R6 (redirect tokens)", ROUNDS, PARALLEL).await;
+}
+
+async fn one_success_of_a_hundred_returns_of_a_state(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let query = format!("email=user{round}%40example.com");
+        let back = at_the_provider(&clients[0], &query).await;
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let back = path(&back).to_owned();
+            async move { api.get(&back).await }
+        });
+        let landed: Vec<String> = answers.await.iter().map(location).collect();
+        let lost = format!("{LANDING}?error=invalid_state");
+        let won: Vec<_> = landed.iter().filter(|url| **url != lost).collect();
+        assert_eq!(won.len(), 1, "round {round}: {won:?}");
+        assert!(won[0].starts_with(&format!("{LANDING}?token=")), "{won:?}");
+    }
+    field.stop("R6 (states)", ROUNDS, PARALLEL).await;
+}
+
+async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS {
+        let query = format!("redirect_uri={LANDING}&email=user{round}%40example.com");
+        let back = at_the_provider(&clients[0], &query).await;
+        let (_, query) = back.split_once('?').unwrap();
+        let part = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let mut found = pairs.filter(|(known, _)| *known == name);
+            found.next().unwrap().1.to_owned()
+        };
+        let body = json!({
+            "code": part("code"),
+            "state": part("state"),
+            "session_expires_in": 60,
+        });
+        let answers = all_at_once(&clients, PARALLEL, |_, api| {
+            let body = body.clone();
+            async move { api.post(VERIFY, &body).await }
+        });
+        let good = only_one(answers.await, "invalid_state");
+        assert_eq!(
+            sessions_of(&clients[0], &text(&good["user"], "id")).await,
+            1
+        );
+    }
+    field
+        .stop("R6 (authorization codes)", ROUNDS, PARALLEL)
+        .await;
+}
+
+/// One person in many windows at once: one user, and every window is let in.
+async fn one_user_of_a_hundred_first_sign_ins(site: Site) {
+    const WINDOWS: usize = 20;
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS / 5 {
+        let query = format!("email=user{round}%40example.com");
+        let mut tokens = Vec::new();
+        for _ in 0..WINDOWS {
+            tokens.push(token(&clients[0], &query).await);
+        }
+        let answers = all_at_once(&clients, WINDOWS, |number, api| {
+            let body = json!({ "token": tokens[number] });
+            async move { api.post(VERIFY, &body).await }
+        });
+        let users: Vec<String> = answers
+            .await
+            .into_iter()
+            .map(|answer| text(&answer.ok(), "user_id"))
+            .collect();
+        assert!(users.iter().all(|user| *user == users[0]), "{users:?}");
+    }
+    field
+        .stop("R2 (people of a provider)", ROUNDS / 5, WINDOWS)
+        .await;
+}

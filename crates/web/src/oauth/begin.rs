@@ -1,0 +1,172 @@
+//! `GET /v1/auth/oauth/{provider}/begin`
+
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, LOCATION, REFERRER_POLICY, SET_COOKIE};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use vestry_app::oauth::{BeginOauth, TestAnswer, TestChoice};
+use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::session::DeviceFingerprint;
+
+use super::browser;
+use crate::call::Call;
+use crate::client;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+use crate::state::State;
+
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidField,
+    Code::ProviderNotConfigured,
+    Code::RedirectUrlMissing,
+    Code::RedirectUrlNotAllowed,
+    Code::NotFound,
+    Code::Sealed,
+];
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Begin {
+    /// Send the browser to the provider with a 302, in place of a JSON answer. The sign-in is bound to this browser by a
+    /// cookie.
+    #[param(nullable = false)]
+    redirect: Option<bool>,
+    /// Where an existing user shall land; the App's default when absent. Must be registered.
+    #[param(nullable = false)]
+    login_redirect_url: Option<String>,
+    /// Where a new user shall land; the App's default when absent. Must be registered.
+    #[param(nullable = false)]
+    registration_redirect_url: Option<String>,
+    /// The App's own callback, as it is registered at the provider; here it must be registered as a login URL. The App then
+    /// sends the `code` and the `state` that arrive there to `oauth/verify`. Secret keys only.
+    #[param(nullable = false)]
+    redirect_uri: Option<String>,
+    /// `test` only: what the provider shall answer without showing its page. `verified`, `unverified`, `changed`, `denied` or
+    /// `error`.
+    #[param(nullable = false)]
+    identity: Option<String>,
+    /// `test` only, with `identity`: the person's address.
+    #[param(nullable = false)]
+    email: Option<String>,
+    /// `test` only, with `identity`: the person's id at the provider.
+    #[param(nullable = false)]
+    subject: Option<String>,
+}
+
+/// Where to send the browser. With a secret key `url` and `state`, with a public token `redirect_url`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = OauthBeginResponse)]
+pub(crate) enum Answer {
+    Secret(ForBackend),
+    Public(ForPage),
+}
+
+/// For a backend, which keeps the state and compares.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = OauthBeginForBackend)]
+pub(crate) struct ForBackend {
+    /// The address at the provider.
+    #[schema(min_length = 1)]
+    url: String,
+    /// The provider's name, a hyphen and 48 letters and digits; good once, for ten minutes.
+    #[schema(pattern = "^[a-z][a-z0-9-]{0,31}-[0-9A-Za-z]{48}$")]
+    state: String,
+}
+
+/// For a page.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = OauthBeginForPage)]
+pub(crate) struct ForPage {
+    /// The address at the provider.
+    #[schema(min_length = 1)]
+    redirect_url: String,
+}
+
+/// Begin a sign-in through an identity provider
+///
+/// Takes a secret key or, from a page, a public token (`?public_token=pk_…`, or `Authorization: PublicToken pk_…`). With
+/// `redirect=true` a link is enough: `<a href="…/v1/auth/oauth/google/begin?public_token=pk_…&redirect=true">`. After the provider,
+/// the browser lands on the App's login URL (existing users) or registration URL (new ones) with `?token=`, for `oauth/verify`,
+/// or on the login URL with `?error=`.
+///
+/// A secret key needs the scope `auth:write`.
+#[utoipa::path(
+    get,
+    path = "/v1/auth/oauth/{provider}/begin",
+    operation_id = "beginOauth",
+    tag = "OAuth",
+    params(
+        ("provider" = String, Path, description = "Name of the provider, such as `google`; test keys always have `test`", pattern = "^[a-z][a-z0-9-]{0,31}$"),
+        Begin
+    ),
+    responses(
+        (status = 200, description = "Where to send the browser", body = Answer),
+        (status = 302, description = "With `redirect=true`: to the provider")
+    )
+)]
+pub(crate) async fn handle(
+    state: Data<State>,
+    request: HttpRequest,
+    call: Call,
+    provider: Path<String>,
+    Query(query): Query<Begin>,
+) -> Result<HttpResponse, Problem> {
+    let is_public = call.key_kind() == ApiKeyKind::Public;
+    let sends_browser = query.redirect.unwrap_or(false);
+    let from = request.peer_addr().map(|peer| {
+        let proxies = &state.settings.trusted_proxies;
+        client::address(peer.ip(), request.headers(), proxies).to_string()
+    });
+    let command = BeginOauth {
+        provider: provider.into_inner(),
+        test_choice: test_choice(query.identity, query.email, query.subject)?,
+        login_redirect_url: query.login_redirect_url,
+        registration_redirect_url: query.registration_redirect_url,
+        redirect_uri: query.redirect_uri,
+        sends_browser,
+        from: DeviceFingerprint::new(from, None)?,
+    };
+    let begun = call
+        .run(move |service, caller| async move { service.begin_oauth(&caller, command).await })
+        .await?;
+    if sends_browser {
+        let mut answer = HttpResponse::Found();
+        answer
+            .insert_header((LOCATION, begun.url))
+            .insert_header((REFERRER_POLICY, "no-referrer"));
+        if let Some(value) = &begun.browser {
+            let cookie = browser::set(&state.service, &begun.state, value, begun.is_posted_back);
+            answer.insert_header((SET_COOKIE, cookie));
+        }
+        return Ok(answer.finish());
+    }
+    let mut answer = HttpResponse::Ok();
+    Ok(if is_public {
+        // Any page may ask; what it is told, a public token tells everybody.
+        answer.insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"));
+        answer.json(Answer::Public(ForPage {
+            redirect_url: begun.url,
+        }))
+    } else {
+        answer.json(Answer::Secret(ForBackend {
+            url: begun.url,
+            state: begun.state.expose().clone(),
+        }))
+    })
+}
+
+fn test_choice(
+    identity: Option<String>,
+    email: Option<String>,
+    subject: Option<String>,
+) -> Result<Option<TestChoice>, Problem> {
+    let Some(identity) = identity else {
+        return Ok(None);
+    };
+    let answer: TestAnswer = identity.parse()?;
+    Ok(Some(TestChoice::new(answer, email, subject)?))
+}
