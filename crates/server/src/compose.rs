@@ -7,6 +7,7 @@ use vestry_app::{Ports, Service};
 use vestry_breached_passwords::BreachedFile;
 use vestry_custody::Custody;
 use vestry_domain::Secret;
+use vestry_idp_oauth::OauthProviders;
 use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
 use vestry_passkeys::Webauthn;
@@ -14,6 +15,7 @@ use vestry_password_argon2::Argon2Hasher;
 use vestry_ports::clock::Clock;
 use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
@@ -110,6 +112,18 @@ fn breached(settings: &PasswordSettings) -> Result<Option<Arc<dyn BreachedPasswo
     Ok(Some(Arc::new(list)))
 }
 
+/// Identity providers, wherever Apps say that they are: on the internet, or in the networks that are allowed.
+fn providers(outbound: &OutboundSettings) -> Result<Arc<dyn IdentityProviders>, Failure> {
+    let settings = vestry_idp_oauth::Settings {
+        allowed_networks: outbound.allowed_networks.clone(),
+        ..vestry_idp_oauth::Settings::default()
+    };
+    let providers = OauthProviders::new(&settings);
+    Ok(Arc::new(
+        providers.context("identity providers cannot be called")?,
+    ))
+}
+
 /// The provider of live text messages, if one is set.
 pub(crate) fn sms(
     settings: &SmsSettings,
@@ -175,7 +189,7 @@ pub(crate) fn service(
         sealer,
         passkeys: Arc::new(Webauthn),
         signatures,
-        providers: None,
+        providers: Some(providers(&settings.outbound)?),
         limiter,
         mailer: mailer(&settings.mail)?,
         passwords: hasher(&settings.passwords, &entropy)?,
