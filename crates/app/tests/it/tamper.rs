@@ -19,10 +19,16 @@ type Edit = fn(&mut StoredWallet, &Row);
 /// Lets two rows change something.
 type Swap = fn(&mut Row, &mut Row);
 
-/// A wallet with its key as custody makes them, for a new user; not stored yet.
+/// An Ethereum wallet with its key as custody makes them, for a new user; not stored yet.
 pub(crate) async fn unstored(rig: &Rig, caller: &Caller, email: &str) -> Row {
+    unstored_of(rig, caller, email, WalletType::Ethereum).await
+}
+
+/// The same of any type.
+async fn unstored_of(rig: &Rig, caller: &Caller, email: &str, wallet_type: WalletType) -> Row {
     let order = WalletOrder {
         user_id: rig.walletless(caller, email).await,
+        wallet_type,
         ..rig.order(caller)
     };
     rig.ports.custodian.create_wallet(order).await.unwrap()
@@ -48,20 +54,30 @@ fn is_tampered(fault: &Fault) -> bool {
 async fn an_unaltered_row_works() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let id = store(&rig, &unstored(&rig, &test, "ada@example.com").await).await;
-    rig.service.get_wallet(&test, id).await.unwrap();
-    rig.service
-        .sign_message(&test, text(id, "hi"))
-        .await
-        .unwrap();
+    for wallet_type in WalletType::ALL {
+        let email = format!("{wallet_type:?}@example.com");
+        let row = unstored_of(&rig, &test, &email, wallet_type).await;
+        let id = store(&rig, &row).await;
+        rig.service.get_wallet(&test, id).await.unwrap();
+        rig.service
+            .sign_message(&test, text(id, "hi"))
+            .await
+            .unwrap();
+    }
 }
 
 /// T5, T6: whatever is changed in the row, `GET` and signing both refuse; so do the calls that list it.
 #[tokio::test]
 async fn t5_t6_an_edited_row_is_refused_everywhere() {
+    for wallet_type in WalletType::ALL {
+        an_edited_row_is_refused(wallet_type).await;
+    }
+}
+
+async fn an_edited_row_is_refused(wallet_type: WalletType) {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let other = unstored(&rig, &test, "other@example.com").await;
+    let other = unstored_of(&rig, &test, "other@example.com", wallet_type).await;
     let edits: [(&str, Edit); 8] = [
         ("public_address", |row, other| {
             row.wallet
@@ -78,12 +94,16 @@ async fn t5_t6_an_edited_row_is_refused_everywhere() {
             row.wallet.created_at = row.wallet.created_at + vestry_domain::timestamp::Seconds(1)
         }),
         ("wallet_type", |row, _| {
-            row.wallet.wallet_type = WalletType::Solana
+            row.wallet.wallet_type = match row.wallet.wallet_type {
+                WalletType::Solana => WalletType::Stellar,
+                _ => WalletType::Solana,
+            }
         }),
         ("mac", |row, _| row.mac.tag[0] ^= 1),
     ];
     for (field, edit) in edits {
-        let mut row = unstored(&rig, &test, &format!("{field}@example.com")).await;
+        let email = format!("{field}@example.com");
+        let mut row = unstored_of(&rig, &test, &email, wallet_type).await;
         edit(&mut row.0, &other);
         let owner = row.0.wallet.user_id;
         let id = store(&rig, &row).await;
@@ -117,6 +137,12 @@ async fn t5_t6_an_edited_row_is_refused_everywhere() {
 /// T1, T3: keys that changed places open nowhere, and `GET` refuses as well as signing.
 #[tokio::test]
 async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
+    for wallet_type in WalletType::ALL {
+        swapped_keys_are_refused(wallet_type).await;
+    }
+}
+
+async fn swapped_keys_are_refused(wallet_type: WalletType) {
     let rig = Rig::new().await;
     let (test, live) = (rig.test().await, rig.live().await);
     let swaps: [(&str, Swap); 4] = [
@@ -139,8 +165,9 @@ async fn t1_t3_swapped_keys_are_refused_by_get_and_sign() {
     for (with, caller) in [("another user", &test), ("the live world", &live)] {
         for (what, swap) in swaps {
             let name = format!("{what}.{with}").replace(' ', "-");
-            let mut a = unstored(&rig, &test, &format!("{name}.a@example.com")).await;
-            let mut b = unstored(&rig, caller, &format!("{name}.b@example.com")).await;
+            let email = |whose| format!("{name}.{whose}@example.com");
+            let mut a = unstored_of(&rig, &test, &email("a"), wallet_type).await;
+            let mut b = unstored_of(&rig, caller, &email("b"), wallet_type).await;
             swap(&mut a, &mut b);
             for (caller, row) in [(&test, &a), (caller, &b)] {
                 let id = store(&rig, row).await;
