@@ -1,8 +1,3 @@
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on shall say where"
-)]
-
 use serde_json::{Value, json};
 
 use super::*;
