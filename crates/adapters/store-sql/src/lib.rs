@@ -22,7 +22,13 @@
 //!    what is unique is decided by `ON CONFLICT DO NOTHING` and the count of rows. What does not work on both
 //!    backends goes behind a name in both `dialect` modules.
 
-#[cfg(all(not(debug_assertions), feature = "sabotage-read-then-write"))]
+#[cfg(all(
+    not(debug_assertions),
+    any(
+        feature = "sabotage-read-then-create",
+        feature = "sabotage-read-then-write"
+    )
+))]
 compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never built for use");
 
 mod failure;

@@ -12,6 +12,10 @@ use crate::{postgres, sqlite};
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
 
+/// Takes away what decides that a user has one default wallet of a type, for the hole `sabotage-read-then-create`.
+#[cfg(feature = "sabotage-read-then-create")]
+pub(crate) const UNGUARDED: &str = "DROP INDEX wallets_app_id_environment_user_id_wallet_type_key";
+
 /// Applies the migrations of this build that the database does not have yet, and says which those were (by version,
 /// in order; none when there was nothing to do). Any number of processes may call it at the same time: one applies,
 /// the others wait.

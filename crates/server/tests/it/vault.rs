@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use serde_json::json;
 use tokio::task::block_in_place;
+use vestry_domain::wallet::WalletType;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::journey::{Owner, assert_signed, new_owner, sign};
+use crate::support::journey::{Owner, assert_signed, new_owner, new_owner_of, sign};
 use crate::support::process::{PATIENCE, Process};
 use crate::support::site::{Site, text};
 
 on_both_databases! {
     /// R17: rotation while signatures run; none fails, and every key opens afterwards.
     a_rotation_disturbs_no_signature => super::a_rotation_disturbs_no_signature;
-    /// R17: new App keys while signatures run, cut off by a kill and run again; none fails, and the old keys can go.
+    /// R17: new App keys three times while signatures run, cut off by a kill and run again; none fails, and the old keys can go.
     a_rotation_of_app_keys_disturbs_no_signature => super::a_rotation_of_app_keys_disturbs_no_signature;
     /// T1: ciphertexts of two wallets swapped.
     swapped_ciphertexts_are_refused => super::swapped_ciphertexts_are_refused;
@@ -103,7 +105,7 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
     }
     let owner = owner.unwrap();
     let (stop, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
-    let signers: Vec<_> = (0..4)
+    let signers: Vec<_> = (0..8)
         .map(|_| {
             tokio::spawn(keep_signing(
                 api.clone(),
@@ -114,14 +116,21 @@ async fn a_rotation_of_app_keys_disturbs_no_signature(site: Site) {
         })
         .collect();
     until_at_least(&done, 20).await;
+    let begun = Instant::now();
     let mut rotation = Process::start(&mut site.command(&["vault", "rotate-apps"]));
     rotation.logged("wallets under new App keys").await;
     rotation.kill().await;
     let finished = block_in_place(|| site.admin(&["vault", "rotate-apps"]));
     assert_eq!(finished["failed_wallets"], json!([]));
-    let again = block_in_place(|| site.admin(&["vault", "rotate-apps", "--retire"]));
-    assert_eq!(again["failed_wallets"], json!([]));
+    for more in [&[][..], &["--retire"]] {
+        let arguments = [&["vault", "rotate-apps"], more].concat();
+        let again = block_in_place(|| site.admin(&arguments));
+        assert_eq!(again["failed_wallets"], json!([]));
+        assert_eq!(again["rewrapped"], ROTATED);
+    }
     until_at_least(&done, 100).await;
+    let (signed, seconds) = (done.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
+    println!("R17: 3 rotations of App keys, {signed} signatures in {seconds:.1} s");
     stop.store(true, Ordering::Relaxed);
     for signer in signers {
         signer.await.unwrap();
@@ -161,39 +170,47 @@ async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
     site.database.execute(&statement).await;
 }
 
+/// What moves from one wallet to another: one layer of a key, both, and with the public key that they fit.
+const LAYERS: [&[&str]; 4] = [
+    &["ciphertext"],
+    &["wrapped_data_key"],
+    &["wrapped_data_key", "ciphertext"],
+    &["public_key", "wrapped_data_key", "ciphertext"],
+];
+
 async fn swapped_ciphertexts_are_refused(site: Site) {
     let keys = site.set_up();
     let server = site.serve().await;
     let api = server.api(&keys.live);
-    let untouched = new_owner(&api, "untouched@example.com").await;
-    for (place, columns) in [
-        &["ciphertext"][..],
-        &["wrapped_data_key"],
-        &["wrapped_data_key", "ciphertext"],
-        &["public_key", "wrapped_data_key", "ciphertext"],
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let one = new_owner(&api, &format!("one{place}@example.com")).await;
-        let other = new_owner(&api, &format!("other{place}@example.com")).await;
-        let third = new_owner(&api, &format!("third{place}@example.com")).await;
-        for column in columns {
-            transplant(&site, column, &one, &third).await;
-            transplant(&site, column, &other, &one).await;
-            transplant(&site, column, &third, &other).await;
+    for wallet_type in WalletType::ALL {
+        for (place, columns) in LAYERS.into_iter().enumerate() {
+            let of = async |who| {
+                let email = format!("{who}.{wallet_type:?}.{place}@example.com");
+                new_owner_of(&api, &email, wallet_type).await
+            };
+            let (one, other, third) = (of("one").await, of("other").await, of("third").await);
+            for column in columns {
+                transplant(&site, column, &one, &third).await;
+                transplant(&site, column, &other, &one).await;
+                transplant(&site, column, &third, &other).await;
+            }
+            for broken in [&one, &other, &third] {
+                assert_refused(&api, broken).await;
+            }
         }
-        assert_refused(&api, &one).await;
-        assert_refused(&api, &other).await;
     }
     // The others are not touched by it, and the verifier finds exactly the broken ones.
+    let untouched = new_owner(&api, "untouched@example.com").await;
     assert_works(&api, &untouched).await;
     let verified = site.run(&["vault", "verify", "--json"]);
     assert_eq!(verified.code, 1);
     let document = verified.json();
     assert_eq!(document["ok"], false);
-    assert_eq!(document["failed_wallets"].as_array().unwrap().len(), 12);
-    assert_eq!(document["wallets"], 1);
+    let broken = WalletType::ALL.len() * LAYERS.len() * 3;
+    let failed = document["failed_wallets"].as_array().unwrap();
+    assert_eq!(failed.len(), broken);
+    // Every owner but those of Ethereum's has a default wallet beside the broken one.
+    assert_eq!(document["wallets"], broken - LAYERS.len() * 3 + 1);
     server.process.stop().await;
 }
 
@@ -202,26 +219,33 @@ async fn a_changed_field_is_refused(site: Site) {
     let server = site.serve().await;
     let api = server.api(&keys.live);
     let stranger = new_owner(&api, "stranger@example.com").await;
-    for (place, change) in [
-        "public_address = '0x0000000000000000000000000000000000000001'".to_owned(),
-        format!("user_id = '{}', is_default = false", stranger.user_id),
-        "is_imported = true".to_owned(),
-        "is_read_only = true".to_owned(),
-        "account_index = 7".to_owned(),
-        "disabled_at = 1".to_owned(),
-        "wallet_type = 'solana'".to_owned(),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let owner = new_owner(&api, &format!("user{place}@example.com")).await;
-        assert_works(&api, &owner).await;
-        let statement = format!(
-            "UPDATE wallets SET {change} WHERE id = '{}'",
-            owner.wallet_id
-        );
-        site.database.execute(&statement).await;
-        assert_refused(&api, &owner).await;
+    for wallet_type in WalletType::ALL {
+        let other_type = match wallet_type {
+            WalletType::Solana => "XLM",
+            _ => "solana",
+        };
+        for (place, change) in [
+            "public_address = '0x0000000000000000000000000000000000000001'".to_owned(),
+            format!("user_id = '{}', is_default = false", stranger.user_id),
+            "is_imported = true".to_owned(),
+            "is_read_only = true".to_owned(),
+            "account_index = 7".to_owned(),
+            "disabled_at = 1".to_owned(),
+            format!("wallet_type = '{other_type}'"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let email = format!("user.{wallet_type:?}.{place}@example.com");
+            let owner = new_owner_of(&api, &email, wallet_type).await;
+            assert_works(&api, &owner).await;
+            let statement = format!(
+                "UPDATE wallets SET {change} WHERE id = '{}'",
+                owner.wallet_id
+            );
+            site.database.execute(&statement).await;
+            assert_refused(&api, &owner).await;
+        }
     }
     assert_works(&api, &stranger).await;
     server.process.stop().await;

@@ -1,6 +1,9 @@
 //! Wallets and what they sign.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
+use vestry_domain::wallet::WalletType;
 
 use crate::journeys::sent;
 use crate::rig::{Api, assert_answer_snapshot, on_both};
@@ -10,6 +13,7 @@ const LIST: &str = "/v1/wallets/list";
 
 on_both! {
     a_user_has_one_wallet_of_a_type
+    r1_a_hundred_calls_at_once_make_one_wallet
     a_create_names_what_it_refuses
     a_wallet_signs_messages
     a_message_names_its_bytes
@@ -71,6 +75,24 @@ async fn a_user_has_one_wallet_of_a_type(api: &Api) {
         .await
         .ok();
     assert_eq!(user.body["wallets"], json!([created.body]));
+}
+
+/// R1: all of them answer the one wallet. The numbers of the fault plan, and two processes, are in the tests of the server.
+async fn r1_a_hundred_calls_at_once_make_one_wallet(api: &Api) {
+    for round in 0..5 {
+        let user_id = user(api, &format!("user{round}@example.com")).await;
+        let wallet_type = WalletType::ALL[round].as_str();
+        let request = json!({"user_id": user_id, "wallet_type": wallet_type});
+        let calls = (0..100).map(|_| async { api.test().post(CREATE, request.clone()).await });
+        let answers = futures_util::future::join_all(calls).await;
+        let wallets: HashSet<String> = answers
+            .into_iter()
+            .map(|answer| answer.ok().text_at("/id"))
+            .collect();
+        assert_eq!(wallets.len(), 1, "R1: wallets of one user and type");
+        let owned = api.test().get(&format!("{LIST}?user_id={user_id}")).await;
+        assert_eq!(owned.ok().body["total_count"], 1);
+    }
 }
 
 async fn a_create_names_what_it_refuses(api: &Api) {

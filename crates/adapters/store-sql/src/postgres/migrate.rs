@@ -118,6 +118,11 @@ async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
     let applying = tokio::task::spawn_blocking(move || {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn);
         let applied = conn.run_pending_migrations(POSTGRES);
+        #[cfg(feature = "sabotage-read-then-create")]
+        diesel::connection::SimpleConnection::batch_execute(
+            &mut conn,
+            crate::migrations::UNGUARDED,
+        )?;
         applied.map(|versions| versions.iter().map(ToString::to_string).collect())
     });
     match applying.await {

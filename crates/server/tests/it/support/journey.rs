@@ -9,7 +9,7 @@ use super::client::{Answer, Api};
 use super::database::Database;
 use super::site::text;
 
-/// A user and its Ethereum wallet.
+/// A user and a wallet of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) user_id: String,
@@ -26,6 +26,18 @@ pub(crate) async fn new_owner(api: &Api, email: &str) -> Owner {
         user_id: text(&created, "user_id"),
         wallet_id: text(wallet, "id"),
         address: text(wallet, "public_address"),
+    }
+}
+
+/// A new user with a wallet of any type, beside the default one.
+pub(crate) async fn new_owner_of(api: &Api, email: &str, wallet_type: WalletType) -> Owner {
+    let owner = new_owner(api, email).await;
+    let body = json!({ "user_id": owner.user_id, "wallet_type": wallet_type.as_str() });
+    let wallet = api.post("/v1/wallets/create", &body).await.ok();
+    Owner {
+        wallet_id: text(&wallet, "id"),
+        address: text(&wallet, "public_address"),
+        ..owner
     }
 }
 
