@@ -388,14 +388,15 @@ fn providers_are_set_listed_and_removed() {
     let again = again.json();
     assert_eq!(again["providers"][0]["callback_url"], callback.as_str());
     assert_eq!(again["providers"][0]["settings"]["store_tokens"], true);
-    for (name, more) in [
-        ("test", &[][..]),
+    let refusals: [(&str, &[&str]); 6] = [
+        ("test", &[]),
         ("acme", &[]),
         ("Acme", &["--issuer", "https://id.acme.example"]),
         ("acme", &["--issuer", "http://10.0.0.1"]),
         ("apple", &["--apple-team-id", "T"]),
         ("google", &["--trust-email-verified"]),
-    ] {
+    ];
+    for (name, more) in refusals {
         let refused = set(name, more);
         assert_eq!(refused.code, 2, "{name} {more:?}: {refused:?}");
     }
