@@ -325,22 +325,10 @@ class Exporter(Service):
 
     def __init__(self):
         super().__init__()
-        self._vestry("app", "set", self.app_id, "wallet_export=true")
+        self.operate("app", "set", self.app_id, "wallet_export=true")
         scopes = "wallets:write,wallets:export"
-        made = self._vestry("key", "create", self.app_id, "test", "--scope", scopes, "--json")
+        made = self.operate("key", "create", self.app_id, "test", "--scope", scopes, "--json")
         self.secret_key = json.loads(made)["key"]
-
-    @staticmethod
-    def _vestry(*arguments):
-        directory = os.path.dirname(os.environ["VESTRY_DEV_JSON"])
-        places = {
-            "VESTRY_DATABASE__URL": f"sqlite:{directory}/vestry.db",
-            "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
-        }
-        # The variables of these scripts are no settings of the service, which refuses what it does not know.
-        others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
-        command = [os.environ["VESTRY_BINARY"], *arguments]
-        return subprocess.run(command, env=others | places, check=True, stdout=subprocess.PIPE).stdout
 
 
 def main():

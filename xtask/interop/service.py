@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import random
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -29,6 +30,7 @@ class Service:
         self.base_url = ready["base_url"]
         self.app_id = ready["app_id"]
         self.secret_key = ready["test"]["secret_key"]
+        self.public_token = ready["test"]["public_token"]
 
     def call(self, method, path, body=None, expect=200):
         """Sends one request with the secret key and returns the answer's JSON."""
@@ -50,6 +52,19 @@ class Service:
 
     def get(self, path, **query):
         return self.call("GET", f"{path}?{urllib.parse.urlencode(query)}" if query else path)
+
+    def operate(self, *arguments):
+        """What an operator types: runs a command of the binary against the same database and returns its stdout."""
+        directory = os.path.dirname(os.environ["VESTRY_DEV_JSON"])
+        places = {
+            "VESTRY_DATABASE__URL": f"sqlite:{directory}/vestry.db",
+            "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
+            "VESTRY_HTTP__BASE_URL": self.base_url,
+        }
+        # The variables of these scripts are no settings of the service, which refuses what it does not know.
+        others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
+        command = [os.environ["VESTRY_BINARY"], *arguments]
+        return subprocess.run(command, env=others | places, check=True, stdout=subprocess.PIPE).stdout
 
 
 class Check:

@@ -18,6 +18,7 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   polkadot      py-sr25519-bindings verifies messages and payloads that scalecodec writes; it reads the extrinsics
   stellar       stellar-sdk verifies messages, envelopes of all kinds and authorizations, and reads them back
   key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open what is exported
+  identity_providers  people sign in at oidc-provider, with its pages and cookies, and at Apple's endpoints in JavaScript
   streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
   totp          PyOTP is the authenticator app
@@ -33,6 +34,7 @@ const SCRIPTS: &[&str] = &[
     "polkadot.py",
     "stellar.py",
     "key_transfer.py",
+    "identity_providers.py",
     "session_jwt.py",
     "totp.py",
     "wallet_sign_in.py",

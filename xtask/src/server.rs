@@ -72,6 +72,8 @@ impl Server {
             .arg(&directory);
         command
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
+            // Where the identity providers of checks are.
+            .env("VESTRY_OUTBOUND__ALLOWED_NETWORKS", "127.0.0.0/8")
             .current_dir(&directory);
         let output = File::create(&log).context(format!("cannot create {}", log.display()))?;
         let mut keeper = Keeper::start(&command, "TERM", output, Some(&directory))?;
