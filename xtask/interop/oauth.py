@@ -3,7 +3,6 @@
 import http.server
 import json
 import os
-import subprocess
 import tempfile
 import threading
 import urllib.parse
@@ -67,17 +66,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def register(service, shop):
     """The redirect URLs, by the command line that an operator uses, beside the running service."""
-    directory = os.path.dirname(os.environ["VESTRY_DEV_JSON"])
-    environment = os.environ | {
-        "VESTRY_DATABASE__URL": f"sqlite:{directory}/vestry.db",
-        "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
-    }
     for kind, path in (("login", "/in"), ("registration", "/new")):
-        url = shop.origin + path
-        command = ["redirect-url", "add", service.app_id, "test", url, "--kind", kind, "--default"]
-        subprocess.run(
-            [os.environ["VESTRY_BINARY"], *command], env=environment, cwd=directory, check=True, stdout=subprocess.DEVNULL
-        )
+        service.operate("redirect-url", "add", service.app_id, "test", shop.origin + path, "--kind", kind, "--default")
 
 
 def sign_in(browser, shop, choice, email):

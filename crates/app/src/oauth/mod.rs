@@ -86,7 +86,7 @@ impl Service {
     ) -> Result<Option<Opened>, Fault> {
         if name.is_test() {
             let is_test = world.environment == Environment::Test;
-            return Ok(is_test.then(|| built_in(world.app_id)).transpose()?);
+            return is_test.then(|| built_in(world.app_id)).transpose();
         }
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().find(world, name).await?;
@@ -115,7 +115,7 @@ impl Service {
             ));
         }
         let app = read.apps().find(id.app_of_test_provider()).await?;
-        Ok(app.map(|app| built_in(app.id)).transpose()?)
+        app.map(|app| built_in(app.id)).transpose()
     }
 
     async fn open_connection(
