@@ -53,13 +53,16 @@ const OTHERS: &str = "
     # The contract has a provider that checks what is shown to it.
     jsonwebtoken: token-jwt idp-oauth contract | web server: tokens of ours are signed and verified in one place, those of others in another
     oauth2: idp-oauth |: identity providers are spoken to in one place
-    bitcoin* alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
+    alloy* secp256k1* k256: chains bench-baseline |: heavy chain crates stay behind `chains`
+    # The load asks for signatures on transactions, which it has to make.
+    bitcoin*: chains bench-baseline bench-load |: heavy chain crates stay behind `chains`
     # The contract is for tests only; it holds the browser that answers in them.
     passkey-*: contract |: a second implementation of passkeys is for tests only
     # Tests sign as the wallet of a person would.
-    ed25519-dalek bs58: chains | app web: heavy chain crates stay behind `chains`
+    ed25519-dalek: chains bench-baseline | app web: heavy chain crates stay behind `chains`
+    bs58: chains bench-load | app web: heavy chain crates stay behind `chains`
     redis: limiter |: a shared limit is the limiter's business
-    aws-lc-rs: custody vault-local token-jwt passkeys idp-oauth contract server | *: keys are handled by adapters, behind a port
+    aws-lc-rs: custody vault-local token-jwt passkeys idp-oauth contract server bench-baseline | *: keys are handled by adapters, behind a port
     # The contract has somebody outside who seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
     qrcode png: web |: pictures are made at the edge
