@@ -172,7 +172,7 @@ async fn somebody_new_registers_and_somebody_known_logs_in() {
     );
     let profile = desk.rig.service.get_user(&desk.test, user).await.unwrap();
     assert_eq!(profile.profile.user.first_name, "Ada");
-    assert_eq!(profile.provider_links, [first.link.clone()]);
+    assert_eq!(profile.provider_links, std::slice::from_ref(&first.link));
     let (page, token, _) = desk.token_of(&ada).await;
     assert_eq!(page, LOGIN);
     let second = desk.verify(&token, None, Trio::default()).await.unwrap();
