@@ -126,6 +126,7 @@ async fn the_examples_work() {
                 "totps/recovery",
                 "webauthn",
                 "auth/wallets",
+                "auth/oauth",
             ];
             // And these a key sealed to what an earlier call answered, or an App that lets keys out.
             let transfers = ["wallets/import", "/export"];
