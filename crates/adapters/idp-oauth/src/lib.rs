@@ -1,7 +1,7 @@
 //! The IdentityProviders port: where a browser is sent, and whom the code stands for that it brings back.
 //!
 //! There are two protocols here and no provider: OpenID Connect, and OAuth 2.0 with an API that says who somebody is. What is
-//! particular about Google, Apple, Microsoft, GitHub and Discord stands in one table ([`known`]), and an App's own issuer is
+//! particular about Google, Apple, Microsoft, GitHub and Discord stands in one table (`known`), and an App's own issuer is
 //! what its discovery document says.
 //!
 //! What holds for each sign-in:
