@@ -396,7 +396,7 @@ pub(crate) struct SetProvider {
     /// File with the client secret; for apple with the private key (.p8)
     #[arg(long, value_name = "FILE")]
     pub(crate) client_secret_file: PathBuf,
-    /// Issuer, as the provider writes it; microsoft: https://login.microsoftonline.com/TENANT/v2.0 for one tenant
+    /// Issuer, as the provider writes it; for one tenant of microsoft it ends with /TENANT/v2.0
     #[arg(long, value_name = "URL")]
     pub(crate) issuer: Option<String>,
     /// In place of the known or discovered address
