@@ -25,6 +25,7 @@ mod protection;
 mod races;
 mod shutdown;
 mod sms;
+mod sqlite_file;
 mod user_races;
 mod users;
 mod vault;

@@ -129,8 +129,12 @@ impl Opener {
     fn open(&self) -> StoreResult<SqliteConnection> {
         let unavailable = |cause: String| StoreError::Unavailable(Box::new(Cause(cause)));
         if self.role == Role::Writer {
-            create_private(&self.path, false)
-                .map_err(|refused| unavailable(format!("the database file: {refused}")))?;
+            match create_private(&self.path) {
+                Err(refused) if refused.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(unavailable(format!("the database file: {refused}")));
+                }
+                _made_or_there => {}
+            }
         }
         let path = self
             .path
@@ -159,14 +163,16 @@ impl Opener {
 }
 
 /// Makes an empty file that only its owner may read; SQLite gives the same rights to the files beside it.
-pub(crate) fn create_private(path: &Path, must_be_new: bool) -> io::Result<()> {
+///
+/// A file that is there is not touched, not even opened: to close any handle on it gives up every lock that this process has
+/// on it (POSIX), those of its open connections too. Another process would then think it the last to close the database, and
+/// remove the log that we go on writing: <https://www.sqlite.org/howtocorrupt.html>, section 2.2.
+///
+/// # Errors
+/// What the file system says; [`io::ErrorKind::AlreadyExists`] among it.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    options.write(true);
-    if must_be_new {
-        options.create_new(true);
-    } else {
-        options.create(true).truncate(false);
-    }
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)

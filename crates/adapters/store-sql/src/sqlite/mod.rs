@@ -110,7 +110,7 @@ impl Pools {
     }
 
     pub(crate) async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
-        manager::create_private(file, true).map_err(BackupError::File)?;
+        manager::create_private(file).map_err(BackupError::File)?;
         let copied = self.vacuum_into(file).await;
         if copied.is_err() {
             // Half a backup must not be mistaken for one; that it cannot be removed changes nothing about the error.
