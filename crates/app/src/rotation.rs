@@ -1,5 +1,7 @@
 //! `vestry vault rotate-apps`: new App keys under all wallets. Admin only; no API key opens any of this.
 
+use std::time::Instant;
+
 use vestry_domain::envelope::{KeyPurpose, Mac, WalletKey};
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::StoredWallet;
@@ -22,8 +24,9 @@ pub struct AppRotation {
     pub retired: u64,
 }
 
-/// Wallets in one transaction. Signatures only read the rows, and do not wait for it.
-const BATCH: i64 = 200;
+/// Wallets in one transaction. Signatures only read the rows, but their entries in the audit log wait for it on SQLite, which
+/// has one writer at a time.
+const BATCH: i64 = 50;
 
 /// How far a rotation is.
 struct Course<'a> {
@@ -175,7 +178,11 @@ impl Service {
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.wallet.id);
                 let batch = self.rewrap_page(page, version, course).await?;
+                let begun = Instant::now();
                 course.rotation.rewrapped += retried(|| self.keep_rewrapped(&batch)).await?;
+                // Other processes ask SQLite for their turn now and then, and would hardly ever come at the right moment if
+                // the next batch followed at once.
+                tokio::time::sleep(begun.elapsed()).await;
                 course.total = course.total.max(course.rotation.rewrapped);
                 (course.progress)(course.rotation.rewrapped, course.total);
             }

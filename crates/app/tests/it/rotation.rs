@@ -85,7 +85,7 @@ async fn every_wallet_comes_under_a_new_key() {
 #[tokio::test]
 async fn a_rotation_that_was_cut_off_is_finished() {
     let rig = Rig::new().await;
-    let wallets = wallets_of(&rig, 450).await;
+    let wallets = wallets_of(&rig, 120).await;
     // The keys of both worlds are added and the first batch is written; the second one never begins.
     let store = Arc::clone(&rig.store);
     let batches = Mutex::new(0);
@@ -99,7 +99,7 @@ async fn a_rotation_that_was_cut_off_is_finished() {
     assert_eq!(versions(&rig).await, [(1, 1), (2, 2)]);
     all_sign(&rig.service, &rig, &wallets).await;
     let finished = rotate(&rig.other_process()).await;
-    assert_eq!((finished.rewrapped, finished.failed), (250, vec![]));
+    assert_eq!((finished.rewrapped, finished.failed), (70, vec![]));
     // Only the world without wallets had nothing left to finish.
     assert_eq!(finished.minted, 1);
     assert_eq!(versions(&rig).await, [(2, 2)]);
