@@ -101,13 +101,14 @@ pub struct Service {
     /// Rings when a message was captured.
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
-    pub(crate) trail: Trail,
+    pub(crate) trail: Arc<Trail>,
 }
 
 impl Service {
     /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         Self {
+            trail: Arc::new(Trail::new(&ports)),
             ports,
             settings,
             runtime,
@@ -117,7 +118,6 @@ impl Service {
             outbox_bell: Notify::new(),
             captured_bell: Notify::new(),
             test_clocks: TestClocks::default(),
-            trail: Trail::default(),
         }
     }
 

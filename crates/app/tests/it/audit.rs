@@ -139,6 +139,32 @@ async fn nothing_is_signed_without_an_entry() {
     assert_eq!(flaws(&rig).await, []);
 }
 
+/// A panic while the log is written costs the signatures that waited for it, and nobody who comes later.
+#[tokio::test]
+async fn a_panic_while_writing_leaves_the_log_writable() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    rig.store
+        .before_next_begin(async { panic!("the test pulls the plug") });
+    let refused = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
+        "{refused:?}"
+    );
+    rig.pass(1);
+    rig.service
+        .sign_message(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
+    let noted = entries(&rig, &test, wallet).await;
+    assert_eq!(
+        actions(&noted),
+        [AuditAction::SignMessage, AuditAction::Create]
+    );
+    assert_eq!(flaws(&rig).await, []);
+}
+
 /// Commits that lost against others are run again, and leave every entry once.
 #[tokio::test]
 async fn lost_commits_are_run_again() {
