@@ -3,6 +3,8 @@
 //! It checks what a real one checks: client, redirect address, code and verifier. What it answers can be spoiled: single claims,
 //! signatures ([`ProviderServer::spoils`]), whole answers ([`ProviderServer::replies`]), and the clock.
 
+pub mod evil;
+
 mod http;
 mod keys;
 mod shape;
@@ -285,9 +287,13 @@ impl ProviderServer {
         self.shape.paths().keys
     }
 
-    /// The discovery document, to be spoiled.
-    pub fn document(&self) -> Value {
-        self.shape.document(&self.url)
+    /// Its discovery document has this value in the place of the right one from here on.
+    pub fn says_in_its_document(&self, member: &str, value: Value) {
+        let mut document = self.shape.document(&self.url);
+        if let Some(members) = document.as_object_mut() {
+            members.insert(member.to_owned(), value);
+        }
+        self.replies(self.discovery_path(), Some(Reply::json(200, &document)));
     }
 
     /// A token of these, rightly signed.
