@@ -22,8 +22,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use url::{Url, form_urlencoded};
-use vestry_domain::Secret;
 use vestry_domain::provider::{AppleKey, ConnectionSettings};
+use vestry_domain::{Secret, Timestamp};
 
 pub use http::{Reply, Request};
 use keys::Keys;
@@ -246,6 +246,11 @@ impl ProviderServer {
     /// Its clock is off by so many seconds.
     pub fn shifts_its_clock(&self, seconds: i64) {
         self.state().clock_shift = seconds;
+    }
+
+    /// Its clock shows this moment, and goes on from there: a provider for a service whose time a test makes.
+    pub fn sets_its_clock(&self, moment: Timestamp) {
+        self.shifts_its_clock(moment.unix() - machine_time());
     }
 
     /// Every answer of the token endpoint goes through this from here on.
@@ -565,6 +570,8 @@ impl State {
         let mut rules = Validation::new(Algorithm::ES256);
         rules.set_required_spec_claims(&["iss", "aud", "exp", "sub"]);
         rules.set_audience(&[url]);
+        // By this provider's clock, below.
+        rules.validate_exp = false;
         rules.set_issuer(&[TEAM]);
         rules.sub = Some(CLIENT_ID.to_owned());
         let key = DecodingKey::from_ec_der(public.as_ref());
@@ -575,8 +582,9 @@ impl State {
         let (Some(issued), Some(expires)) = (moment("iat"), moment("exp")) else {
             return false;
         };
+        let is_over = expires <= machine_time() + self.clock_shift;
         // Six months, in Apple's words 15,777,000 seconds.
-        token.header.kid.as_deref() == Some(TEAM_KEY) && expires - issued <= 15_777_000
+        token.header.kid.as_deref() == Some(TEAM_KEY) && !is_over && expires - issued <= 15_777_000
     }
 
     fn profile(&self, shape: Shape, url: &str, request: &Request) -> Reply {
