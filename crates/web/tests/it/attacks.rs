@@ -8,6 +8,7 @@ mod codes;
 mod dump;
 mod enumeration;
 mod factors;
+mod federated;
 mod guesses;
 mod headers;
 mod input;

@@ -140,6 +140,14 @@ impl<'a> Desk<'a> {
         verify(&self.client, request).await
     }
 
+    /// The whole way to a link within a session, of an App that has kept the state.
+    pub(crate) async fn link(&self, person: Person, session_token: &str) -> Answer {
+        self.server.signs_in(Some(person));
+        let (url, state) = self.landed().await;
+        let request = json!({"token": token(&url), "state": state, "session_token": session_token});
+        verify(&self.client, request).await
+    }
+
     /// Away, and back to the App itself.
     pub(crate) async fn own(&self) -> Callback {
         let begun = self.begin(&format!("redirect_uri={OWN}")).await;
