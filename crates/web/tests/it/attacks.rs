@@ -15,6 +15,7 @@ mod input;
 mod logs;
 mod outward;
 mod passwords;
+mod redirects;
 mod retry;
 mod sending;
 mod sessions;
