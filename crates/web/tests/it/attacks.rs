@@ -9,6 +9,7 @@ mod dump;
 mod enumeration;
 mod factors;
 mod federated;
+mod flows;
 mod guesses;
 mod headers;
 mod input;
