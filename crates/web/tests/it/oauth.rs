@@ -2,6 +2,7 @@
 
 pub(crate) mod desk;
 
+mod evil;
 mod shapes;
 
 use serde_json::{Value, json};
