@@ -3,6 +3,8 @@
 //! It checks what a real one checks: client, redirect address, code and verifier. What it answers can be spoiled: single claims,
 //! signatures ([`ProviderServer::spoils`]), whole answers ([`ProviderServer::replies`]), and the clock.
 
+pub mod evil;
+
 mod http;
 mod keys;
 mod shape;
@@ -20,8 +22,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use url::{Url, form_urlencoded};
-use vestry_domain::Secret;
 use vestry_domain::provider::{AppleKey, ConnectionSettings};
+use vestry_domain::{Secret, Timestamp};
 
 pub use http::{Reply, Request};
 use keys::Keys;
@@ -246,6 +248,11 @@ impl ProviderServer {
         self.state().clock_shift = seconds;
     }
 
+    /// Its clock shows this moment, and goes on from there: a provider for a service whose time a test makes.
+    pub fn sets_its_clock(&self, moment: Timestamp) {
+        self.shifts_its_clock(moment.unix() - machine_time());
+    }
+
     /// Every answer of the token endpoint goes through this from here on.
     pub fn spoils(&self, spoil: impl Fn(&mut Draft) + Send + 'static) {
         self.state().spoil = Some(Box::new(spoil));
@@ -285,9 +292,13 @@ impl ProviderServer {
         self.shape.paths().keys
     }
 
-    /// The discovery document, to be spoiled.
-    pub fn document(&self) -> Value {
-        self.shape.document(&self.url)
+    /// Its discovery document has this value in the place of the right one from here on.
+    pub fn says_in_its_document(&self, member: &str, value: Value) {
+        let mut document = self.shape.document(&self.url);
+        if let Some(members) = document.as_object_mut() {
+            members.insert(member.to_owned(), value);
+        }
+        self.replies(self.discovery_path(), Some(Reply::json(200, &document)));
     }
 
     /// A token of these, rightly signed.
@@ -559,6 +570,8 @@ impl State {
         let mut rules = Validation::new(Algorithm::ES256);
         rules.set_required_spec_claims(&["iss", "aud", "exp", "sub"]);
         rules.set_audience(&[url]);
+        // By this provider's clock, below.
+        rules.validate_exp = false;
         rules.set_issuer(&[TEAM]);
         rules.sub = Some(CLIENT_ID.to_owned());
         let key = DecodingKey::from_ec_der(public.as_ref());
@@ -569,8 +582,9 @@ impl State {
         let (Some(issued), Some(expires)) = (moment("iat"), moment("exp")) else {
             return false;
         };
+        let is_over = expires <= machine_time() + self.clock_shift;
         // Six months, in Apple's words 15,777,000 seconds.
-        token.header.kid.as_deref() == Some(TEAM_KEY) && expires - issued <= 15_777_000
+        token.header.kid.as_deref() == Some(TEAM_KEY) && !is_over && expires - issued <= 15_777_000
     }
 
     fn profile(&self, shape: Shape, url: &str, request: &Request) -> Reply {

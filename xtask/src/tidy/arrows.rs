@@ -33,7 +33,7 @@ const OURS: &str = "
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys
+    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
     # Puts everything together.
     server      : *                   | *
     xtask       :                     |

@@ -1,8 +1,14 @@
-//! Sign-in through identity providers over HTTP, with the one that every test world has.
+//! Sign-in through identity providers over HTTP, with the one that every test world has; with others, in the modules below.
+
+pub(crate) mod desk;
+
+mod evil;
+mod shapes;
 
 use serde_json::{Value, json};
 use vestry_domain::World;
 use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::app::App;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, Secret};
 
@@ -26,15 +32,20 @@ on_both! {
     attack_27_the_database_holds_no_token
 }
 
-const LOGIN: &str = "https://app.example.com/in";
-const REGISTRATION: &str = "https://app.example.com/new?a=b";
-const OWN: &str = "https://app.example.com/own";
+pub(crate) const LOGIN: &str = "https://app.example.com/in";
+pub(crate) const REGISTRATION: &str = "https://app.example.com/new?a=b";
+pub(crate) const OWN: &str = "https://app.example.com/own";
 const VERIFY: &str = "/v1/auth/oauth/verify";
 
 /// Registers where to land in both worlds.
-async fn lands(api: &Api) {
+pub(crate) async fn lands(api: &Api) {
+    app_lands(api, &api.app).await;
+}
+
+/// The same for any App.
+pub(crate) async fn app_lands(api: &Api, app: &App) {
     for environment in Environment::ALL {
-        let world = World::new(api.app.id, environment);
+        let world = World::new(app.id, environment);
         for (kind, url, default) in [
             (RedirectKind::Login, LOGIN, true),
             (RedirectKind::Registration, REGISTRATION, true),
@@ -46,28 +57,45 @@ async fn lands(api: &Api) {
     }
 }
 
-async fn public_token(api: &Api, environment: Environment) -> String {
+pub(crate) async fn public_token(api: &Api, environment: Environment) -> String {
     api.key_of(&api.app, ApiKeyKind::Public, environment, &[])
         .await
 }
 
 /// The path of an address of the service.
 #[track_caller]
-fn path(url: &str) -> &str {
+pub(crate) fn path(url: &str) -> &str {
     url.strip_prefix("https://id.example.com")
         .unwrap_or_else(|| panic!("{url} is not ours"))
 }
 
 /// Where an answer sends the browser.
 #[track_caller]
-fn location(answer: &Answer) -> String {
-    assert_eq!(answer.status, 302, "{}", answer.text);
+pub(crate) fn location(answer: &Answer) -> String {
+    destination(answer, 302)
+}
+
+/// The same with another status.
+#[track_caller]
+fn destination(answer: &Answer, status: u16) -> String {
+    assert_eq!(answer.status, status, "{}", answer.text);
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     answer.header("location").unwrap().to_owned()
 }
 
+/// The cookie that an answer sets, as the browser brings it back.
 #[track_caller]
-fn token(url: &str) -> String {
+pub(crate) fn cookie(answer: &Answer) -> String {
+    let (cookie, _) = answer
+        .header("set-cookie")
+        .unwrap()
+        .split_once(';')
+        .unwrap();
+    cookie.to_owned()
+}
+
+#[track_caller]
+pub(crate) fn token(url: &str) -> String {
     let (_, token) = url
         .split_once("token=")
         .unwrap_or_else(|| panic!("no token: {url}"));
@@ -103,7 +131,7 @@ pub(crate) async fn linked(api: &Api) -> String {
         .text_at("/idp_providers/0/id")
 }
 
-async fn verify(client: &Client<'_>, body: Value) -> Answer {
+pub(crate) async fn verify(client: &Client<'_>, body: Value) -> Answer {
     client.post(VERIFY, body).await
 }
 
@@ -161,7 +189,7 @@ async fn a_page_signs_somebody_in_with_a_link(api: &Api) {
         cookie.ends_with("; Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax"),
         "{cookie}"
     );
-    let (cookie, _) = cookie.split_once(';').unwrap();
+    let cookie = self::cookie(&sent);
     let browser = api
         .anonymous()
         .header("Cookie", &format!("other=1; {cookie}"));
@@ -494,8 +522,7 @@ async fn apple_posts_its_answer(api: &Api) {
         .await
         .refuses(400, "invalid_field", Some("state"));
     let answer = form_of(form.to_owned()).await;
-    assert_eq!(answer.status, 303);
-    token(answer.header("location").unwrap());
+    token(&destination(&answer, 303));
 }
 
 /// Attack 2 over HTTP: whatever the provider does not prove joins nobody, in any spelling.
@@ -551,13 +578,7 @@ async fn attack_18_a_sign_in_stays_in_its_browser(api: &Api) {
     let link =
         format!("/v1/auth/oauth/test/begin?public_token={public}&redirect=true&identity=verified");
     let sent = api.anonymous().get(&link).await;
-    let cookie = sent
-        .header("set-cookie")
-        .unwrap()
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
+    let cookie = cookie(&sent);
     let back = location(&api.anonymous().get(path(&location(&sent))).await);
     let (name, _) = cookie.split_once('=').unwrap();
     for victim in [
@@ -596,13 +617,7 @@ async fn attack_27_the_database_holds_no_token(api: &Api) {
     let link =
         format!("/v1/auth/oauth/test/begin?public_token={public}&redirect=true&identity=verified");
     let sent = api.anonymous().get(&link).await;
-    let cookie = sent
-        .header("set-cookie")
-        .unwrap()
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
+    let cookie = cookie(&sent);
     let away = location(&sent);
     let back = location(&api.anonymous().get(path(&away)).await);
     let mut needles = vec![secret.expose().clone(), public];

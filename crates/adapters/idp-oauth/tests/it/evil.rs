@@ -1,13 +1,10 @@
 //! F6 and attack 18: providers that answer badly, and two of which one is evil. Every case is refused, with the fault that it
 //! has, in twenty rounds; then the same App signs somebody in at the same provider, which behaves again.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use serde_json::{Value, json};
-use vestry_contract::provider::{
-    Callback, Draft, ProviderServer, Reply, Shape, Signature, SignsBy,
-};
+use serde_json::json;
+use vestry_contract::provider::evil::{Fault, OTHER_ISSUERS, SPOILED, answers, claim};
+use vestry_contract::provider::{Callback, ProviderServer, Reply, Shape, SignsBy};
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::Secret;
 use vestry_ports::identity_providers::ProviderFault;
@@ -15,243 +12,6 @@ use vestry_ports::identity_providers::ProviderFault;
 use crate::app::{App, Flow, adapter, hasty, settings};
 
 const ROUNDS: u64 = 20;
-
-/// What a fault must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    Refused,
-    Invalid,
-    Unavailable,
-    Misconfigured,
-}
-
-fn kind(fault: &ProviderFault) -> Fault {
-    match fault {
-        ProviderFault::Refused => Fault::Refused,
-        ProviderFault::Invalid(_) => Fault::Invalid,
-        ProviderFault::Unavailable(_) => Fault::Unavailable,
-        ProviderFault::Misconfigured(_) => Fault::Misconfigured,
-    }
-}
-
-/// What is wrong with the answer of a token endpoint.
-type Spoil = fn(&mut Draft);
-
-/// Sets a claim.
-fn claim(draft: &mut Draft, name: &str, value: Value) {
-    draft.claims.insert(name.to_owned(), value);
-}
-
-/// Sets a member of the header.
-fn header(draft: &mut Draft, name: &str, value: Value) {
-    draft.header.insert(name.to_owned(), value);
-}
-
-/// A moment that the token has, moved by so many seconds.
-fn moved(draft: &mut Draft, name: &str, seconds: i64) {
-    let issued = draft.claims.get("iat").and_then(Value::as_i64).unwrap();
-    claim(draft, name, json!(issued + seconds));
-}
-
-const SPOILED: [(&str, Spoil); 46] = [
-    ("alg none", |d| {
-        header(d, "alg", json!("none"));
-        d.signature = Signature::Empty;
-    }),
-    ("alg nOnE", |d| {
-        header(d, "alg", json!("nOnE"));
-        d.signature = Signature::Empty;
-    }),
-    ("alg empty", |d| header(d, "alg", json!(""))),
-    ("alg missing", |d| drop(d.header.remove("alg"))),
-    ("alg of another type", |d| {
-        header(d, "alg", json!(["ES256"]))
-    }),
-    ("HS256 with the public key", |d| {
-        header(d, "alg", json!("HS256"));
-        d.signature = Signature::HmacOfPublicKey;
-    }),
-    ("HS256 in the clothes of ES256", |d| {
-        d.signature = Signature::HmacOfPublicKey
-    }),
-    ("an algorithm that the key is not of", |d| {
-        header(d, "alg", json!("RS256"))
-    }),
-    ("no signature", |d| d.signature = Signature::Empty),
-    ("a stranger's signature", |d| {
-        d.signature = Signature::Strangers
-    }),
-    ("a broken signature", |d| d.signature = Signature::Broken),
-    ("the signature of something else", |d| {
-        d.signature = Signature::OfOtherClaims
-    }),
-    ("an unknown key", |d| {
-        header(d, "kid", json!("unknown"));
-    }),
-    ("a key that is a path", |d| {
-        header(d, "kid", json!("../../dev/null"))
-    }),
-    ("a key that it brings along", |d| {
-        header(d, "jwk", json!({"kty": "oct", "k": "AAAA"}));
-        header(d, "jku", json!("http://127.0.0.1:1/jwks"));
-        d.signature = Signature::Strangers;
-    }),
-    ("an extension that must be understood", |d| {
-        header(d, "crit", json!(["b64"]))
-    }),
-    ("a token of another kind", |d| {
-        header(d, "typ", json!("at+jwt"))
-    }),
-    ("a token of another kind, of another type", |d| {
-        header(d, "typ", json!(1))
-    }),
-    ("another issuer", |d| {
-        claim(d, "iss", json!("https://evil.example.com"))
-    }),
-    ("the issuer with a slash", |d| {
-        let issuer = d.claims.get("iss").and_then(Value::as_str).unwrap();
-        let issuer = json!(format!("{issuer}/"));
-        claim(d, "iss", issuer);
-    }),
-    ("no issuer", |d| drop(d.claims.remove("iss"))),
-    ("a list of issuers", |d| {
-        let issuer = json!([d.claims.get("iss")]);
-        claim(d, "iss", issuer);
-    }),
-    ("another audience", |d| {
-        claim(d, "aud", json!("another-client"))
-    }),
-    ("no audience", |d| drop(d.claims.remove("aud"))),
-    ("several audiences and no party", |d| {
-        claim(d, "aud", json!(["another-client", "client-of-tests"]));
-    }),
-    ("another party", |d| {
-        claim(d, "azp", json!("another-client"))
-    }),
-    ("another nonce", |d| {
-        claim(d, "nonce", json!("another-nonce"))
-    }),
-    ("no nonce", |d| drop(d.claims.remove("nonce"))),
-    ("an empty nonce", |d| claim(d, "nonce", json!(""))),
-    ("over", |d| moved(d, "exp", -3_600)),
-    ("no end", |d| drop(d.claims.remove("exp"))),
-    ("an end that is a text", |d| {
-        claim(d, "exp", json!("9999999999"))
-    }),
-    ("an end that is a fraction", |d| {
-        claim(d, "exp", json!(9_999_999_999.5))
-    }),
-    ("from the future", |d| moved(d, "iat", 3_600)),
-    ("from long ago", |d| moved(d, "iat", -7_200)),
-    ("no beginning", |d| drop(d.claims.remove("iat"))),
-    ("not valid yet", |d| moved(d, "nbf", 3_600)),
-    ("nobody", |d| drop(d.claims.remove("sub"))),
-    ("an empty subject", |d| claim(d, "sub", json!(""))),
-    ("a subject that is a number", |d| {
-        claim(d, "sub", json!(1001))
-    }),
-    ("no id token", |d| {
-        drop(d.body.insert("id_token".to_owned(), Value::Null))
-    }),
-    ("an id token of one part", |d| {
-        drop(d.body.insert("id_token".to_owned(), json!("hunter2")))
-    }),
-    ("an id token of four parts", |d| {
-        drop(
-            d.body
-                .insert("id_token".to_owned(), json!("e30.e30.e30.e30")),
-        )
-    }),
-    ("an id token that is too large", |d| {
-        drop(
-            d.body
-                .insert("id_token".to_owned(), json!("x".repeat(70_000))),
-        );
-    }),
-    ("no access token", |d| drop(d.body.remove("access_token"))),
-    ("an access token that is no bearer token", |d| {
-        drop(d.body.insert("token_type".to_owned(), json!("mac")));
-    }),
-];
-
-/// Where an answer stands in the place of the right one.
-#[derive(Debug, Clone, Copy)]
-enum At {
-    Discovery,
-    Keys,
-    Token,
-    Userinfo,
-}
-
-impl At {
-    fn path(self, server: &ProviderServer) -> &'static str {
-        match self {
-            Self::Discovery => server.discovery_path(),
-            Self::Keys => server.keys_path(),
-            Self::Token => server.token_path(),
-            Self::Userinfo => server.userinfo_path(),
-        }
-    }
-}
-
-/// Answers that are none, at each endpoint.
-fn answers() -> Vec<(&'static str, At, Reply, Fault)> {
-    let html = || Reply::Says(200, String::new(), "<html>hunter2</html>".to_owned());
-    let failed = || Reply::Says(500, String::new(), "hunter2".to_owned());
-    let busy = || Reply::Says(429, "Retry-After: 30\r\n".to_owned(), String::new());
-    let stalls = || Reply::Stalls(Duration::from_secs(30));
-    let huge = || Reply::Huge(10 * 1024 * 1024);
-    let mut all = Vec::new();
-    for at in [At::Discovery, At::Keys, At::Token, At::Userinfo] {
-        all.extend([
-            ("fails", at, failed(), Fault::Unavailable),
-            ("is busy", at, busy(), Fault::Unavailable),
-            ("stalls", at, stalls(), Fault::Unavailable),
-            ("hangs up", at, Reply::HangsUp, Fault::Unavailable),
-            ("sends 10 MB", at, huge(), Fault::Invalid),
-            ("sends a page", at, html(), Fault::Invalid),
-            (
-                "sends on",
-                at,
-                Reply::redirect(302, "http://127.0.0.1:1/"),
-                Fault::Invalid,
-            ),
-        ]);
-    }
-    let gone = || Reply::json(404, &json!({}));
-    all.extend([
-        ("is not there", At::Discovery, gone(), Fault::Misconfigured),
-        ("is not there", At::Keys, gone(), Fault::Misconfigured),
-        (
-            "has no keys",
-            At::Keys,
-            Reply::json(200, &json!({"keys": []})),
-            Fault::Invalid,
-        ),
-        (
-            "refuses the client",
-            At::Token,
-            Reply::json(
-                401,
-                &json!({"error": "invalid_client", "error_description": "hunter2"}),
-            ),
-            Fault::Misconfigured,
-        ),
-        (
-            "refuses for a reason of its own",
-            At::Token,
-            Reply::json(400, &json!({"error": "hunter2"})),
-            Fault::Invalid,
-        ),
-        (
-            "refuses the token",
-            At::Userinfo,
-            Reply::json(403, &json!({"error": "insufficient_scope"})),
-            Fault::Misconfigured,
-        ),
-    ]);
-    all
-}
 
 /// Nothing that was sent or received is in an error, and neither is an address.
 fn is_silent(fault: &ProviderFault, case: &str) {
@@ -271,7 +31,7 @@ fn is(outcome: Result<impl std::fmt::Debug, ProviderFault>, expected: Fault, cas
         Err(fault) => fault,
         Ok(accepted) => panic!("{case}: accepted as {accepted:?}"),
     };
-    assert_eq!(kind(&fault), expected, "{case}: {fault:?}");
+    assert_eq!(Fault::of(&fault), expected, "{case}: {fault:?}");
     is_silent(&fault, case);
 }
 
@@ -348,22 +108,12 @@ async fn f6_answers_that_are_none() {
 #[tokio::test]
 async fn f6_a_document_of_another_issuer() {
     let providers = adapter(&settings());
-    let others: [fn(&str) -> Value; 6] = [
-        |url| json!(format!("{url}/")),
-        |url| json!(url.replace("127.0.0.1", "localhost")),
-        |_| json!("https://accounts.google.com"),
-        |_| json!(""),
-        |_| Value::Null,
-        |url| json!([url]),
-    ];
     rounds(async |mut rng| {
-        for other in others {
+        for other in OTHER_ISSUERS {
             let server = provider(&mut rng).await;
-            let (mut document, issuer) = (server.document(), other(server.url()));
+            let issuer = other(server.url());
             let case = issuer.to_string();
-            let members = document.as_object_mut().unwrap();
-            members.insert("issuer".to_owned(), issuer);
-            server.replies(server.discovery_path(), Some(Reply::json(200, &document)));
+            server.says_in_its_document("issuer", issuer);
             let app = App::beside(&providers, &server, "example");
             let outcome = app.sign_in(&server, rng.next()).await;
             is(outcome, Fault::Invalid, &case);
@@ -515,13 +265,8 @@ async fn attack_18_two_providers_of_which_one_is_evil() {
         );
         evil.spoils_nothing();
         // Its document says that the honest one's keys are its own, and it passes on a token that the honest one issued.
-        let mut document = evil.document();
         let keys = json!(format!("{}{}", honest.url(), honest.keys_path()));
-        document
-            .as_object_mut()
-            .unwrap()
-            .insert("jwks_uri".to_owned(), keys);
-        evil.replies(evil.discovery_path(), Some(Reply::json(200, &document)));
+        evil.says_in_its_document("jwks_uri", keys);
         let passed_on = issued_by(&good, &honest, rng).await;
         evil.spoils(move |draft| {
             draft.body.insert("id_token".to_owned(), json!(passed_on));

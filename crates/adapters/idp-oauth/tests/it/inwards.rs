@@ -72,13 +72,8 @@ async fn attack_23_a_document_that_leads_inwards_is_not_followed() {
         // The evil one itself is on this machine, whose network is allowed here.
         for host in INNER.into_iter().filter(|host| !is_this_machine(host)) {
             let evil = ProviderServer::start(Shape::OpenId).await;
-            let mut document = evil.document();
             let inner = json!(format!("https://{host}/latest/meta-data"));
-            document
-                .as_object_mut()
-                .unwrap()
-                .insert(member.to_owned(), inner);
-            evil.replies(evil.discovery_path(), Some(Reply::json(200, &document)));
+            evil.says_in_its_document(member, inner);
             evil.spoils(|draft| {
                 draft.claims.remove("email");
             });
@@ -105,12 +100,7 @@ async fn attack_17_a_document_cannot_send_a_browser_anywhere() {
         "",
     ] {
         let evil = ProviderServer::start(Shape::OpenId).await;
-        let mut document = evil.document();
-        document
-            .as_object_mut()
-            .unwrap()
-            .insert("authorization_endpoint".to_owned(), json!(page));
-        evil.replies(evil.discovery_path(), Some(Reply::json(200, &document)));
+        evil.says_in_its_document("authorization_endpoint", json!(page));
         let outcome = App::beside(&providers, &evil, "example")
             .address(&Flow::new(1))
             .await;

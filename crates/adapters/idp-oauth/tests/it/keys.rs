@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use vestry_contract::provider::{ProviderServer, Reply, Shape, Signature};
+use vestry_contract::provider::evil::unknown_key;
+use vestry_contract::provider::{ProviderServer, Reply, Shape};
 use vestry_ports::identity_providers::ProviderFault;
 
 use crate::app::{App, connection, settings};
@@ -36,13 +37,7 @@ async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more() {
     let app = App::of(&server, "example");
     app.sign_in(&server, 1).await.unwrap();
     for round in 0..2 {
-        server.spoils(|draft| {
-            let token = draft.body.get("access_token").cloned().unwrap_or_default();
-            draft
-                .header
-                .insert("kid".to_owned(), json!(format!("unknown-{token}")));
-            draft.signature = Signature::Strangers;
-        });
+        server.spoils(unknown_key);
         let flood = (0..FLOOD).map(|seed| app.sign_in(&server, seed));
         for outcome in join_all(flood).await {
             assert!(

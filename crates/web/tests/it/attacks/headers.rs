@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::rig::{Api, on_both};
+use crate::rig::{Api, Client, on_both};
 
 on_both! {
     attack_15_no_header_reaches_a_message_or_an_answer
     attack_16_forwarded_addresses_change_no_limit
 }
 
-const EVIL: &str = "evil.example";
+pub(super) const EVIL: &str = "evil.example";
 
-const HOSTS: &[(&str, &str)] = &[
+pub(super) const HOSTS: &[(&str, &str)] = &[
     (
         "Forwarded",
         "host=evil.example;proto=https;for=203.0.113.66",
@@ -30,12 +30,15 @@ const HOSTS: &[(&str, &str)] = &[
     ("Referer", "https://evil.example/"),
 ];
 
+/// The client with these headers.
+pub(super) fn claiming<'a>(client: Client<'a>, headers: &[(&str, &str)]) -> Client<'a> {
+    let add = |client: Client<'a>, (name, value): &(&str, &str)| client.header(name, value);
+    headers.iter().fold(client, add)
+}
+
 /// Every forwarding header with an evil value, on every endpoint: none of them shows in an answer or a message.
 async fn attack_15_no_header_reaches_a_message_or_an_answer(api: &Api) {
-    let mut client = api.test();
-    for (name, value) in HOSTS {
-        client = client.header(name, value);
-    }
+    let client = claiming(api.test(), HOSTS);
     for operation in crate::rig::described().all() {
         let path = operation
             .path

@@ -1,7 +1,6 @@
-//! Row 1: accounts that somebody planted for another person.
+//! Row 1: accounts that somebody planted for another person, who proves the address by a code.
 //!
-//! The kinds that need an identity provider (the federated merge, and the provider that verifies nothing) are proved where
-//! providers are.
+//! The same scenarios with a proof of an identity provider, and those that need one: `federated`.
 
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
@@ -22,15 +21,20 @@ on_both! {
     attack_1_whichever_way_the_victim_proves_the_address
 }
 
-const VICTIM: &str = "victim@example.com";
-const ATTACKER: &str = "attacker@example.com";
+pub(super) const VICTIM: &str = "victim@example.com";
+pub(super) const ATTACKER: &str = "attacker@example.com";
 const NUMBER: &str = "+14155552671";
 const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const RESET: &str = "/v1/auth/passwords/reset/begin";
 const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
 
+/// The victim comes, and proves the address by a code.
+async fn by_code(api: &Api) -> Answer {
+    signed_in(api, VICTIM).await
+}
+
 /// The account as the attacker makes it: the victim's address, a number of his own.
-async fn planted(api: &Api) -> String {
+pub(super) async fn planted(api: &Api) -> String {
     let request = json!({"email": VICTIM, "phone_number": NUMBER, "requires_verification": false});
     let created = api.test().post("/v1/auth/users/create", request).await;
     created.ok().text_at("/user_id")
@@ -57,7 +61,7 @@ fn text(body: &Value, name: &str) -> String {
     body[name].as_str().unwrap().to_owned()
 }
 
-async fn user(api: &Api, id: &str) -> Value {
+pub(super) async fn user(api: &Api, id: &str) -> Value {
     api.test()
         .get(&format!("/v1/auth/users/{id}"))
         .await
@@ -67,19 +71,39 @@ async fn user(api: &Api, id: &str) -> Value {
 
 /// Refused, or somebody else.
 #[track_caller]
-fn stays_out(answer: &Answer, victim: &str) {
+pub(super) fn stays_out(answer: &Answer, victim: &str) {
     assert_ne!(answer.body["user_id"], victim, "{}", answer.text);
 }
 
-/// The trojan identifier: registered beside the victim's address, it is not let in after the victim came.
 async fn attack_1_a_planted_identifier_opens_nothing(api: &Api) {
+    a_planted_identifier_opens_nothing(api, by_code).await;
+}
+
+async fn attack_1_an_account_with_everything_planted_is_the_victims_alone(api: &Api) {
+    let mut planted = Planted::everything(api).await;
+    let victim = by_code(api).await;
+    planted.is_dead(api, &victim).await;
+}
+
+async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
+    an_extended_session_does_not_survive(api, by_code).await;
+}
+
+async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
+    aids::with_urls(api).await;
+    a_pending_address_is_no_way_back(api, by_code).await;
+}
+
+/// The trojan identifier: registered beside the victim's address, it is not let in after the victim came.
+pub(super) async fn a_planted_identifier_opens_nothing(
+    api: &Api,
+    victim: impl AsyncFn(&Api) -> Answer,
+) {
     let user_id = planted(api).await;
     let waiting = texted(api, NUMBER).await;
-    let victim = signed_in(api, VICTIM).await;
+    let victim = victim(api).await;
     assert_eq!(victim.text_at("/user_id"), user_id);
-    let user = user(api, &user_id).await;
-    let phones = user["phone_numbers"].as_array().unwrap();
-    assert!(phones.iter().all(|phone| phone["verified"] == false));
+    has_no_proved_number(&user(api, &user_id).await);
     // Neither the code that was on its way, nor one that is sent now: the number is in a user of its own then.
     let late = verified(&api.test(), &waiting, json!({"session_expires_in": 60})).await;
     stays_out(&late, &user_id);
@@ -91,81 +115,135 @@ async fn attack_1_a_planted_identifier_opens_nothing(api: &Api) {
     verified(&api.test(), &code, more).await.ok();
 }
 
-/// Classic: password, authenticator app, recovery codes, passkey, wallet, number, link and sessions, all planted before.
-async fn attack_1_an_account_with_everything_planted_is_the_victims_alone(api: &Api) {
-    let test = api.test();
-    let (user_id, mut attacker) = planted_with_passkey(api).await;
-    let totp = Authenticator::of(api, &user_id).await;
-    let pocket = Pocket::new(api).await;
-    let session = attackers_session(api, &mut attacker).await;
-    let path = "/v1/auth/passwords/session/update";
-    let request = json!({"session_token": text(&session, "session_token"), "password": PASSWORD});
-    test.post(path, request).await.ok();
-    let session = attackers_session(api, &mut attacker).await;
-    let token = json!({"session_token": text(&session, "session_token")});
-    let wallet = with(pocket.proof(api, Some(&user_id)).await, token);
-    let wallet = test.post("/v1/auth/wallets/verify", wallet).await.ok();
-    assert_eq!(wallet.text_at("/user_id"), user_id);
-    let (token, jwt) = (
-        wallet.text_at("/session_token"),
-        wallet.text_at("/session_jwt"),
-    );
-    let link = json!({"user_id": user_id});
-    let link = test.post("/v1/auth/magic_links/create", link).await.ok();
-    // Everything of it works, up to the victim's proof.
-    assert!(is_open(api, &token).await);
-    let password = json!({"user_id": user_id, "password": PASSWORD, "session_expires_in": 60});
-    let other = test.post(PASSWORDS, password.clone()).await.ok();
-    let (kept, waiting) = (
-        aids::assertion(api, &mut attacker).await,
-        pocket.proof(api, None).await,
-    );
-
-    let victim = signed_in(api, VICTIM).await;
-    assert_eq!(victim.text_at("/user_id"), user_id);
-    for token in [&token, &other.text_at("/session_token")] {
-        assert!(!is_open(api, token).await);
-    }
-    let refused = test.post(SESSION, json!({ "session_jwt": jwt })).await;
-    refused.refuses(401, "invalid_session", None);
-    let refused = test.post(PASSWORDS, password).await;
-    refused.refuses(401, "invalid_credentials", None);
-    let code = json!({"user_id": user_id, "totp": totp.shows(api), "session_expires_in": 60});
-    assert_eq!(test.post(TOTP, code).await.status, 400);
-    let recovery = json!({"user_id": user_id, "recovery_code": totp.recovery[0]});
-    let refused = test.post("/v1/auth/totps/recovery", recovery).await;
-    assert_eq!(refused.status, 400, "{}", refused.text);
-    for credential in [kept, aids::assertion(api, &mut attacker).await] {
-        let request = json!({"public_key_credential": credential, "session_expires_in": 60});
-        let refused = test.post(PASSKEYS, request).await;
-        refused.refuses(401, "invalid_credentials", None);
-    }
-    for proof in [waiting, pocket.proof(api, None).await] {
-        let request = with(proof, json!({"session_expires_in": 60}));
-        let answer = test.post("/v1/auth/wallets/verify", request).await;
-        // The wallet is somebody's again: a user of its own, and never the victim.
-        let whose = answer.body["user_id"].as_str().unwrap_or_default();
-        assert_ne!(whose, user_id, "{}", answer.text);
-    }
-    let request = json!({"token": link.text_at("/token"), "session_expires_in": 60});
-    let refused = test.post(LINKS, request).await;
-    refused.refuses(400, "invalid_magic_token", None);
-    let user = user(api, &user_id).await;
-    for what in ["totps", "webauthn_credentials"] {
-        assert_eq!(user[what], json!([]), "{what}");
-    }
-    let addresses: Vec<_> = user["wallets"].as_array().unwrap().iter().collect();
-    let is_planted = |wallet: &&Value| wallet["public_address"] == pocket.address.as_str();
-    assert!(!addresses.iter().any(is_planted), "{user}");
+#[track_caller]
+fn has_no_proved_number(user: &Value) {
     let phones = user["phone_numbers"].as_array().unwrap();
-    assert!(phones.iter().all(|phone| phone["verified"] == false));
-    // And the victim is in.
-    assert!(is_open(api, &victim.text_at("/session_token")).await);
+    assert!(
+        phones.iter().all(|phone| phone["verified"] == false),
+        "{user}"
+    );
+}
+
+/// Classic: password, authenticator app, recovery codes, passkey, wallet, number, link and sessions, all planted before. Each
+/// of them opens the account until the victim comes.
+pub(super) struct Planted {
+    pub(super) user_id: String,
+    /// Tokens of sessions.
+    pub(super) sessions: Vec<String>,
+    jwt: String,
+    attacker: Browser,
+    totp: Authenticator,
+    pocket: Pocket,
+    /// Of `magic_links/create`, which mails nothing.
+    link: String,
+    /// Made before, and not yet shown to anybody.
+    assertion: Value,
+    proof: Value,
+}
+
+impl Planted {
+    pub(super) async fn everything(api: &Api) -> Self {
+        let test = api.test();
+        let (user_id, mut attacker) = planted_with_passkey(api).await;
+        let totp = Authenticator::of(api, &user_id).await;
+        let pocket = Pocket::new(api).await;
+        let session = attackers_session(api, &mut attacker).await;
+        let path = "/v1/auth/passwords/session/update";
+        let token = text(&session, "session_token");
+        let request = json!({"session_token": token, "password": PASSWORD});
+        test.post(path, request).await.ok();
+        let session = attackers_session(api, &mut attacker).await;
+        let token = json!({"session_token": text(&session, "session_token")});
+        let wallet = with(pocket.proof(api, Some(&user_id)).await, token);
+        let wallet = test.post("/v1/auth/wallets/verify", wallet).await.ok();
+        assert_eq!(wallet.text_at("/user_id"), user_id);
+        let link = json!({"user_id": user_id});
+        let link = test.post("/v1/auth/magic_links/create", link).await.ok();
+        let mut made = Self {
+            sessions: vec![wallet.text_at("/session_token")],
+            jwt: wallet.text_at("/session_jwt"),
+            assertion: aids::assertion(api, &mut attacker).await,
+            proof: pocket.proof(api, None).await,
+            link: link.text_at("/token"),
+            user_id,
+            attacker,
+            totp,
+            pocket,
+        };
+        made.signs_in_by_password(api).await;
+        assert!(is_open(api, &made.sessions[0]).await);
+        made
+    }
+
+    /// One session more.
+    pub(super) async fn signs_in_by_password(&mut self, api: &Api) {
+        let signed_in = api.test().post(PASSWORDS, self.password()).await.ok();
+        self.sessions.push(signed_in.text_at("/session_token"));
+    }
+
+    fn password(&self) -> Value {
+        json!({"user_id": self.user_id, "password": PASSWORD, "session_expires_in": 60})
+    }
+
+    /// Nothing of it opens anything of the victim, who is in.
+    pub(super) async fn is_dead(&mut self, api: &Api, victim: &Answer) {
+        assert_eq!(victim.text_at("/user_id"), self.user_id);
+        self.sessions_and_secrets_are_dead(api).await;
+        self.passkey_and_wallet_are_strangers(api).await;
+        let user = user(api, &self.user_id).await;
+        for what in ["totps", "webauthn_credentials"] {
+            assert_eq!(user[what], json!([]), "{what}");
+        }
+        let mut wallets = user["wallets"].as_array().unwrap().iter();
+        let is_planted = |wallet: &Value| wallet["public_address"] == self.pocket.address.as_str();
+        assert!(!wallets.any(is_planted), "{user}");
+        has_no_proved_number(&user);
+        assert!(is_open(api, &victim.text_at("/session_token")).await);
+    }
+
+    async fn sessions_and_secrets_are_dead(&self, api: &Api) {
+        let test = api.test();
+        for token in &self.sessions {
+            assert!(!is_open(api, token).await);
+        }
+        let jwt = json!({"session_jwt": self.jwt});
+        let refused = test.post(SESSION, jwt).await;
+        refused.refuses(401, "invalid_session", None);
+        let refused = test.post(PASSWORDS, self.password()).await;
+        refused.refuses(401, "invalid_credentials", None);
+        let (user_id, totp) = (&self.user_id, &self.totp);
+        let code = json!({"user_id": user_id, "totp": totp.shows(api), "session_expires_in": 60});
+        assert_eq!(test.post(TOTP, code).await.status, 400);
+        let recovery = json!({"user_id": user_id, "recovery_code": totp.recovery[0]});
+        let refused = test.post("/v1/auth/totps/recovery", recovery).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        let request = json!({"token": self.link, "session_expires_in": 60});
+        let refused = test.post(LINKS, request).await;
+        refused.refuses(400, "invalid_magic_token", None);
+    }
+
+    async fn passkey_and_wallet_are_strangers(&mut self, api: &Api) {
+        let fresh = aids::assertion(api, &mut self.attacker).await;
+        for credential in [&self.assertion, &fresh] {
+            let request = json!({"public_key_credential": credential, "session_expires_in": 60});
+            let refused = api.test().post(PASSKEYS, request).await;
+            refused.refuses(401, "invalid_credentials", None);
+        }
+        for proof in [self.proof.clone(), self.pocket.proof(api, None).await] {
+            let request = with(proof, json!({"session_expires_in": 60}));
+            let answer = api.test().post("/v1/auth/wallets/verify", request).await;
+            // The wallet is somebody's again: a user of its own, and never the victim.
+            stays_out(&answer, &self.user_id);
+        }
+    }
 }
 
 /// The unexpired session: used every day and extended, it ends with the victim's proof, however it is named.
-async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
-    let (_, mut attacker) = planted_with_passkey(api).await;
+pub(super) async fn an_extended_session_does_not_survive(
+    api: &Api,
+    victim: impl AsyncFn(&Api) -> Answer,
+) {
+    let (user_id, mut attacker) = planted_with_passkey(api).await;
     let mut session = attackers_session(api, &mut attacker).await;
     for _ in 0..30 {
         api.pass(86_400);
@@ -174,7 +252,7 @@ async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
         });
         session = api.test().post(SESSION, request).await.ok().body;
     }
-    signed_in(api, VICTIM).await;
+    assert_eq!(victim(api).await.text_at("/user_id"), user_id);
     for name in ["session_token", "session_jwt"] {
         let request = json!({ name: text(&session, name), "session_expires_in": 525_600 });
         let refused = api.test().post(SESSION, request).await;
@@ -182,10 +260,13 @@ async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
     }
 }
 
-/// The unexpired change: an address of the attacker is attached beside the victim's, with a code and links on their way to it.
-async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
+/// The unexpired change. No change of an address waits here as such: what comes nearest is an address of the attacker that
+/// `users/update` has attached beside the victim's, with a code, a link and a reset on their way to it.
+pub(super) async fn a_pending_address_is_no_way_back(
+    api: &Api,
+    victim: impl AsyncFn(&Api) -> Answer,
+) {
     let test = api.test();
-    aids::with_urls(api).await;
     let user_id = planted(api).await;
     let path = format!("/v1/auth/users/{user_id}/update");
     let attach = json!({"emails": [{"email": ATTACKER}]});
@@ -195,7 +276,7 @@ async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
     let code = sent(api, &test, ATTACKER).await;
     assert_eq!(code.user_id, user_id);
 
-    signed_in(api, VICTIM).await;
+    assert_eq!(victim(api).await.text_at("/user_id"), user_id);
     let later = sent(api, &test, ATTACKER).await;
     for code in [code, later] {
         let refused = verified(&test, &code, json!({"session_expires_in": 60})).await;
@@ -262,12 +343,7 @@ async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
         api.test().post(path, request).await.ok();
         let token = text(&session, "session_token");
         assert!(!is_open(api, &token).await, "{way}");
-        let user = user(api, &user_id).await;
-        let phones = user["phone_numbers"].as_array().unwrap();
-        assert!(
-            phones.iter().all(|phone| phone["verified"] == false),
-            "{way}: {user}"
-        );
+        has_no_proved_number(&user(api, &user_id).await);
         let path = format!("/v1/auth/users/{user_id}/delete");
         api.test().delete(&path, None).await.ok();
         api.pass(86_400);

@@ -1,0 +1,179 @@
+//! Row 1, the five kinds of pre-hijacking, where the victim comes through an identity provider that has verified the address
+//! (O-9, O-10). What the attacker plants, and how each piece of it is tried afterwards: `takeover`.
+
+use serde_json::json;
+use vestry_contract::provider::{Person, Shape};
+
+use super::aids::{self, is_open};
+use super::takeover::{
+    ATTACKER, Planted, VICTIM, a_pending_address_is_no_way_back,
+    a_planted_identifier_opens_nothing, an_extended_session_does_not_survive, planted, stays_out,
+    user,
+};
+use crate::journeys::signed_in;
+use crate::oauth::desk::{Desk, provider_wishes};
+use crate::oauth::{token, verify};
+use crate::rig::{Answer, Api, on_both};
+
+on_both! { provider_wishes;
+    attack_1_classic_federated_merge
+    attack_1_unexpired_session
+    attack_1_trojan_identifier
+    attack_1_trojan_account_of_a_provider
+    attack_1_unexpired_email_change
+    attack_1_non_verifying_provider
+}
+
+/// The victim's provider, which verifies addresses.
+async fn google(api: &Api) -> Desk<'_> {
+    aids::with_urls(api).await;
+    Desk::at(api, "google", Shape::OpenId).await
+}
+
+fn the_victim() -> Person {
+    Person::new("1", VICTIM)
+}
+
+/// The attacker's own account at the same provider.
+fn the_attacker() -> Person {
+    Person::new("666", ATTACKER)
+}
+
+/// Password, authenticator app, recovery codes, passkey, wallet, number, sessions, a link that nobody was mailed, the
+/// attacker's own account at the provider, and a sign-in with it that was not yet verified.
+async fn attack_1_classic_federated_merge(api: &Api) {
+    let desk = google(api).await;
+    let mut planted = Planted::everything(api).await;
+    let linked = desk
+        .link(
+            the_attacker().with_verified(json!(false)),
+            &planted.sessions[0],
+        )
+        .await
+        .ok();
+    assert_eq!(linked.text_at("/user_id"), planted.user_id);
+    planted.sessions.push(linked.text_at("/session_token"));
+    planted.signs_in_by_password(api).await;
+    let (landed, state) = desk.landed().await;
+    let waiting = token(&landed);
+    for token in &planted.sessions[2..] {
+        assert!(is_open(api, token).await);
+    }
+
+    let victim = desk.sign_in(the_victim()).await.ok();
+    planted.is_dead(api, &victim).await;
+    for token in &planted.sessions {
+        let request = json!({"token": waiting, "state": state, "session_token": token});
+        let refused = verify(&desk.client, request).await;
+        refused.refuses(401, "invalid_session", None);
+    }
+    let request = json!({"token": waiting, "session_expires_in": 60});
+    stays_out(&verify(&desk.client, request).await.ok(), &planted.user_id);
+    let back = desk.sign_in(the_attacker()).await.ok();
+    stays_out(&back, &planted.user_id);
+    only_links(api, &planted.user_id, "1").await;
+}
+
+/// The user has this one link.
+async fn only_links(api: &Api, user_id: &str, subject: &str) {
+    let user = user(api, user_id).await;
+    let links = user["idp_providers"].as_array().unwrap();
+    assert_eq!(links.len(), 1, "{user}");
+    assert_eq!(links[0]["provider_subject"], subject);
+}
+
+async fn attack_1_unexpired_session(api: &Api) {
+    let desk = google(api).await;
+    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    an_extended_session_does_not_survive(api, victim).await;
+}
+
+/// A number that the attacker has registered beside the victim's address.
+async fn attack_1_trojan_identifier(api: &Api) {
+    let desk = google(api).await;
+    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    a_planted_identifier_opens_nothing(api, victim).await;
+}
+
+/// The attacker's account came from his own account at a provider, and the victim's address was attached to it: the address
+/// moves to the victim, and who planted it is not in with it.
+async fn attack_1_trojan_account_of_a_provider(api: &Api) {
+    let desk = google(api).await;
+    let trojan = desk.sign_in(the_attacker().with_verified(json!(false)));
+    let trojan = trojan.await.ok();
+    let account = trojan.text_at("/user_id");
+    api.pass(1);
+    let path = format!("/v1/auth/users/{account}/update");
+    let attach = json!({"emails": [{"email": VICTIM}]});
+    api.test().send("PUT", &path, Some(attach)).await.ok();
+
+    let victim = desk.sign_in(the_victim()).await.ok();
+    stays_out(&victim, &account);
+    let victim = victim.text_at("/user_id");
+    assert_eq!(user(api, &victim).await["emails"][0]["email"], VICTIM);
+    assert_eq!(user(api, &account).await["emails"], json!([]));
+    // The session of the account that had no other address has ended, and the way in leads to the attacker's account only.
+    assert!(!is_open(api, &trojan.text_at("/session_token")).await);
+    let back = desk.sign_in(the_attacker()).await.ok();
+    assert_eq!(back.text_at("/user_id"), account);
+    only_links(api, &victim, "1").await;
+    only_links(api, &account, "666").await;
+}
+
+async fn attack_1_unexpired_email_change(api: &Api) {
+    let desk = google(api).await;
+    let victim = async |_: &Api| desk.sign_in(the_victim()).await.ok();
+    a_pending_address_is_no_way_back(api, victim).await;
+}
+
+/// Providers that let anybody claim any address, as each of them says that it did not look.
+async fn attack_1_non_verifying_provider(api: &Api) {
+    let google = google(api).await;
+    for (name, shape, verified) in [
+        ("example", Shape::OpenId, json!(true)),
+        ("microsoft", Shape::Microsoft, json!(true)),
+        ("github", Shape::GitHub, json!(false)),
+        ("discord", Shape::Discord, json!(false)),
+    ] {
+        let careless = Desk::at(api, name, shape).await;
+        let claims = |subject: &str| Person::new(subject, VICTIM).with_verified(verified.clone());
+        // Before the victim: an account without the address. Beside one that was planted under it: not even that.
+        let before = careless.sign_in(claims("666")).await.ok();
+        let account = before.text_at("/user_id");
+        assert_eq!(user(api, &account).await["emails"], json!([]), "{name}");
+        let planted = planted(api).await;
+        let refused = careless.sign_in(claims("667")).await;
+        refused.refuses(409, "duplicate", Some("email"));
+
+        let victims = if shape == Shape::Discord {
+            signed_in(api, VICTIM).await
+        } else {
+            google.sign_in(the_victim()).await.ok()
+        };
+        assert_eq!(victims.text_at("/user_id"), planted, "{name}");
+        nobody_claims_it(api, &careless, &before, &claims).await;
+        assert!(is_open(api, &victims.text_at("/session_token")).await);
+        // The next provider meets an address that nobody has.
+        let path = format!("/v1/auth/users/{planted}/delete");
+        api.test().delete(&path, None).await.ok();
+        api.pass(86_400);
+    }
+}
+
+/// After the victim: the claim is worth what it was before, within the attacker's session, too.
+async fn nobody_claims_it(
+    api: &Api,
+    careless: &Desk<'_>,
+    before: &Answer,
+    claims: &impl Fn(&str) -> Person,
+) {
+    let account = before.text_at("/user_id");
+    let again = careless.sign_in(claims("666")).await.ok();
+    assert_eq!(again.text_at("/user_id"), account);
+    let refused = careless.sign_in(claims("667")).await;
+    refused.refuses(409, "duplicate", Some("email"));
+    let session = again.text_at("/session_token");
+    let linked = careless.link(claims("668"), &session).await.ok();
+    assert_eq!(linked.text_at("/user_id"), account);
+    assert_eq!(user(api, &account).await["emails"], json!([]));
+}

@@ -1,0 +1,224 @@
+//! Rows 15 and 18: whoever would like to be in the middle of a sign-in at an identity provider.
+
+use serde_json::json;
+use vestry_contract::provider::evil::claim;
+use vestry_contract::provider::{Callback, Person, Shape};
+use vestry_domain::Environment;
+
+use super::headers::{EVIL, HOSTS, claiming};
+use crate::oauth::desk::{Desk, provider_wishes, users};
+use crate::oauth::{
+    LOGIN, OWN, REGISTRATION, app_lands, cookie, lands, location, path, public_token, token,
+};
+use crate::rig::{Answer, Api, Client, Wishes, on_both};
+
+on_both! { behind_a_proxy;
+    attack_15_no_header_reaches_an_address_of_a_sign_in
+    attack_18_a_state_is_of_one_app_one_provider_and_one_browser
+    attack_18_a_code_is_good_once_and_in_its_flow
+    attack_18_two_providers_of_which_one_is_evil
+}
+
+/// Whoever calls is a proxy that is trusted: even of such a one no header names a host.
+fn behind_a_proxy() -> Wishes {
+    let mut wishes = provider_wishes();
+    wishes.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    wishes
+}
+
+fn invalid_state() -> String {
+    format!("{LOGIN}?error=invalid_state")
+}
+
+/// Attack 15, O-1: the callback at the provider and the landing are what the operator and the App have registered, whatever
+/// the headers of begin and callback say.
+async fn attack_15_no_header_reaches_an_address_of_a_sign_in(api: &Api) {
+    lands(api).await;
+    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let token = public_token(api, Environment::Test).await;
+    let public = format!("PublicToken {token}");
+    for headers in HOSTS.chunks(1).chain([HOSTS]) {
+        let begin = "/v1/auth/oauth/google/begin";
+        let begun = claiming(desk.client.clone(), headers).get(begin).await.ok();
+        let page = api.anonymous().header("Authorization", &public);
+        let asked = claiming(page.clone(), headers).get(begin).await.ok();
+        let sent = claiming(page, headers)
+            .get(&format!("{begin}?redirect=true"))
+            .await;
+        let browser = api.anonymous().header("Cookie", &cookie(&sent));
+        for (url, browser) in [
+            (begun.text_at("/url"), api.anonymous()),
+            (asked.text_at("/redirect_url"), api.anonymous()),
+            (location(&sent), browser),
+        ] {
+            comes_back(&desk, &url, &claiming(browser, headers)).await;
+        }
+    }
+    // The name by which the service itself is called is one of them.
+    let mut connection = api.connect().await;
+    let head = desk.client.head("GET", "/v1/auth/oauth/google/begin", 0);
+    let head = head.replacen("Host: id.example.com", &format!("Host: {EVIL}"), 1);
+    connection.send(head.as_bytes()).await;
+    let begun = Answer::of(connection.receive().await.unwrap()).ok();
+    comes_back(&desk, &begun.text_at("/url"), &api.anonymous()).await;
+}
+
+/// The provider is told our callback, and nothing else; and from there the browser lands where the App wants it.
+async fn comes_back(desk: &Desk<'_>, url: &str, browser: &Client<'_>) {
+    let callback = desk.answer(url);
+    let registered = format!("https://id.example.com{}", desk.callback);
+    assert_eq!(callback.redirect_uri, registered);
+    let landed = desk.lands(browser, &callback).await;
+    assert!(
+        landed.starts_with(&format!("{REGISTRATION}&token=")),
+        "{landed}"
+    );
+}
+
+/// O-2, O-6: at a callback that is not its own a state is nobody's, and stays good for whose it is.
+async fn attack_18_a_state_is_of_one_app_one_provider_and_one_browser(api: &Api) {
+    lands(api).await;
+    let other = api.service.create_app("Other").await.unwrap();
+    app_lands(api, &other).await;
+    let (test, live) = (Environment::Test, Environment::Live);
+    let own = Desk::at(api, "google", Shape::OpenId).await;
+    let strangers = [
+        Desk::of(api, &other, test, "google", Shape::OpenId).await,
+        Desk::of(api, &api.app, live, "google", Shape::OpenId).await,
+        Desk::at(api, "example", Shape::OpenId).await,
+    ];
+    let public = public_token(api, test).await;
+    let link = format!("/v1/auth/oauth/google/begin?public_token={public}&redirect=true");
+    let sent = api.anonymous().get(&link).await;
+    let callback = own.answer(&location(&sent));
+    let browser = api.anonymous().header("Cookie", &cookie(&sent));
+    for stranger in &strangers {
+        let refused = stranger.lands(&browser, &callback).await;
+        assert_eq!(refused, invalid_state());
+        let refused = stranger.verifies(&callback).await;
+        refused.refuses(400, "invalid_state", None);
+        assert_eq!(stranger.server.asked(stranger.server.token_path()), 0);
+    }
+    let somebody = api.anonymous().get(&link).await;
+    let other_browser = api.anonymous().header("Cookie", &cookie(&somebody));
+    for browser in [api.anonymous(), other_browser] {
+        assert_eq!(own.lands(&browser, &callback).await, invalid_state());
+    }
+    for state in ["", "google-", &callback.state.to_uppercase()] {
+        let made_up = Callback {
+            state: state.to_owned(),
+            ..callback.clone()
+        };
+        assert_eq!(own.lands(&browser, &made_up).await, invalid_state());
+    }
+    // It was for our callback and not for the App's; so is it the other way round.
+    own.verifies(&callback)
+        .await
+        .refuses(400, "invalid_state", None);
+    let apps_own = own.own().await;
+    assert_eq!(own.lands(&browser, &apps_own).await, invalid_state());
+    for stranger in &strangers[..2] {
+        let refused = stranger.verifies(&apps_own).await;
+        refused.refuses(400, "invalid_state", None);
+    }
+    assert_eq!(own.server.asked(own.server.token_path()), 0);
+
+    own.verifies(&apps_own).await.ok();
+    token(&own.lands(&browser, &callback).await);
+    assert_eq!(own.lands(&browser, &callback).await, invalid_state());
+}
+
+/// O-3, O-4: a code twice, a code of another flow, a code that is none, and an id token of another flow; at our callback and at
+/// the App's own.
+async fn attack_18_a_code_is_good_once_and_in_its_flow(api: &Api) {
+    lands(api).await;
+    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    let browser = api.anonymous();
+    let used = desk.answer(&desk.begin("").await.url);
+    token(&desk.lands(&browser, &used).await);
+    let made_up = Some("made-up".to_owned());
+    let strangers = desk.answer(&desk.begin("").await.url).code;
+    let strangers_own = desk.own().await.code;
+    for (code, own_code) in [
+        (used.code.clone(), used.code),
+        (strangers, strangers_own),
+        (made_up.clone(), made_up),
+    ] {
+        let mut callback = desk.answer(&desk.begin("").await.url);
+        callback.code = code;
+        let landed = desk.lands(&browser, &callback).await;
+        assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
+        let mut own = desk.own().await;
+        own.code = own_code;
+        let refused = desk.verifies(&own).await;
+        refused.refuses(400, "invalid_oauth_token", None);
+    }
+    for nonce in ["", "of-another-flow"] {
+        desk.server
+            .spoils(move |draft| claim(draft, "nonce", json!(nonce)));
+        let (landed, _) = desk.landed().await;
+        assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
+    }
+    let mut nothing = desk.answer(&desk.begin("").await.url);
+    nothing.code = None;
+    let landed = desk.lands(&browser, &nothing).await;
+    assert_eq!(landed, format!("{LOGIN}?error=provider_error"));
+    assert_eq!(users(api).await, 0);
+    desk.server.spoils_nothing();
+    desk.sign_in(Person::new("1001", "ada@example.com"))
+        .await
+        .ok();
+}
+
+/// O-6: the honest one's code never reaches the evil one, and what the evil one says in the honest one's name is not believed.
+async fn attack_18_two_providers_of_which_one_is_evil(api: &Api) {
+    lands(api).await;
+    let honest = Desk::at(api, "google", Shape::OpenId).await;
+    let evil = Desk::at(api, "evil", Shape::OpenId).await;
+    let browser = api.anonymous();
+    for query in [String::new(), format!("redirect_uri={OWN}")] {
+        // Somebody begins at the evil one, which sends the browser on to the honest one, with its own state in the address.
+        for named in [Some(honest.server.url().to_owned()), None] {
+            let away = evil.begin(&query).await.url;
+            let away = away.replacen(evil.server.url(), honest.server.url(), 1);
+            let mut callback = honest.answer(&away);
+            callback.iss = named;
+            is_refused(&evil, &browser, &callback).await;
+        }
+        assert_eq!(evil.server.asked(evil.server.token_path()), 0);
+        // The evil one's code comes to the honest one's flow, under its own name and under the honest one's.
+        for named in [evil.server.url(), honest.server.url()] {
+            let theirs = evil.answer(&evil.begin(&query).await.url);
+            let mut callback = honest.answer(&honest.begin(&query).await.url);
+            callback.code = theirs.code;
+            callback.iss = Some(named.to_owned());
+            is_refused(&honest, &browser, &callback).await;
+        }
+        assert_eq!(evil.server.asked(evil.server.token_path()), 0);
+    }
+    // Its tokens say that the honest one has issued them.
+    let name = json!(honest.server.url());
+    evil.server
+        .spoils(move |draft| claim(draft, "iss", name.clone()));
+    let (landed, _) = evil.landed().await;
+    assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
+    assert_eq!(users(api).await, 0);
+    // Both are none the worse for it.
+    evil.server.spoils_nothing();
+    for desk in [honest, evil] {
+        let person = Person::new("1001", &format!("{}@example.com", desk.name));
+        desk.sign_in(person).await.ok();
+    }
+}
+
+/// At the callback that the provider was told, or by the App to which it brought the code.
+async fn is_refused(desk: &Desk<'_>, browser: &Client<'_>, callback: &Callback) {
+    if callback.redirect_uri == OWN {
+        let refused = desk.verifies(callback).await;
+        refused.refuses(400, "invalid_oauth_token", None);
+    } else {
+        assert_eq!(path(&callback.redirect_uri), desk.callback);
+        let landed = desk.lands(browser, callback).await;
+        assert_eq!(landed, format!("{LOGIN}?error=provider_refused"));
+    }
+}

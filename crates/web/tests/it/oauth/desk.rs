@@ -1,0 +1,179 @@
+//! Sign-ins at providers that a test plays, in the shapes of the real ones: the service speaks to them through its real adapter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use vestry_contract::provider::{CLIENT_ID, Callback, Person, ProviderServer, Shape};
+use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::app::App;
+use vestry_domain::provider::ConnectionSettings;
+use vestry_domain::{Environment, World};
+use vestry_idp_oauth::{OauthProviders, Settings};
+use vestry_ports::clock::Clock;
+
+use super::{OWN, destination, path, token, verify};
+use crate::rig::{Answer, Api, Client, Wishes};
+
+/// A service that may speak to providers on this machine, which may be busy: who waits for an answer that comes, waits for it.
+pub(crate) fn provider_wishes() -> Wishes {
+    wishes_within(Duration::from_secs(60))
+}
+
+/// One that waits only so long for an answer.
+pub(super) fn wishes_within(patience: Duration) -> Wishes {
+    let mut settings = Settings {
+        allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Settings::default()
+    };
+    settings.limits.whole = patience;
+    Wishes {
+        providers: Some(Arc::new(OauthProviders::new(&settings).unwrap())),
+        ..Wishes::default()
+    }
+}
+
+/// A provider, and an App that is connected to it.
+pub(crate) struct Desk<'a> {
+    pub(crate) server: ProviderServer,
+    /// With a secret key of the App.
+    pub(crate) client: Client<'a>,
+    /// Path of the callback.
+    pub(crate) callback: String,
+    pub(crate) name: &'static str,
+    shape: Shape,
+    world: World,
+    api: &'a Api,
+}
+
+/// A sign-in that was begun.
+pub(crate) struct Begun {
+    /// Where the browser is sent.
+    pub(crate) url: String,
+    pub(crate) state: String,
+}
+
+impl<'a> Desk<'a> {
+    /// The App of the test, in its test environment.
+    pub(crate) async fn at(api: &'a Api, name: &'static str, shape: Shape) -> Self {
+        Self::of(api, &api.app, Environment::Test, name, shape).await
+    }
+
+    /// Any App.
+    pub(crate) async fn of(
+        api: &'a Api,
+        app: &App,
+        environment: Environment,
+        name: &'static str,
+        shape: Shape,
+    ) -> Self {
+        let key = api.key_of(app, ApiKeyKind::Secret, environment, &[]).await;
+        let mut desk = Self {
+            server: ProviderServer::start(shape).await,
+            client: api.with_key(&key),
+            callback: String::new(),
+            name,
+            shape,
+            world: World::new(app.id, environment),
+            api,
+        };
+        desk.set(desk.server.settings()).await;
+        desk
+    }
+
+    /// Connects the App anew.
+    pub(crate) async fn set(&mut self, settings: ConnectionSettings) {
+        let (name, secret) = (self.name.parse().unwrap(), self.server.client_secret());
+        let service = &self.api.service;
+        let set = service.set_provider(self.world, name, CLIENT_ID, &secret, settings);
+        path(&set.await.unwrap().callback_url).clone_into(&mut self.callback);
+    }
+
+    /// What `begin` answers.
+    pub(crate) async fn begins(&self, query: &str) -> Answer {
+        let path = format!("/v1/auth/oauth/{}/begin?{query}", self.name);
+        self.client.get(&path).await
+    }
+
+    pub(crate) async fn begin(&self, query: &str) -> Begun {
+        let begun = self.begins(query).await.ok();
+        Begun {
+            url: begun.text_at("/url"),
+            state: begun.text_at("/state"),
+        }
+    }
+
+    /// What the browser brings back that was sent there. The provider lives in the time of the service.
+    pub(crate) fn answer(&self, url: &str) -> Callback {
+        self.server.sets_its_clock(self.api.clock.machine());
+        self.server.answer(url)
+    }
+
+    /// The browser is at the callback, with a query or with Apple's form (O-13); where it lands.
+    pub(crate) async fn lands(&self, browser: &Client<'_>, callback: &Callback) -> String {
+        let form = callback.form();
+        if self.shape != Shape::Apple {
+            let back = browser.get(&format!("{}?{form}", self.callback)).await;
+            return destination(&back, 302);
+        }
+        let browser = browser
+            .clone()
+            .header("Content-Type", "application/x-www-form-urlencoded");
+        let back = browser.send_bytes("POST", &self.callback, form.as_bytes());
+        destination(&back.await, 303)
+    }
+
+    /// Away and back; where the browser lands, and the state of its flow.
+    pub(crate) async fn landed(&self) -> (String, String) {
+        let begun = self.begin("").await;
+        let callback = self.answer(&begun.url);
+        assert_eq!(path(&callback.redirect_uri), self.callback);
+        let landed = self.lands(&self.api.anonymous(), &callback).await;
+        (landed, begun.state)
+    }
+
+    /// The whole way of somebody, to a session.
+    pub(crate) async fn sign_in(&self, person: Person) -> Answer {
+        self.server.signs_in(Some(person));
+        let (url, _) = self.landed().await;
+        let request = json!({"token": token(&url), "session_expires_in": 60});
+        verify(&self.client, request).await
+    }
+
+    /// The whole way to a link within a session, of an App that has kept the state.
+    pub(crate) async fn link(&self, person: Person, session_token: &str) -> Answer {
+        self.server.signs_in(Some(person));
+        let (url, state) = self.landed().await;
+        let request = json!({"token": token(&url), "state": state, "session_token": session_token});
+        verify(&self.client, request).await
+    }
+
+    /// Away, and back to the App itself.
+    pub(crate) async fn own(&self) -> Callback {
+        let begun = self.begin(&format!("redirect_uri={OWN}")).await;
+        let callback = self.answer(&begun.url);
+        assert_eq!(
+            (&*callback.redirect_uri, &callback.state),
+            (OWN, &begun.state)
+        );
+        callback
+    }
+
+    /// The App sends what was brought to it.
+    pub(crate) async fn verifies(&self, callback: &Callback) -> Answer {
+        let mut request = json!({
+            "code": callback.code, "state": callback.state, "session_expires_in": 60,
+        });
+        if let Some(iss) = &callback.iss {
+            request["iss"] = json!(iss);
+        }
+        verify(&self.client, request).await
+    }
+}
+
+/// How many users there are in the test world.
+pub(crate) async fn users(api: &Api) -> Value {
+    let path = "/v1/auth/users/search";
+    let found = api.test().post(path, json!({})).await.ok();
+    found.body["total_count"].clone()
+}

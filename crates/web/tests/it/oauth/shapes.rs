@@ -1,0 +1,156 @@
+//! The whole journey of somebody at every provider: begin, the provider, our callback, where the App wants the browser, verify.
+//! The providers check what the real ones check; Apple's client secret is a token that the team's key signed (ES256).
+
+use serde_json::json;
+use vestry_contract::provider::{Person, Shape, SignsBy};
+use vestry_domain::Environment;
+use vestry_domain::provider::ConnectionSettings;
+
+use super::desk::{Desk, provider_wishes, users};
+use super::{LOGIN, REGISTRATION, cookie, lands, location, public_token, token, verify};
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, on_both};
+
+on_both! { provider_wishes;
+    at_google
+    at_apple
+    at_microsoft
+    at_github
+    at_discord
+    at_an_issuer_of_the_app
+}
+
+async fn at_google(api: &Api) {
+    let desk = Desk::at(api, "google", Shape::OpenId).await;
+    journey(api, &desk, Person::new).await;
+}
+
+/// It posts its answer, names the person in that form at the first sign-in, and writes `true` as a text.
+async fn at_apple(api: &Api) {
+    let desk = Desk::at(api, "apple", Shape::Apple).await;
+    desk.server.signs_by(SignsBy::Rs256);
+    let person = |id: &str, email: &str| Person::new(id, email).with_verified(json!("true"));
+    let first = journey(api, &desk, person).await;
+    assert_eq!(first.body["first_name"], "Ada");
+    assert_eq!(first.body["last_name"], "Lovelace");
+}
+
+/// It says of an address whether its domain is the tenant's (O-9b).
+async fn at_microsoft(api: &Api) {
+    let desk = Desk::at(api, "microsoft", Shape::Microsoft).await;
+    desk.server.signs_by(SignsBy::Rs256);
+    let person = |id: &str, email: &str| Person::new(id, email).with("xms_edov", json!(true));
+    journey(api, &desk, person).await;
+}
+
+async fn at_github(api: &Api) {
+    let desk = Desk::at(api, "github", Shape::GitHub).await;
+    journey(api, &desk, Person::new).await;
+}
+
+async fn at_discord(api: &Api) {
+    let desk = Desk::at(api, "discord", Shape::Discord).await;
+    journey(api, &desk, Person::new).await;
+}
+
+/// The App has to say that it believes it (O-9b).
+async fn at_an_issuer_of_the_app(api: &Api) {
+    let mut desk = Desk::at(api, "example", Shape::OpenId).await;
+    let believed = ConnectionSettings {
+        trust_email_verified: true,
+        ..desk.server.settings()
+    };
+    desk.set(believed).await;
+    journey(api, &desk, Person::new).await;
+}
+
+/// Somebody new, the same person again, somebody who is a user already, and somebody who says no; what the first one's user
+/// looks like.
+async fn journey(api: &Api, desk: &Desk<'_>, person: impl Fn(&str, &str) -> Person) -> Answer {
+    lands(api).await;
+    desk.server
+        .signs_in(Some(person("1001", "ada@example.com")));
+    let user = registers(api, desk).await;
+    let profile = is_linked(api, desk, &user, "1001", "ada@example.com").await;
+    // O-8: the second time it is the same user, whatever the address says by now.
+    desk.server
+        .signs_in(Some(person("1001", "moved@example.com")));
+    assert_eq!(logs_in(desk).await, user);
+    assert_eq!(users(api).await, 1);
+    // O-9: a proved address joins the user who has it, verified.
+    let known = signed_in(api, "bob@example.com").await.text_at("/user_id");
+    desk.server
+        .signs_in(Some(person("1002", "bob@example.com")));
+    assert_eq!(logs_in(desk).await, known);
+    is_linked(api, desk, &known, "1002", "bob@example.com").await;
+    assert_eq!(users(api).await, 2);
+    // The App's own callback takes no forms.
+    if desk.name != "apple" {
+        own_callback(desk, person("1001", "ada@example.com")).await;
+    }
+    desk.server.signs_in(None);
+    let (landed, _) = desk.landed().await;
+    assert_eq!(landed, format!("{LOGIN}?error=access_denied"));
+    profile
+}
+
+/// Somebody new follows the link on a page; the cookie comes back from the provider, by a form of its own site, too.
+async fn registers(api: &Api, desk: &Desk<'_>) -> String {
+    let public = public_token(api, Environment::Test).await;
+    let link = format!(
+        "/v1/auth/oauth/{}/begin?public_token={public}&redirect=true",
+        desk.name
+    );
+    let sent = api.anonymous().get(&link).await;
+    let is_for_forms = sent
+        .header("set-cookie")
+        .unwrap()
+        .ends_with("; SameSite=None");
+    assert_eq!(is_for_forms, desk.name == "apple");
+    let callback = desk.answer(&location(&sent));
+    let browser = api.anonymous().header("Cookie", &cookie(&sent));
+    let url = desk.lands(&browser, &callback).await;
+    assert!(url.starts_with(&format!("{REGISTRATION}&token=")), "{url}");
+    let request = json!({"token": token(&url), "session_expires_in": 60});
+    let verified = verify(&desk.client, request).await.ok();
+    assert_eq!(verified.body["provider"], desk.name);
+    assert_eq!(verified.body["provider_subject"], "1001");
+    let factor = &verified.body["session"]["factors"][0];
+    assert_eq!(factor["delivery_channel"], format!("{}_oauth", desk.name));
+    verified.text_at("/user_id")
+}
+
+/// Somebody who is here already; who it is.
+async fn logs_in(desk: &Desk<'_>) -> String {
+    let (url, _) = desk.landed().await;
+    assert!(url.starts_with(&format!("{LOGIN}?token=")), "{url}");
+    let verified = verify(&desk.client, json!({"token": token(&url)})).await;
+    verified.ok().text_at("/user_id")
+}
+
+/// The user has the link, and the address is verified.
+async fn is_linked(api: &Api, desk: &Desk<'_>, user: &str, subject: &str, email: &str) -> Answer {
+    let profile = api.test().get(&format!("/v1/auth/users/{user}")).await.ok();
+    assert_eq!(profile.body["status"], "active");
+    let emails = profile.body["emails"].as_array().unwrap();
+    assert_eq!(emails.len(), 1, "{}", profile.text);
+    assert_eq!(emails[0]["email"], email);
+    assert_eq!(emails[0]["verified"], true);
+    let links = profile.body["idp_providers"].as_array().unwrap();
+    assert_eq!(links.len(), 1, "{}", profile.text);
+    assert_eq!(links[0]["provider"], desk.name);
+    assert_eq!(links[0]["provider_subject"], subject);
+    profile
+}
+
+/// Code and state come to the App, which verifies them; the person is the one of before.
+async fn own_callback(desk: &Desk<'_>, person: Person) {
+    desk.server.signs_in(Some(person));
+    let callback = desk.own().await;
+    let verified = desk.verifies(&callback).await.ok();
+    let user = &verified.body["user"];
+    assert_eq!(user["email"], "ada@example.com");
+    assert_eq!(user[desk.name]["subject"], "1001");
+    let again = desk.verifies(&callback).await;
+    again.refuses(400, "invalid_state", None);
+}
