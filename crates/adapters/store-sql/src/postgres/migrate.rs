@@ -117,13 +117,14 @@ async fn unique_name(conn: &mut AsyncPgConnection) -> StoreResult<String> {
 async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
     let applying = tokio::task::spawn_blocking(move || {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn);
-        let applied = conn.run_pending_migrations(POSTGRES);
+        let applied = conn.run_pending_migrations(POSTGRES)?;
+        let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
         #[cfg(feature = "sabotage-read-then-create")]
         diesel::connection::SimpleConnection::batch_execute(
             &mut conn,
             crate::migrations::UNGUARDED,
         )?;
-        applied.map(|versions| versions.iter().map(ToString::to_string).collect())
+        Ok(applied)
     });
     match applying.await {
         Ok(applied) => applied.map_err(StoreError::Other),

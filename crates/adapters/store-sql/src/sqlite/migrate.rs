@@ -25,12 +25,13 @@ pub(crate) async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec
                 let applied = conn
                     .run_pending_migrations(SQLITE)
                     .map_err(Refused::Harness)?;
+                let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
                 #[cfg(feature = "sabotage-read-then-create")]
                 diesel::connection::SimpleConnection::batch_execute(
                     conn,
                     crate::migrations::UNGUARDED,
                 )?;
-                Ok(applied.iter().map(ToString::to_string).collect())
+                Ok(applied)
             }))
         })
         .await
