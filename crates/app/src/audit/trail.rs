@@ -87,11 +87,11 @@ impl Service {
     /// # Errors
     /// The entry may not be there: what it is about must not be answered.
     pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
-        let (outcome, ends) = self.trail.join(event);
+        let (outcome, turn) = self.trail.join(event);
         // A task of its own, and not whoever came first, who has an answer to give once its own entry is written, and whose
         // request may panic or end while others wait.
-        if let Some(ends) = ends {
-            self.spawn(Arc::clone(&self.trail).write(ends));
+        if let Some(turn) = turn {
+            self.spawn(turn.write());
         }
         outcome.await.unwrap_or_else(|_gone| Err(unwritten()))
     }
@@ -114,25 +114,17 @@ impl Trail {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the outcome will be told; and the ends, when nobody writes: then the caller has to see to it.
-    fn join(&self, event: AuditEvent) -> (oneshot::Receiver<Outcome>, Option<Ends>) {
+    /// Where the outcome will be told; and the turn to write, when nobody writes: then the caller has to see to it.
+    fn join(self: &Arc<Self>, event: AuditEvent) -> (oneshot::Receiver<Outcome>, Option<Turn>) {
         let (written, outcome) = oneshot::channel();
         let mut queue = self.queue();
         queue.waiting.push(Waiting { event, written });
-        (outcome, queue.ends.take())
-    }
-
-    /// Writes until nothing waits.
-    async fn write(self: Arc<Self>, ends: Ends) {
-        let mut turn = Turn {
-            trail: &self,
+        let turn = queue.ends.take().map(|ends| Turn {
+            trail: Arc::clone(self),
             ends: Some(ends),
             told: Vec::new(),
-        };
-        while let Some((events, ends)) = turn.next() {
-            let outcomes = self.write_batch(events, ends).await;
-            turn.tell(outcomes);
-        }
+        });
+        (outcome, turn)
     }
 
     /// Writes events in one transaction; what became of each.
@@ -219,15 +211,25 @@ impl End {
     }
 }
 
-/// The writing of one task, which ends with the ends back in the queue whatever happens: nobody else would write again.
-struct Turn<'a> {
-    trail: &'a Trail,
+/// The writing of one task, which ends with the ends back in the queue whatever happens, even if it never begins: nobody else
+/// would write again.
+struct Turn {
+    trail: Arc<Trail>,
     ends: Option<Ends>,
     /// Who waits for what is being written.
     told: Vec<oneshot::Sender<Outcome>>,
 }
 
-impl Turn<'_> {
+impl Turn {
+    /// Writes until nothing waits.
+    async fn write(mut self) {
+        let trail = Arc::clone(&self.trail);
+        while let Some((events, ends)) = self.next() {
+            let outcomes = trail.write_batch(events, ends).await;
+            self.tell(outcomes);
+        }
+    }
+
     /// The events that have waited longest; `None` when nothing waits, and then this task writes no more.
     fn next(&mut self) -> Option<(Vec<AuditEvent>, &mut Ends)> {
         let mut queue = self.trail.queue();
@@ -250,7 +252,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         if self.ends.is_none() {
             return;
