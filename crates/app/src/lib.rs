@@ -35,6 +35,7 @@ pub mod wallets;
 mod guard;
 mod letters;
 mod mint;
+mod rests;
 
 pub use caller::{AuthenticateError, Caller, NotAllowed};
 pub use fault::Fault;

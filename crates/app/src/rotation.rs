@@ -1,7 +1,5 @@
 //! `vestry vault rotate-apps`: new App keys under all wallets. Admin only; no API key opens any of this.
 
-use std::time::Instant;
-
 use vestry_domain::envelope::{KeyPurpose, Mac, WalletKey};
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::StoredWallet;
@@ -9,6 +7,7 @@ use vestry_domain::{Environment, World};
 use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
 
 use crate::fault::retried;
+use crate::rests::and_rest;
 use crate::{Fault, Service};
 
 /// What `vault rotate-apps` did.
@@ -178,11 +177,8 @@ impl Service {
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.wallet.id);
                 let batch = self.rewrap_page(page, version, course).await?;
-                let begun = Instant::now();
-                course.rotation.rewrapped += retried(|| self.keep_rewrapped(&batch)).await?;
-                // Other processes ask SQLite for their turn now and then, and would hardly ever come at the right moment if
-                // the next batch followed at once.
-                tokio::time::sleep(begun.elapsed()).await;
+                let kept = and_rest(retried(|| self.keep_rewrapped(&batch)));
+                course.rotation.rewrapped += kept.await?;
                 course.total = course.total.max(course.rotation.rewrapped);
                 (course.progress)(course.rotation.rewrapped, course.total);
             }

@@ -4,7 +4,6 @@
 //! user is there already is passed over, so an import that was cut off is run again from its start.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
@@ -18,6 +17,7 @@ use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
 use crate::fault::retried;
+use crate::rests::and_rest;
 use crate::{Fault, Service};
 
 /// What became of a line.
@@ -92,11 +92,7 @@ impl UserImport<'_> {
             return self.rehearse(&drafts).await;
         }
         let whole: Vec<_> = drafts.iter().collect();
-        let begun = Instant::now();
-        let stored = self.store(&whole).await?;
-        // As in a rotation of App keys: on SQLite a service that runs meanwhile would hardly get its turn to write.
-        tokio::time::sleep(begun.elapsed()).await;
-        if let Batch::Whole(outcomes) = stored {
+        if let Batch::Whole(outcomes) = self.store(&whole).await? {
             return Ok(outcomes);
         }
         let mut outcomes = Vec::with_capacity(drafts.len());
@@ -234,7 +230,7 @@ impl UserImport<'_> {
     }
 
     async fn store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
-        retried(|| self.try_to_store(drafts)).await
+        and_rest(retried(|| self.try_to_store(drafts))).await
     }
 
     async fn try_to_store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
