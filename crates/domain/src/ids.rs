@@ -13,9 +13,18 @@ const EPOCH: i64 = 1_400_000_000;
 const BYTES: usize = 20;
 const CHARS: usize = 27;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// The text of the largest number that 20 bytes hold.
+const LARGEST: [u8; CHARS] = *b"aWgEPTl1tmebfsQzFP4bxwgy80V";
+
+const BASE: u64 = 62;
+/// Digits that fit into 32 bits together.
+const DIGITS: usize = 5;
+/// How many numbers so many digits can write.
+const GROUP: u64 = BASE.pow(5);
 
 /// The 27 base62 characters of an id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(test, derive(Debug))]
 struct Ksuid([u8; CHARS]);
 
 impl Ksuid {
@@ -29,58 +38,67 @@ impl Ksuid {
         Self::encode(bytes)
     }
 
-    /// Long division by 62, least significant digit first.
-    fn encode(mut number: [u8; BYTES]) -> Self {
+    /// Long division, least significant digits first. Five digits at a time, because every request reads and writes a dozen ids.
+    fn encode(bytes: [u8; BYTES]) -> Self {
+        let mut number = limbs(bytes);
         let mut text = [b'0'; CHARS];
-        for digit in text.iter_mut().rev() {
-            let mut remainder = 0_u16;
-            for byte in &mut number {
-                let value = (remainder << 8) | u16::from(*byte);
-                *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
-                remainder = value % 62;
+        for digits in text.rchunks_mut(DIGITS) {
+            let mut rest = 0_u64;
+            for limb in &mut number {
+                let value = (rest << u32::BITS) | u64::from(*limb);
+                *limb = low_half(value / GROUP);
+                rest = value % GROUP;
             }
-            *digit = ALPHABET
-                .get(usize::from(remainder))
-                .copied()
-                .unwrap_or(b'0');
+            for digit in digits.iter_mut().rev() {
+                *digit = usize::try_from(rest % BASE)
+                    .ok()
+                    .and_then(|value| ALPHABET.get(value))
+                    .copied()
+                    .unwrap_or(b'0');
+                rest /= BASE;
+            }
         }
         Self(text)
     }
 
-    fn decode(text: &str) -> Option<[u8; BYTES]> {
-        if text.len() != CHARS {
-            return None;
-        }
-        let mut number = [0_u8; BYTES];
-        for character in text.bytes() {
-            let mut carry =
-                u16::try_from(ALPHABET.iter().position(|known| *known == character)?).ok()?;
-            for byte in number.iter_mut().rev() {
-                let value = u16::from(*byte) * 62 + carry;
-                *byte = u8::try_from(value & 0xff).ok()?;
-                carry = value >> 8;
+    /// The number that the characters, all of [`ALPHABET`], stand for.
+    fn decode(self) -> [u8; BYTES] {
+        let mut number = [0_u32; BYTES / 4];
+        for digits in self.0.rchunks(DIGITS).rev() {
+            let mut carry = 0_u64;
+            let mut weight = 1_u64;
+            for digit in digits {
+                carry = carry * BASE + value_of(*digit);
+                weight *= BASE;
             }
-            // 27 base62 digits can say more than 20 bytes hold.
-            if carry != 0 {
-                return None;
+            for limb in number.iter_mut().rev() {
+                let value = u64::from(*limb) * weight + carry;
+                *limb = low_half(value);
+                carry = value >> u32::BITS;
             }
         }
-        Some(number)
+        let mut bytes = [0_u8; BYTES];
+        for (place, limb) in bytes.chunks_exact_mut(4).zip(number) {
+            place.copy_from_slice(&limb.to_be_bytes());
+        }
+        bytes
     }
 
+    /// Every number has one text only, so a text that can be read is kept as it is.
     fn parse(text: &str) -> Option<Self> {
-        // Every number has one text only, so a text that can be read is kept as it is.
-        Self::decode(text)?;
-        text.as_bytes().first_chunk().copied().map(Self)
-    }
-
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        let chars = text.as_bytes().first_chunk().copied()?;
+        // The characters rise as the digits that they stand for: texts compare as their numbers do.
+        let is_read = text.len() == CHARS
+            && text
+                .bytes()
+                .all(|character| character.is_ascii_alphanumeric())
+            && chars <= LARGEST;
+        is_read.then_some(Self(chars))
     }
 
     /// The id so far behind this one, of the same moment; `None` behind the last one of it.
     fn following(&self, distance: u64) -> Option<Self> {
-        let bytes = Self::decode(self.as_str())?;
+        let bytes = self.decode();
         let (time, random) = bytes.split_first_chunk::<4>()?;
         let place = u128::from_be_bytes(random.try_into().ok()?);
         let place = place.checked_add(u128::from(distance))?.to_be_bytes();
@@ -92,11 +110,33 @@ impl Ksuid {
     }
 
     fn timestamp(&self) -> Timestamp {
-        let seconds = Self::decode(self.as_str())
-            .and_then(|bytes| bytes.first_chunk::<4>().copied())
-            .map_or(0, u32::from_be_bytes);
+        let seconds = self.decode().first_chunk().copied();
+        let seconds = seconds.map_or(0, u32::from_be_bytes);
         Timestamp::from_unix(EPOCH.saturating_add(i64::from(seconds)))
     }
+}
+
+/// The number in 32 bits each, the highest first.
+fn limbs(bytes: [u8; BYTES]) -> [u32; BYTES / 4] {
+    let mut limbs = [0; BYTES / 4];
+    for (limb, four) in limbs.iter_mut().zip(bytes.as_chunks().0) {
+        *limb = u32::from_be_bytes(*four);
+    }
+    limbs
+}
+
+fn low_half(value: u64) -> u32 {
+    u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+}
+
+/// What a character of [`ALPHABET`] stands for.
+fn value_of(character: u8) -> u64 {
+    let (first, value) = match character {
+        b'a'.. => (b'a', 36),
+        b'A'.. => (b'A', 10),
+        _ => (b'0', 0),
+    };
+    u64::from(character.saturating_sub(first)) + value
 }
 
 /// What every id can do; for code that is the same for all kinds.
@@ -139,7 +179,13 @@ macro_rules! ids {
 
             impl fmt::Display for $name {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    write!(f, "{}_{}", $prefix, self.0.as_str())
+                    // In one piece: a text that grows is allocated twice.
+                    const HEAD: &str = concat!($prefix, "_");
+                    let mut text = [0; HEAD.len() + CHARS];
+                    let (head, tail) = text.split_at_mut(HEAD.len());
+                    head.copy_from_slice(HEAD.as_bytes());
+                    tail.copy_from_slice(&self.0.0);
+                    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
                 }
             }
 

@@ -1,5 +1,7 @@
 //! KSUID vectors of the segmentio reference implementation, and what typed ids promise.
 
+use sha2::{Digest, Sha256};
+
 use super::*;
 
 #[test]
@@ -41,6 +43,43 @@ fn refuses_what_is_not_an_id_of_its_kind() {
         "user_zzzzzzzzzzzzzzzzzzzzzzzzzzz",
     ] {
         assert!(text.parse::<UserId>().is_err(), "{text:?} was accepted");
+    }
+}
+
+/// Digits by long division of single bytes, as slow as it is plain.
+fn plainly_encoded(mut number: [u8; 20]) -> String {
+    let digits = (0..27).map(|_| {
+        let rest = number.iter_mut().fold(0_u16, |rest, byte| {
+            let value = (rest << 8) | u16::from(*byte);
+            *byte = u8::try_from(value / 62).unwrap();
+            value % 62
+        });
+        char::from(ALPHABET[usize::from(rest)])
+    });
+    digits.collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+#[test]
+fn writes_and_reads_numbers_as_long_division_does() {
+    let drawn = (0_u32..2_000).map(|count| {
+        let hash = Sha256::digest(count.to_be_bytes());
+        let mut number: [u8; 20] = *hash.first_chunk().unwrap();
+        // Runs of zeros and ones in every place, where carries go wrong.
+        let (from, fill) = (
+            usize::from(hash[20] % 20),
+            [0, 0xff][usize::from(hash[21] % 2)],
+        );
+        let to = (from + usize::from(hash[22] % 20)).min(20);
+        number[from..to].fill(fill);
+        number
+    });
+    let ends = [[0; 20], [0xff; 20]];
+    for number in drawn.chain(ends) {
+        let text = plainly_encoded(number);
+        let written = Ksuid::encode(number);
+        assert_eq!(written.0.as_slice(), text.as_bytes());
+        assert_eq!(Ksuid::parse(&text), Some(written), "{text}");
+        assert_eq!(written.decode(), number, "{text}");
     }
 }
 
