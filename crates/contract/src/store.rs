@@ -176,6 +176,7 @@ macro_rules! store_suite {
                 one_wallet_per_address
                 a_refused_wallet_leaves_the_transaction_good
                 look_ups_stay_in_their_world
+                many_wallets_are_found_as_each_alone
                 the_same_ids_in_two_worlds_are_two_wallets
                 wallets_of_a_user_are_listed_oldest_first
                 pages_show_every_wallet_once

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
 
 use crate::limiter::SqlRateLimiter;
@@ -93,6 +94,17 @@ impl Store for SqlStore {
             Engine::Sqlite(pools) => Box::new(pools.read().await?),
             Engine::Postgres(pools) => Box::new(pools.read().await?),
         })
+    }
+
+    async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        match &self.0 {
+            Engine::Sqlite(pools) => pools.append_to_audit_log(entries, heads).await,
+            Engine::Postgres(pools) => pools.append_to_audit_log(entries, heads).await,
+        }
     }
 
     async fn ready(&self) -> StoreResult<()> {

@@ -7,7 +7,7 @@ use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditHead, Resul
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_ports::store::Store;
 
-use super::stage::Stage;
+use super::stage::{Stage, works};
 use crate::race::race;
 use crate::samples::other_environment;
 
@@ -60,10 +60,7 @@ impl Stage {
 
     async fn append(&self, entries: &[AuditEntry], head: &AuditHead) {
         let heads = [head.clone()];
-        in_tx!(self.store, |tx| tx
-            .audit_log()
-            .append(entries, &heads)
-            .await);
+        works(self.store.append_to_audit_log(entries, &heads).await);
     }
 
     async fn entries(&self, world: World, chain: AuditChainId, after: i64) -> Vec<AuditEntry> {
@@ -136,8 +133,11 @@ pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     }
     forged.chain = head.chain;
     others.reverse();
-    let mut tx = super::stage::works(stage.store.begin().await);
-    let taken = tx.audit_log().append(&others, &[forged]).await;
+    let forged = [forged];
+    let taken = stage.store.append_to_audit_log(&others, &forged).await;
+    assert!(taken.is_err(), "written over");
+    let mut tx = works(stage.store.begin().await);
+    let taken = tx.audit_log().append(&others, &forged).await;
     assert!(taken.is_err(), "written over");
     drop(tx);
     assert_eq!(stage.entries(world, head.chain, 0).await, entries);

@@ -194,6 +194,10 @@ pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
             let wallets = view.wallets();
             assert_eq!(wallets.find(&stranger, id).await?, None);
             assert_eq!(wallets.find_with_key(&stranger, id).await?, None);
+            let wanted = [(stranger, id), (world, id)];
+            let found = wallets.find_all_with_keys(&wanted).await?;
+            let found: Vec<_> = found.iter().map(Option::is_some).collect();
+            assert_eq!(found, [false, true]);
             assert_eq!(
                 wallets
                     .default_of(&stranger, user.id, WalletType::Ethereum)
@@ -208,6 +212,44 @@ pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
             Ok(())
         });
     }
+}
+
+/// Many wallets at once are what each of them is alone, in the order asked: missing ones, one asked for twice and one without
+/// a key included.
+pub async fn many_wallets_are_found_as_each_alone(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut wanted = Vec::new();
+    for _ in 0..2 {
+        let world = stage.world().await;
+        let user = stage.user(world).await;
+        for stored in stage.spare_wallets(&user, 8).await {
+            wanted.extend([(world, stored.wallet.id); 2]);
+        }
+        let keyless = stage.samples.keyless_wallet(&user, WalletType::Ethereum);
+        in_tx!(stage.store, |tx| tx
+            .wallets()
+            .insert_keyless(&keyless)
+            .await);
+        wanted.push((world, keyless.wallet.id));
+        let (missing, _) = stage.spare_wallet(&user);
+        wanted.push((world, missing.wallet.id));
+    }
+    let wanted: Vec<_> = stage
+        .samples
+        .shuffled(&wanted)
+        .into_iter()
+        .copied()
+        .collect();
+    let mut alone = Vec::new();
+    for (world, id) in &wanted {
+        alone.push(stage.wallet_with_key(*world, *id).await);
+    }
+    let (together, none) = in_view!(stage.store, |view| Ok((
+        view.wallets().find_all_with_keys(&wanted).await?,
+        view.wallets().find_all_with_keys(&[]).await?,
+    )));
+    assert_eq!(together, alone);
+    assert_eq!(none, []);
 }
 
 /// The same user id, wallet id, key id and address in two worlds are two wallets with two keys, and each world finds its own

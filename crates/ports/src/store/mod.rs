@@ -21,6 +21,7 @@ mod wallet_imports;
 mod wallets;
 
 use async_trait::async_trait;
+use vestry_domain::audit::{AuditEntry, AuditHead};
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
@@ -80,6 +81,20 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As for [`Store::begin`].
     async fn read(&self) -> StoreResult<Box<dyn Repositories>>;
+
+    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers.
+    ///
+    /// # Errors
+    /// [`StoreError`]; as after [`Tx::commit`], it is then open whether it happened.
+    async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let mut tx = self.begin().await?;
+        tx.audit_log().append(entries, heads).await?;
+        tx.commit().await
+    }
 
     /// Whether the database answers and every migration of this build is applied.
     ///

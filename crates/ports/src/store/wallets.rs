@@ -53,6 +53,12 @@ pub trait Wallets: Send {
         world: &World,
         id: WalletId,
     ) -> StoreResult<Option<(StoredWallet, Option<WalletKey>)>>;
+    /// Several wallets, each as [`Wallets::find_with_key`] finds it, in the order in which they are asked for and in one
+    /// statement where that is faster. One row that cannot be read fails the call.
+    async fn find_all_with_keys(
+        &mut self,
+        wanted: &[(World, WalletId)],
+    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>>;
     /// The user's default wallet of a type.
     async fn default_of(
         &mut self,

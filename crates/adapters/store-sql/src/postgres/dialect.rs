@@ -8,6 +8,7 @@ use diesel_async::pooled_connection::PoolableConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
+pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
 pub(crate) use super::manager::Manager;
 
 pub(crate) type Conn = AsyncPgConnection;
@@ -109,14 +110,6 @@ macro_rules! load_three {
     }};
 }
 pub(crate) use load_three;
-
-/// Inserts rows in one statement.
-macro_rules! insert_all {
-    ($conn:expr, $table:expr, $rows:expr) => {
-        RunQueryDsl::execute(diesel::insert_into($table).values($rows), $conn)
-    };
-}
-pub(crate) use insert_all;
 
 /// Closes a connection. The server undoes what it had open.
 pub(crate) fn close(connection: Conn, _runtime: &Handle) {

@@ -3,6 +3,7 @@
 mod connector;
 mod dialect;
 mod durability;
+mod lists;
 mod manager;
 mod migrate;
 #[expect(
@@ -18,6 +19,7 @@ use std::time::Duration;
 use deadpool::Runtime;
 use deadpool::managed::{Pool, QueueMode};
 use tokio::runtime::Handle;
+use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
@@ -91,6 +93,15 @@ impl Pools {
 
     pub(crate) async fn read(&self) -> StoreResult<Unit> {
         Ok(Unit::view(self.get().await?, self.runtime.clone()))
+    }
+
+    pub(crate) async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let unit = Unit::self_committing(self.get().await?, self.runtime.clone());
+        unit.append_to_audit_log(entries, heads).await
     }
 
     pub(crate) async fn missing_migrations(&self) -> StoreResult<Vec<String>> {

@@ -11,33 +11,38 @@ use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::store::{AuditLog, StoreResult};
 
-use super::dialect::insert_all;
+use super::dialect::{append_to_audit_log, commit_to_audit_log};
 use super::{Unit, in_world, read_all};
 use crate::rows::Table;
 use crate::rows::audit::{AuditEntryRow, AuditHeadRow};
 use crate::schema::{audit_chains, audit_entries};
 
+fn rows(entries: &[AuditEntry], heads: &[AuditHead]) -> (Vec<AuditEntryRow>, Vec<AuditHeadRow>) {
+    (
+        entries.iter().map(AuditEntryRow::from).collect(),
+        heads.iter().map(AuditHeadRow::from).collect(),
+    )
+}
+
+impl Unit {
+    /// [`AuditLog::append`] and the commit, on a connection without a transaction.
+    pub(crate) async fn append_to_audit_log(
+        mut self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let (entries, heads) = rows(entries, heads);
+        let committed = commit_to_audit_log(self.writing()?, entries, heads).await;
+        self.done(committed)
+    }
+}
+
 #[async_trait]
 impl AuditLog for Unit {
     async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
-        let rows: Vec<AuditEntryRow> = entries.iter().map(AuditEntryRow::from).collect();
-        let inserted = insert_all!(self.writing()?, audit_entries::table, rows).await;
-        self.done(inserted)?;
-        for head in heads {
-            let row = AuditHeadRow::from(head);
-            let put = diesel::insert_into(audit_chains::table)
-                .values(&row)
-                .on_conflict((
-                    audit_chains::app_id,
-                    audit_chains::environment,
-                    audit_chains::chain,
-                ))
-                .do_update()
-                .set(&row);
-            let put = put.execute(self.writing()?).await;
-            self.done(put)?;
-        }
-        Ok(())
+        let (entries, heads) = rows(entries, heads);
+        let appended = append_to_audit_log(self.writing()?, entries, heads).await;
+        self.done(appended)
     }
 
     async fn of_wallet(

@@ -45,7 +45,17 @@ macro_rules! in_world {
         )
     };
 }
-use in_world;
+pub(super) use in_world;
+
+/// The condition of the join of a wallet with its key.
+macro_rules! its_key {
+    () => {
+        (wallet_keys::app_id.eq(wallets::app_id))
+            .and(wallet_keys::environment.eq(wallets::environment))
+            .and(wallet_keys::wallet_id.eq(wallets::id))
+    };
+}
+pub(super) use its_key;
 
 /// All rows as what the domain calls them.
 fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>

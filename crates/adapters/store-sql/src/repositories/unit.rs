@@ -23,6 +23,8 @@ pub(crate) type Pooled = Object<Manager>;
 enum Access {
     /// Only looking. Statements commit by themselves.
     View,
+    /// One call that writes and commits by itself.
+    SelfCommitting,
     /// A transaction is open.
     Transaction,
 }
@@ -55,6 +57,16 @@ impl Unit {
         Self {
             connection: Some(connection),
             access: Access::View,
+            progress: Progress::Ready,
+            runtime,
+        }
+    }
+
+    /// For one call that is a transaction of its own.
+    pub(crate) const fn self_committing(connection: Pooled, runtime: Handle) -> Self {
+        Self {
+            connection: Some(connection),
+            access: Access::SelfCommitting,
             progress: Progress::Ready,
             runtime,
         }
@@ -129,7 +141,9 @@ impl Drop for Unit {
         };
         match (self.access, self.progress) {
             // Back into the pool.
-            (Access::View, Progress::Ready) | (_, Progress::Finished) => drop(connection),
+            (Access::View | Access::SelfCommitting, Progress::Ready) | (_, Progress::Finished) => {
+                drop(connection)
+            }
             (Access::Transaction, Progress::Ready | Progress::Failed) => {
                 let doomed = Doomed(Some(connection), self.runtime.clone());
                 self.runtime.spawn(doomed.roll_back());

@@ -1,5 +1,7 @@
 //! Wallets and their keys.
 
+use std::collections::{HashMap, HashSet};
+
 use async_trait::async_trait;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods,
@@ -12,18 +14,10 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
 
-use super::{Unit, count, in_world, read_all};
+use super::dialect::wallets_with_keys;
+use super::{Unit, count, in_world, its_key, read_all};
 use crate::rows::wallets::{WalletKeyRow, WalletRow};
 use crate::schema::{wallet_keys, wallets};
-
-/// The condition of the join of a wallet with its key.
-macro_rules! its_key {
-    () => {
-        (wallet_keys::app_id.eq(wallets::app_id))
-            .and(wallet_keys::environment.eq(wallets::environment))
-            .and(wallet_keys::wallet_id.eq(wallets::id))
-    };
-}
 
 /// The condition of a wallet, joined with its key, that a rotation of App keys has not come to yet.
 macro_rules! under_older {
@@ -33,6 +27,14 @@ macro_rules! under_older {
             .nullable()
             .or(wallet_keys::key_version.nullable().lt(i64::from($version)))
     };
+}
+
+fn with_its_key(
+    wallet: WalletRow,
+    key: Option<WalletKeyRow>,
+) -> StoreResult<(StoredWallet, Option<WalletKey>)> {
+    let key = key.map(WalletKey::try_from).transpose()?;
+    Ok((wallet.try_into()?, key))
 }
 
 #[async_trait]
@@ -119,11 +121,25 @@ impl Wallets for Unit {
             .left_join(wallet_keys::table.on(its_key!()))
             .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
         let found = query.first(self.reading()?).await.optional();
-        let Some((wallet, key)) = self.done(found)? else {
-            return Ok(None);
-        };
-        let key = key.map(WalletKey::try_from).transpose()?;
-        Ok(Some((wallet.try_into()?, key)))
+        let found: Option<(WalletRow, Option<WalletKeyRow>)> = self.done(found)?;
+        found
+            .map(|(wallet, key)| with_its_key(wallet, key))
+            .transpose()
+    }
+
+    async fn find_all_with_keys(
+        &mut self,
+        wanted: &[(World, WalletId)],
+    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>> {
+        let distinct: HashSet<_> = wanted.iter().copied().collect();
+        let found = wallets_with_keys(self.reading()?, distinct.into_iter().collect()).await;
+        let mut rows: HashMap<(World, WalletId), (StoredWallet, Option<WalletKey>)> =
+            HashMap::with_capacity(wanted.len());
+        for (wallet, key) in self.done(found)? {
+            let (stored, key) = with_its_key(wallet, key)?;
+            rows.insert((stored.wallet.world, stored.wallet.id), (stored, key));
+        }
+        Ok(wanted.iter().map(|id| rows.get(id).cloned()).collect())
     }
 
     async fn default_of(
@@ -221,10 +237,7 @@ impl Wallets for Unit {
         let found: Vec<(WalletRow, Option<WalletKeyRow>)> = self.done(found)?;
         found
             .into_iter()
-            .map(|(wallet, key)| {
-                let key = key.map(WalletKey::try_from).transpose()?;
-                Ok((wallet.try_into()?, key))
-            })
+            .map(|(wallet, key)| with_its_key(wallet, key))
             .collect()
     }
 

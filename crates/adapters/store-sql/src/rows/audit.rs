@@ -52,6 +52,48 @@ impl From<&AuditEntry> for AuditEntryRow {
     }
 }
 
+/// Rows by column, for the one statement that adds many of them.
+#[derive(Default)]
+pub(crate) struct AuditEntryColumns {
+    /// App, environment, chain, id, wallet, action, detail and API key.
+    pub(crate) texts: [Vec<String>; 8],
+    /// Sequence, time, and version of the key of the keyed hash.
+    pub(crate) numbers: [Vec<i64>; 3],
+    /// Hash of the entry before, hash, and keyed hash.
+    pub(crate) bytes: [Vec<Vec<u8>>; 3],
+    pub(crate) results: Vec<Option<Vec<u8>>>,
+}
+
+impl FromIterator<AuditEntryRow> for AuditEntryColumns {
+    fn from_iter<I: IntoIterator<Item = AuditEntryRow>>(rows: I) -> Self {
+        let mut columns = Self::default();
+        for row in rows {
+            let texts = [
+                row.app_id,
+                row.environment,
+                row.chain,
+                row.id,
+                row.wallet_id,
+                row.action,
+                row.detail,
+                row.api_key_id,
+            ];
+            append(&mut columns.texts, texts);
+            let numbers = [row.sequence, row.happened_at, row.mac_key_version];
+            append(&mut columns.numbers, numbers);
+            append(&mut columns.bytes, [row.previous, row.hash, row.mac]);
+            columns.results.push(row.result);
+        }
+        columns
+    }
+}
+
+fn append<T, const N: usize>(columns: &mut [Vec<T>; N], row: [T; N]) {
+    for (column, value) in columns.iter_mut().zip(row) {
+        column.push(value);
+    }
+}
+
 impl TryFrom<AuditEntryRow> for AuditEntry {
     type Error = StoreError;
 
@@ -105,6 +147,29 @@ impl From<&AuditHead> for AuditHeadRow {
             mac_key_version: head.mac.key_version.into(),
             mac: head.mac.tag.clone(),
         }
+    }
+}
+
+/// Heads by column.
+#[derive(Default)]
+pub(crate) struct AuditHeadColumns {
+    /// App, environment and chain.
+    pub(crate) texts: [Vec<String>; 3],
+    /// Sequence, and version of the key of the keyed hash.
+    pub(crate) numbers: [Vec<i64>; 2],
+    /// Hash and keyed hash.
+    pub(crate) bytes: [Vec<Vec<u8>>; 2],
+}
+
+impl FromIterator<AuditHeadRow> for AuditHeadColumns {
+    fn from_iter<I: IntoIterator<Item = AuditHeadRow>>(rows: I) -> Self {
+        let mut columns = Self::default();
+        for row in rows {
+            append(&mut columns.texts, [row.app_id, row.environment, row.chain]);
+            append(&mut columns.numbers, [row.sequence, row.mac_key_version]);
+            append(&mut columns.bytes, [row.hash, row.mac]);
+        }
+        columns
     }
 }
 

@@ -10,6 +10,7 @@ use vestry_ports::store::StoreError;
 
 use super::detached::Detached;
 
+pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
 pub(crate) use super::manager::Manager;
 
 pub(crate) type Conn = SyncConnectionWrapper<SqliteConnection, Detached>;
@@ -76,22 +77,6 @@ macro_rules! load_three {
     };
 }
 pub(crate) use load_three;
-
-/// Inserts rows, one by one, in one go on a blocking thread: there is no round trip to save, and a statement whose length
-/// varies would be prepared anew each time.
-macro_rules! insert_all {
-    ($conn:expr, $table:expr, $rows:expr) => {
-        $conn.spawn_blocking(move |conn| {
-            let mut inserted = 0;
-            for row in $rows {
-                let insert = diesel::insert_into($table).values(row);
-                inserted += diesel::RunQueryDsl::execute(insert, conn)?;
-            }
-            diesel::QueryResult::Ok(inserted)
-        })
-    };
-}
-pub(crate) use insert_all;
 
 /// Closes a connection where it may block: the last one to close a file writes its log back.
 pub(crate) fn close(connection: Conn, runtime: &Handle) {

@@ -2,6 +2,7 @@
 
 mod detached;
 mod dialect;
+mod lists;
 mod manager;
 mod migrate;
 #[expect(
@@ -19,6 +20,7 @@ use deadpool::managed::{Pool, QueueMode};
 use diesel::sql_types::Text;
 use diesel_async::RunQueryDsl;
 use tokio::runtime::Handle;
+use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
@@ -91,6 +93,15 @@ impl Pools {
     pub(crate) async fn read(&self) -> StoreResult<Unit> {
         let connection = self.get(&self.readers).await?;
         Ok(Unit::view(connection, self.runtime.clone()))
+    }
+
+    pub(crate) async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let unit = Unit::self_committing(self.get(&self.writer).await?, self.runtime.clone());
+        unit.append_to_audit_log(entries, heads).await
     }
 
     pub(crate) async fn missing_migrations(&self) -> StoreResult<Vec<String>> {

@@ -218,6 +218,17 @@ impl Wallets for Work {
         })
     }
 
+    async fn find_all_with_keys(
+        &mut self,
+        wanted: &[(World, WalletId)],
+    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>> {
+        let mut found = Vec::with_capacity(wanted.len());
+        for (world, id) in wanted {
+            found.push(self.find_with_key(world, *id).await?);
+        }
+        Ok(found)
+    }
+
     async fn default_of(
         &mut self,
         world: &World,
