@@ -36,6 +36,7 @@ mod guard;
 mod letters;
 mod mint;
 mod rests;
+mod together;
 
 pub use caller::{AuthenticateError, Caller, NotAllowed};
 pub use fault::Fault;

@@ -27,6 +27,8 @@ use crate::audit::trail::Trail;
 use crate::caller::CachedCaller;
 use crate::sessions::keys::CachedKeys;
 use crate::test_clock::TestClocks;
+use crate::together::Together;
+use crate::wallets::reads::WalletReads;
 use crate::{Fault, mint};
 
 /// What the core needs from the world, put together by the composition root.
@@ -101,14 +103,16 @@ pub struct Service {
     /// Rings when a message was captured.
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
-    pub(crate) trail: Arc<Trail>,
+    pub(crate) trail: Arc<Together<Trail>>,
+    pub(crate) wallet_reads: Arc<Together<WalletReads>>,
 }
 
 impl Service {
     /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         Self {
-            trail: Arc::new(Trail::new(&ports)),
+            trail: Arc::new(Together::new(Trail::new(&ports))),
+            wallet_reads: Arc::new(Together::new(WalletReads::new(&ports))),
             ports,
             settings,
             runtime,

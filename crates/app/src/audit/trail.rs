@@ -1,10 +1,9 @@
-//! Entries on their way to the disk: one task writes for all who wait, in one transaction (group commit), so that the log
-//! costs each caller the time of one commit and the database a commit for many.
+//! Entries on their way to the disk: those that wait are written in one transaction (group commit), so that the log costs each
+//! caller the time of one commit and the database a commit for many.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::oneshot;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId};
@@ -15,6 +14,7 @@ use vestry_ports::store::Store;
 use super::{entry_mac, new_head};
 use crate::fault::{causes, retried};
 use crate::service::Ports;
+use crate::together::Batch;
 use crate::{Fault, Service, mint};
 
 /// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
@@ -22,34 +22,22 @@ const MOST_AT_ONCE: usize = 256;
 /// Chains whose ends are remembered at most. Beyond it all are forgotten, and the worlds begin new ones.
 const MOST_ENDS: usize = 10_000;
 
-/// Where the log is written, and what waits to be.
+/// Where the log is written.
 pub(crate) struct Trail {
     store: Arc<dyn Store>,
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
-    queue: Mutex<Queue>,
-}
-
-struct Queue {
-    waiting: Vec<Waiting>,
-    /// Whoever has them writes: they are not here while somebody does.
-    ends: Option<Ends>,
-}
-
-struct Waiting {
-    event: AuditEvent,
-    written: oneshot::Sender<Outcome>,
 }
 
 /// Whether an entry is on disk.
-type Outcome = Result<(), Fault>;
+pub(crate) type Outcome = Result<(), Fault>;
 
 /// Where the chains of this process end.
-type Ends = HashMap<World, End>;
+pub(crate) type Ends = HashMap<World, End>;
 
 /// The last entry of a chain.
 #[derive(Clone, Copy)]
-struct End {
+pub(crate) struct End {
     chain: AuditChainId,
     sequence: i64,
     hash: [u8; 32],
@@ -58,7 +46,7 @@ struct End {
 
 /// Entries that have their places.
 #[derive(Default)]
-struct Batch {
+struct Placed {
     entries: Vec<AuditEntry>,
     /// The new ends of the chains that it lengthens.
     ends: Ends,
@@ -87,49 +75,22 @@ impl Service {
     /// # Errors
     /// The entry may not be there: what it is about must not be answered.
     pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
-        let (outcome, turn) = self.trail.join(event);
-        // A task of its own, and not whoever came first, who has an answer to give once its own entry is written, and whose
-        // request may panic or end while others wait.
-        if let Some(turn) = turn {
-            self.spawn(turn.write());
-        }
-        outcome.await.unwrap_or_else(|_gone| Err(unwritten()))
+        let written = self.together(&self.trail, event).await;
+        written.unwrap_or_else(|| Err(unwritten()))
     }
 }
 
-impl Trail {
-    pub(crate) fn new(ports: &Ports) -> Self {
-        Self {
-            store: Arc::clone(&ports.store),
-            sealer: Arc::clone(&ports.sealer),
-            entropy: Arc::clone(&ports.entropy),
-            queue: Mutex::new(Queue {
-                waiting: Vec::new(),
-                ends: Some(Ends::new()),
-            }),
-        }
-    }
+impl Batch for Trail {
+    type Asked = AuditEvent;
+    type Answer = Outcome;
+    type Memory = Ends;
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    const MOST: usize = MOST_AT_ONCE;
 
-    /// Where the outcome will be told; and the turn to write, when nobody writes: then the caller has to see to it.
-    fn join(self: &Arc<Self>, event: AuditEvent) -> (oneshot::Receiver<Outcome>, Option<Turn>) {
-        let (written, outcome) = oneshot::channel();
-        let mut queue = self.queue();
-        queue.waiting.push(Waiting { event, written });
-        let turn = queue.ends.take().map(|ends| Turn {
-            trail: Arc::clone(self),
-            ends: Some(ends),
-            told: Vec::new(),
-        });
-        (outcome, turn)
-    }
-
-    /// Writes events in one transaction; what became of each.
-    async fn write_batch(&self, events: Vec<AuditEvent>, ends: &mut Ends) -> Vec<Outcome> {
-        let mut batch = Batch::default();
+    /// Writes events in one transaction; what became of each. After a panic it is not known how far the chains go, and new
+    /// ones are begun.
+    async fn serve(&self, events: Vec<AuditEvent>, ends: &mut Ends) -> Vec<Outcome> {
+        let mut batch = Placed::default();
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(events.len());
         for event in events {
             let world = event.world;
@@ -139,7 +100,7 @@ impl Trail {
                 batch.entries.push(entry);
             }));
         }
-        match self.keep_batch(&batch).await {
+        match self.keep(&batch).await {
             Ok(()) => {
                 if ends.len() >= MOST_ENDS {
                     ends.clear();
@@ -156,6 +117,16 @@ impl Trail {
             }
         }
         outcomes
+    }
+}
+
+impl Trail {
+    pub(crate) fn new(ports: &Ports) -> Self {
+        Self {
+            store: Arc::clone(&ports.store),
+            sealer: Arc::clone(&ports.sealer),
+            entropy: Arc::clone(&ports.entropy),
+        }
     }
 
     /// The event behind the end of its chain, or at the beginning of a new one.
@@ -182,7 +153,7 @@ impl Trail {
         })
     }
 
-    async fn keep_batch(&self, batch: &Batch) -> Result<(), Fault> {
+    async fn keep(&self, batch: &Placed) -> Result<(), Fault> {
         if batch.entries.is_empty() {
             return Ok(());
         }
@@ -192,9 +163,8 @@ impl Trail {
             heads.push(new_head(sealer, world, end.chain, end.sequence, end.hash).await?);
         }
         retried(|| async {
-            let mut tx = self.store.begin().await?;
-            tx.audit_log().append(&batch.entries, &heads).await?;
-            Ok(tx.commit().await?)
+            let appended = self.store.append_to_audit_log(&batch.entries, &heads);
+            Ok(appended.await?)
         })
         .await
     }
@@ -208,59 +178,5 @@ impl End {
             hash: entry.hash,
             id: Some(entry.id),
         }
-    }
-}
-
-/// The writing of one task, which ends with the ends back in the queue whatever happens, even if it never begins: nobody else
-/// would write again.
-struct Turn {
-    trail: Arc<Trail>,
-    ends: Option<Ends>,
-    /// Who waits for what is being written.
-    told: Vec<oneshot::Sender<Outcome>>,
-}
-
-impl Turn {
-    /// Writes until nothing waits.
-    async fn write(mut self) {
-        let trail = Arc::clone(&self.trail);
-        while let Some((events, ends)) = self.next() {
-            let outcomes = trail.write_batch(events, ends).await;
-            self.tell(outcomes);
-        }
-    }
-
-    /// The events that have waited longest; `None` when nothing waits, and then this task writes no more.
-    fn next(&mut self) -> Option<(Vec<AuditEvent>, &mut Ends)> {
-        let mut queue = self.trail.queue();
-        if queue.waiting.is_empty() {
-            queue.ends = self.ends.take();
-            return None;
-        }
-        let many = queue.waiting.len().min(MOST_AT_ONCE);
-        let next = queue.waiting.drain(..many);
-        let (events, told) = next.map(|next| (next.event, next.written)).unzip();
-        self.told = told;
-        Some((events, self.ends.as_mut()?))
-    }
-
-    fn tell(&mut self, outcomes: Vec<Outcome>) {
-        for (written, outcome) in self.told.drain(..).zip(outcomes) {
-            // Whoever asked may be gone; then nobody is to be told.
-            drop(written.send(outcome));
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        if self.ends.is_none() {
-            return;
-        }
-        // It panicked, or the service ends. How far the chains go is not known: new ones are begun. Who waits learns from the
-        // end of its channel that nothing was written for it, and only now: it may come again at once.
-        let mut queue = self.trail.queue();
-        queue.ends = Some(Ends::new());
-        queue.waiting.clear();
     }
 }

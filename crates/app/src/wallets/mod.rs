@@ -6,6 +6,7 @@ pub mod get;
 pub mod import;
 pub mod import_begin;
 pub mod list;
+pub(crate) mod reads;
 pub mod rpc;
 pub mod sign;
 pub mod sign_message;

@@ -29,10 +29,7 @@ impl Service {
         world: &World,
         id: WalletId,
     ) -> Result<Result<(StoredWallet, WalletKey), UnusableWallet>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let found = read.wallets().find_with_key(world, id).await?;
-        drop(read);
-        let Some((stored, key)) = found else {
+        let Some((stored, key)) = self.wallet_to_use(world, id).await? else {
             return Ok(Err(UnusableWallet::NotFound));
         };
         let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {

@@ -167,9 +167,9 @@ async fn lost_commits_are_run_again() {
     assert_eq!(flaws(&rig).await, []);
 }
 
-/// Signatures at the same time share commits, and each has its place in one chain.
+/// Signatures at the same time share commits and reads of their wallets, and each has its place in one chain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parallel_signatures_share_commits() {
+async fn parallel_signatures_share_reads_and_commits() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
@@ -182,8 +182,11 @@ async fn parallel_signatures_share_commits() {
         }
     });
     race(tasks).await;
-    let (_, commits) = rig.store.count();
-    assert!(commits < 300, "{commits} commits for 300 signatures");
+    let (reads, commits) = rig.store.count();
+    assert!(
+        reads < 300 && commits < 300,
+        "{reads} reads and {commits} commits for 300 signatures"
+    );
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     assert_eq!((report.chains, report.entries), (1, 301));
     assert_eq!(report.flaws, []);

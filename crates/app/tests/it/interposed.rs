@@ -18,6 +18,7 @@ pub(crate) struct Interposed {
     reads: AtomicUsize,
     writes: AtomicUsize,
     refusals: Mutex<VecDeque<StoreError>>,
+    unread: Mutex<VecDeque<StoreError>>,
     intrusion: Mutex<Option<Intrusion>>,
 }
 
@@ -32,6 +33,11 @@ impl Interposed {
     /// The next transactions do not begin, each for the reason given.
     pub(crate) fn refuse(&self, reasons: impl IntoIterator<Item = StoreError>) {
         self.refusals.lock().unwrap().extend(reasons);
+    }
+
+    /// The next views do not open, each for the reason given.
+    pub(crate) fn refuse_views(&self, reasons: impl IntoIterator<Item = StoreError>) {
+        self.unread.lock().unwrap().extend(reasons);
     }
 
     /// Runs this, once, after everything that the next use case reads and before it begins its transaction.
@@ -63,6 +69,9 @@ impl Store for Interposed {
     }
 
     async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        if let Some(reason) = self.unread.lock().unwrap().pop_front() {
+            return Err(reason);
+        }
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.read().await
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use vestry_app::Fault;
 use vestry_app::wallets::{
     CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError, SignMessage,
     UnusableWallet,
@@ -13,7 +14,7 @@ use vestry_domain::Secret;
 use vestry_domain::ids::{Id, UserId, WalletId};
 use vestry_domain::signing::{MessageRequest, SigningRefused};
 use vestry_domain::wallet::{AddressForm, MESSAGE_MAX, Wallet, WalletType};
-use vestry_ports::store::Store;
+use vestry_ports::store::{Store, StoreError};
 
 use crate::rig::{Rig, START};
 
@@ -272,4 +273,38 @@ async fn refuses_messages_that_are_not_what_they_say() {
             "{encoding:?}"
         );
     }
+}
+
+/// A wallet is read with those that others ask for at the moment. When that fails it is read alone, and only its own error is
+/// its answer.
+#[tokio::test]
+async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let sign = || {
+        let request = MessageRequest {
+            message: "hi".to_owned(),
+            encoding: None,
+            format: None,
+        };
+        let command = SignMessage {
+            wallet_id: wallet,
+            request,
+        };
+        rig.service.sign_message(&test, command)
+    };
+    let unreadable = || StoreError::Corrupt {
+        table: "wallets",
+        column: "mac",
+    };
+    rig.store.refuse_views([unreadable()]);
+    sign().await.unwrap();
+    rig.store.refuse_views([unreadable(), StoreError::Busy]);
+    let refused = sign().await;
+    assert!(
+        matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
+        "{refused:?}"
+    );
+    sign().await.unwrap();
 }
