@@ -77,7 +77,8 @@ impl Call {
         let outcome = state
             .service
             .run(|service| {
-                let command = command(service, caller).instrument(span);
+                // Boxed at once: the future of a use case is large, and is moved several times on its way to the runtime.
+                let command = Box::pin(command(service, caller)).instrument(span);
                 async move {
                     match run {
                         Some(run) => run.scope(command).await,
