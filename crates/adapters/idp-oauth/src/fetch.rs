@@ -5,6 +5,7 @@ use std::pin::Pin;
 use oauth2::http::{Response, StatusCode};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
 use vestry_outbound::{Answer, Call, Outbound, OutboundError};
@@ -89,6 +90,13 @@ impl Fetcher {
             return Err(NoAnswer::Status(answer.status));
         }
         serde_json::from_slice(&answer.body).map_err(|_form| NoAnswer::Form)
+    }
+
+    /// The JSON object at an address, which anybody may read. By way of a map, so that an array of the members in their order is
+    /// not an object.
+    pub(crate) async fn object<T: DeserializeOwned>(&self, url: Url) -> Result<T, NoAnswer> {
+        let members: Map<String, Value> = self.json(url, None).await?;
+        T::deserialize(Value::Object(members)).map_err(|_form| NoAnswer::Form)
     }
 
     async fn post(&self, request: HttpRequest) -> Result<HttpResponse, NoAnswer> {

@@ -123,6 +123,27 @@ async fn f6_a_document_of_another_issuer() {
 }
 
 #[tokio::test]
+async fn f6_members_without_their_names_are_no_document() {
+    let server = ProviderServer::start(Shape::OpenId).await;
+    let url = server.url();
+    let at = |path: &str| format!("{url}{path}");
+    let members = [
+        json!(url),
+        json!(at("/authorize")),
+        json!(at(server.token_path())),
+        json!(at(server.userinfo_path())),
+        json!(at(server.keys_path())),
+        json!(true),
+        json!(["client_secret_basic"]),
+    ];
+    let reply = Reply::json(200, &json!(members));
+    server.replies(server.discovery_path(), Some(reply));
+    let app = App::of(&server, "example");
+    let case = "an array of the members";
+    is(app.sign_in(&server, 1).await, Fault::Invalid, case);
+}
+
+#[tokio::test]
 async fn f6_a_clock_that_is_wrong() {
     let providers = adapter(&settings());
     rounds(async |mut rng| {
