@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use oauth2::http::{Response, StatusCode};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
@@ -106,6 +106,8 @@ impl Fetcher {
         if is_outage(answer.status) || (300..400).contains(&answer.status) {
             return Err(NoAnswer::Status(answer.status));
         }
+        // The library reads the first value and passes over what comes behind it.
+        serde_json::from_slice::<IgnoredAny>(&answer.body).map_err(|_form| NoAnswer::Form)?;
         response(answer).ok_or(NoAnswer::Form)
     }
 }

@@ -143,6 +143,21 @@ async fn f6_members_without_their_names_are_no_document() {
     is(app.sign_in(&server, 1).await, Fault::Invalid, case);
 }
 
+/// Else the token would be used, and the provider would not know it.
+#[tokio::test]
+async fn f6_a_token_answer_with_something_behind_it() {
+    let server = ProviderServer::start(Shape::GitHub).await;
+    let app = App::of(&server, "github");
+    let answer = json!({"access_token": "hunter2", "token_type": "bearer"});
+    for behind in ["x", "{}", "\u{0}"] {
+        let reply = Reply::Says(200, String::new(), format!("{answer}{behind}"));
+        server.replies(server.token_path(), Some(reply));
+        let outcome = app.sign_in(&server, 1).await;
+        is(outcome, Fault::Invalid, behind);
+    }
+    assert_eq!(server.asked(server.userinfo_path()), 0);
+}
+
 #[tokio::test]
 async fn f6_a_clock_that_is_wrong() {
     let providers = adapter(&settings());
