@@ -1,5 +1,7 @@
 //! Taking an input apart.
 
+use serde_json::{Map, Value};
+
 /// The first byte, which chooses, and what is left.
 pub fn choice(data: &[u8]) -> Option<(usize, &[u8])> {
     let (first, rest) = data.split_first()?;
@@ -34,4 +36,24 @@ pub fn altered(original: &[u8], changes: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Changes the members of an object: names and values, divided by bytes 0. What is not JSON is a text; without a value the member
+/// goes.
+pub fn edited(original: &Map<String, Value>, mut edits: &[u8]) -> Map<String, Value> {
+    let mut object = original.clone();
+    while !edits.is_empty() {
+        let (name, rest) = part(edits);
+        let (value, rest) = part(rest);
+        edits = rest;
+        let name = String::from_utf8_lossy(name).into_owned();
+        if value.is_empty() {
+            object.shift_remove(&name);
+            continue;
+        }
+        let text = || Value::from(String::from_utf8_lossy(value));
+        let value = serde_json::from_slice(value).unwrap_or_else(|_text| text());
+        object.insert(name, value);
+    }
+    object
 }

@@ -5,6 +5,8 @@
 //! somebody else's code, what was altered must be refused.
 
 pub mod custody;
+pub mod id_tokens;
 pub mod input;
+pub mod provider;
 pub mod service;
 pub mod wallets;

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
 use vestry_app::{Ports, Service, Settings};
 use vestry_contract::fakes::{
-    FakeClock, FakeLimiter, FakeMailer, FakeSms, FakeStore, SeededEntropy,
+    FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore, SeededEntropy,
 };
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -86,6 +86,7 @@ impl FuzzService {
             signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             passkeys: Arc::new(Webauthn),
+            providers: Some(Arc::new(FakeProviders::default())),
             limiter: Arc::new(FakeLimiter::default()),
             mailer: Some(Arc::new(FakeMailer::default())),
             sms: Some(Arc::new(FakeSms::default())),
@@ -96,6 +97,7 @@ impl FuzzService {
         };
         let settings = Settings {
             issuer_host: "id.example.com".to_owned(),
+            public_url: "https://id.example.com".to_owned(),
             test_per_minute: 0,
             live_per_minute: 0,
             sends_per_identifier: 0,

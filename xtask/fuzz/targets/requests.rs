@@ -21,6 +21,8 @@ use actix_web::test::{TestRequest, init_service};
 use actix_web::{App, web::Bytes};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use vestry_domain::ids::OauthCallbackId;
+use vestry_domain::redirect::RedirectKind;
 use vestry_fuzz::input::{choice, pick};
 use vestry_fuzz::service::FuzzService;
 use vestry_web::WebSettings;
@@ -109,7 +111,13 @@ async fn desk() -> Desk {
         "email": "ada@example.com", "phone_number": "+14155552671", "wallet_type": "ethereum",
     });
     let user = made(post("/v1/auth/users/create", user)).await;
+    for kind in [RedirectKind::Login, RedirectKind::Registration] {
+        let url = "https://shop.example.com/landed";
+        let added = fuzz.service.add_redirect_url(fuzz.world, kind, url, true);
+        added.await.expect("a redirect URL");
+    }
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let callback = OauthCallbackId::of_test_provider(fuzz.world.app_id);
     let user_id = id(&user["user_id"]);
     let wallet = json!({"user_id": user_id, "wallet_type": "solana"});
     let wallet = made(post("/v1/wallets/create", wallet)).await;
@@ -118,6 +126,7 @@ async fn desk() -> Desk {
         ("{app_id}", fuzz.world.app_id.to_string()),
         ("{email_id}", id(&user["email_id"])),
         ("{pn_id}", id(&user["phone_number_id"])),
+        ("{oauthcb_id}", callback.to_string()),
         ("{user_id}", user_id),
     ];
     Desk {
@@ -134,7 +143,9 @@ fn path(operation: &Operation, desk: &Desk) -> String {
     for (name, id) in &desk.ids {
         path = path.replace(name, id);
     }
-    path.replace("{totp_id}", "totp_000000000000000000000000000")
+    path.replace("{provider}", "test")
+        .replace("{idpuser_id}", "idpuser_000000000000000000000000000")
+        .replace("{totp_id}", "totp_000000000000000000000000000")
         .replace("{webauthn_id}", "webauthn_000000000000000000000000000")
 }
 

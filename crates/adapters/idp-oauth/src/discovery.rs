@@ -39,7 +39,7 @@ impl Discovery {
             .document()
             .ok_or(ProviderFault::Misconfigured("the issuer is not a URL"))?;
         let found: Self = fetcher
-            .json(url, None)
+            .object(url)
             .await
             .map_err(|failure| failure.fault(&DOCUMENT))?;
         if found.issuer != issuer.0 {

@@ -4,7 +4,8 @@ use std::pin::Pin;
 
 use oauth2::http::{Response, StatusCode};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
 use vestry_outbound::{Answer, Call, Outbound, OutboundError};
@@ -91,6 +92,13 @@ impl Fetcher {
         serde_json::from_slice(&answer.body).map_err(|_form| NoAnswer::Form)
     }
 
+    /// The JSON object at an address, which anybody may read. By way of a map, so that an array of the members in their order is
+    /// not an object.
+    pub(crate) async fn object<T: DeserializeOwned>(&self, url: Url) -> Result<T, NoAnswer> {
+        let members: Map<String, Value> = self.json(url, None).await?;
+        T::deserialize(Value::Object(members)).map_err(|_form| NoAnswer::Form)
+    }
+
     async fn post(&self, request: HttpRequest) -> Result<HttpResponse, NoAnswer> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string()).map_err(|_no_url| NoAnswer::Form)?;
@@ -98,6 +106,8 @@ impl Fetcher {
         if is_outage(answer.status) || (300..400).contains(&answer.status) {
             return Err(NoAnswer::Status(answer.status));
         }
+        // The library reads the first value and passes over what comes behind it.
+        serde_json::from_slice::<IgnoredAny>(&answer.body).map_err(|_form| NoAnswer::Form)?;
         response(answer).ok_or(NoAnswer::Form)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct SigningKey<'k>(&'k Map<String, Value>);
 impl KeySet {
     /// Fetches a set.
     pub(crate) async fn fetch(fetcher: &Fetcher, url: Url) -> Result<Self, ProviderFault> {
-        let set = fetcher.json(url, None).await;
+        let set = fetcher.object(url).await;
         set.map_err(|failure| failure.fault(&DOCUMENT))
     }
 

@@ -1,6 +1,5 @@
 //! Whom an access token is about, at a provider without id tokens.
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
@@ -20,16 +19,6 @@ const ADDRESSES: Document = Document {
     refused: "the provider does not tell the addresses",
     malformed: "its list of addresses cannot be read",
 };
-
-/// An entry of a list of addresses.
-#[derive(Deserialize)]
-struct Address {
-    email: String,
-    #[serde(default)]
-    primary: bool,
-    #[serde(default)]
-    verified: Value,
-}
 
 /// Asks the provider's API whom the token is about. The token was issued in this very exchange, with our secret and our
 /// verifier, so that it is not one that was issued to somebody else and passed on.
@@ -87,16 +76,17 @@ async fn primary(
     url: Url,
     token: &Secret<String>,
 ) -> Result<EmailClaims, ProviderFault> {
-    let list: Vec<Address> = match fetcher.json(url, Some(token)).await {
+    let list: Vec<Map<String, Value>> = match fetcher.json(url, Some(token)).await {
         Ok(list) => list,
         Err(NoAnswer::Status(403 | 404)) => return Ok(EmailClaims::default()),
         Err(failure) => return Err(failure.fault(&ADDRESSES)),
     };
-    let primary = list.into_iter().find(|address| address.primary);
+    let mut list = list.into_iter().map(Claims);
+    let primary = list.find(|address| address.value("primary") == true);
     Ok(
         primary.map_or_else(EmailClaims::default, |address| EmailClaims {
-            email: Some(address.email),
-            email_verified: address.verified,
+            email: address.text("email").map(str::to_owned),
+            email_verified: address.value("verified"),
             ..EmailClaims::default()
         }),
     )

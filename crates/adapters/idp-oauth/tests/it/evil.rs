@@ -123,6 +123,42 @@ async fn f6_a_document_of_another_issuer() {
 }
 
 #[tokio::test]
+async fn f6_members_without_their_names_are_no_document() {
+    let server = ProviderServer::start(Shape::OpenId).await;
+    let url = server.url();
+    let at = |path: &str| format!("{url}{path}");
+    let members = [
+        json!(url),
+        json!(at("/authorize")),
+        json!(at(server.token_path())),
+        json!(at(server.userinfo_path())),
+        json!(at(server.keys_path())),
+        json!(true),
+        json!(["client_secret_basic"]),
+    ];
+    let reply = Reply::json(200, &json!(members));
+    server.replies(server.discovery_path(), Some(reply));
+    let app = App::of(&server, "example");
+    let case = "an array of the members";
+    is(app.sign_in(&server, 1).await, Fault::Invalid, case);
+}
+
+/// Else the token would be used, and the provider would not know it.
+#[tokio::test]
+async fn f6_a_token_answer_with_something_behind_it() {
+    let server = ProviderServer::start(Shape::GitHub).await;
+    let app = App::of(&server, "github");
+    let answer = json!({"access_token": "hunter2", "token_type": "bearer"});
+    for behind in ["x", "{}", "\u{0}"] {
+        let reply = Reply::Says(200, String::new(), format!("{answer}{behind}"));
+        server.replies(server.token_path(), Some(reply));
+        let outcome = app.sign_in(&server, 1).await;
+        is(outcome, Fault::Invalid, behind);
+    }
+    assert_eq!(server.asked(server.userinfo_path()), 0);
+}
+
+#[tokio::test]
 async fn f6_a_clock_that_is_wrong() {
     let providers = adapter(&settings());
     rounds(async |mut rng| {

@@ -326,6 +326,14 @@ async fn github() {
     }
     server.replies("/user/emails", Some(Reply::json(200, &json!([]))));
     assert_eq!(identity(&app, &server).await.email, None);
+    // The members of an address without their names are none.
+    let nameless = json!([["octocat@github.com", true, true]]);
+    server.replies("/user/emails", Some(Reply::json(200, &nameless)));
+    let refused = app.sign_in(&server, 1).await;
+    assert!(
+        matches!(refused, Err(ProviderFault::Invalid(_))),
+        "{refused:?}"
+    );
     server.replies("/user/emails", Some(Reply::json(500, &json!([]))));
     let failed = app.sign_in(&server, 1).await;
     assert!(

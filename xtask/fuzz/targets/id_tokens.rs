@@ -1,0 +1,230 @@
+//! Id tokens as an issuer's token endpoint hands them out: text from nowhere, tokens whose letters, parts or signature were
+//! altered, and tokens that the issuer signed over a header or claims of the input's. A token is accepted exactly when a key of
+//! the set signed it by the algorithm it names and every claim is as it must be, which is written down here once more; and whom
+//! it is about is what its claims say.
+//!
+//! The first byte chooses the provider, the key and what becomes of the rest.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value, json};
+use vestry_domain::provider::{Connection, ConnectionSettings, ProvenIdentity};
+use vestry_fuzz::custody::NOW;
+use vestry_fuzz::id_tokens::{
+    ISSUER, SignsBy, TENANTS, claims, claims_of_tenant, encoded, json_of,
+};
+use vestry_fuzz::input::{altered, choice, edited, part, pick};
+use vestry_fuzz::provider::{CLIENT_ID, NONCE, Provider, TENANT, connection};
+
+/// A provider as an App has set it.
+struct Place {
+    connection: Connection,
+    /// As it is configured.
+    issuer: &'static str,
+    /// Of a token that is as it must be.
+    claims: Map<String, Value>,
+}
+
+struct Desk {
+    provider: Provider,
+    places: Vec<Place>,
+}
+
+static DESK: LazyLock<Desk> = LazyLock::new(|| {
+    let provider = Provider::start();
+    let keys = SignsBy::ALL.map(SignsBy::published);
+    provider.answers("keys", 200, json!({ "keys": keys }).to_string());
+    // One key is for all tenants, one for a single one, one does not say.
+    let mut keys = keys;
+    let of_one = TENANTS.replace("{tenantid}", TENANT);
+    keys[0].insert("issuer".to_owned(), json!(TENANTS));
+    keys[1].insert("issuer".to_owned(), json!(of_one));
+    provider.answers("tenants", 200, json!({ "keys": keys }).to_string());
+    let place = |name: &str, trust_email_verified| {
+        let is_microsoft = name == "microsoft";
+        let (issuer, keys, claims) = if is_microsoft {
+            (TENANTS, "tenants", claims_of_tenant())
+        } else {
+            (ISSUER, "keys", claims())
+        };
+        let settings = ConnectionSettings {
+            issuer: Some(issuer.to_owned()),
+            authorization_endpoint: Some(provider.at("authorize")),
+            token_endpoint: Some(provider.at("token")),
+            jwks_uri: Some(provider.at(keys)),
+            trust_email_verified,
+            ..ConnectionSettings::default()
+        };
+        Place {
+            connection: connection(name, settings),
+            issuer,
+            claims,
+        }
+    };
+    let places = vec![
+        place("example", false),
+        place("trusted", true),
+        place("google", false),
+        place("microsoft", false),
+        place("apple", false),
+    ];
+    Desk { provider, places }
+});
+
+/// The claims of a part of a token, if it is one.
+fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// Whether a header is one of a token that this key signed. A member that is null is one that is not there.
+fn names(header: &Map<String, Value>, by: SignsBy) -> bool {
+    let text = |name: &str| header.get(name).and_then(Value::as_str);
+    let has = |name: &str| header.get(name).is_some_and(|value| !value.is_null());
+    text("alg") == Some(by.name())
+        && (!has("kid") || text("kid") == Some(by.name()))
+        && (!has("typ") || text("typ").is_some_and(|typ| typ.eq_ignore_ascii_case("jwt")))
+        && !has("crit")
+}
+
+/// OpenID Connect Core 3.1.3.7, with a minute between the clocks and ten for a token to arrive.
+fn holds(place: &Place, by: SignsBy, claims: &Map<String, Value>, named: Option<&str>) -> bool {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let number = |name: &str| claims.get(name).and_then(Value::as_i64).map(i128::from);
+    let now = i128::from(NOW.unix());
+    let issuer = match text("tid") {
+        _ if place.issuer == ISSUER => Some(ISSUER.to_owned()),
+        Some(tenant) => {
+            let is_id =
+                tenant.len() == 36 && tenant.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+            let is_of_key = by != SignsBy::EdDsa || tenant == TENANT;
+            (is_id && is_of_key).then(|| TENANTS.replace("{tenantid}", tenant))
+        }
+        None => None,
+    };
+    let issuer = issuer.as_deref();
+    let is_from = issuer.is_some() && text("iss") == issuer && (named.is_none() || named == issuer);
+    let audiences = match claims.get("aud") {
+        Some(Value::Array(all)) => all.clone(),
+        Some(one) => vec![one.clone()],
+        None => Vec::new(),
+    };
+    let is_for = audiences.iter().all(Value::is_string)
+        && audiences.iter().any(|audience| audience == CLIENT_ID)
+        && match claims.get("azp") {
+            Some(party) => party == CLIENT_ID,
+            None => audiences.len() == 1,
+        };
+    let is_now = number("exp").is_some_and(|exp| now < exp + 60)
+        && number("iat").is_some_and(|iat| (now - 660..=now + 60).contains(&iat))
+        && (!claims.contains_key("nbf") || number("nbf").is_some_and(|nbf| nbf <= now + 60));
+    let subject = text("sub").unwrap_or_default();
+    let is_somebody =
+        (1..=255).contains(&subject.len()) && !subject.contains(|c: char| c.is_control());
+    is_from && is_for && is_now && is_somebody && text("nonce") == Some(NONCE)
+}
+
+/// What the claims say.
+fn told(place: &Place, claims: &Map<String, Value>) -> ProvenIdentity {
+    let text = |name: &str| Some(claims.get(name)?.as_str()?.to_owned());
+    let claim = |name: &str| claims.get(name).cloned().unwrap_or_default();
+    let is_verified = claim("email_verified") == true;
+    let is_proof = match place.connection.name.as_str() {
+        "trusted" | "google" => is_verified,
+        "apple" => is_verified || claim("email_verified") == "true",
+        "microsoft" => {
+            let of_domain = claim("xms_edov");
+            let yes = [json!(true), json!(1), json!("1"), json!("true")];
+            yes.contains(&of_domain) || claim("tid") == TENANT
+        }
+        _ => false,
+    };
+    let email = text("email");
+    ProvenIdentity {
+        issuer: text("iss").expect("an issuer"),
+        subject: text("sub").expect("a subject"),
+        email_verified: is_proof && email.is_some(),
+        email,
+        name: text("name"),
+        given_name: text("given_name"),
+        family_name: text("family_name"),
+    }
+}
+
+/// Hands out the token.
+fn exchanged(place: &Place, token: &str, named: Option<&str>) -> Option<ProvenIdentity> {
+    let answer = json!({"access_token": "access", "token_type": "Bearer", "id_token": token});
+    DESK.provider.answers("token", 200, answer.to_string());
+    let exchanged = DESK.provider.exchange(&place.connection, named, None);
+    exchanged.ok().map(|exchanged| exchanged.identity)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((options, rest)) = choice(data) else {
+        return;
+    };
+    let place = pick(&DESK.places, options);
+    let by = *pick(&SignsBy::ALL, options / 5);
+    let header = json_of(&by.header());
+    let right = by.token(&header, &json_of(&place.claims));
+    let (message, signature) = right.rsplit_once('.').expect("a signature");
+    // What is signed here is right where these are.
+    let mut parts = None;
+    let token = match options / 15 % 8 {
+        0 => String::from_utf8_lossy(rest).into_owned(),
+        1 => String::from_utf8_lossy(&altered(right.as_bytes(), rest)).into_owned(),
+        // A header and claims of the input's under the signature of a right one.
+        2 => {
+            let (head, body) = part(rest);
+            format!("{}.{}.{signature}", encoded(head), encoded(body))
+        }
+        // The signature alone, as bytes.
+        3 => {
+            let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64url");
+            format!("{message}.{}", encoded(&altered(&signature, rest)))
+        }
+        // Signed over what the input made of the claims, or of the header.
+        4 => {
+            let claims = edited(&place.claims, rest);
+            let token = by.token(&header, &json_of(&claims));
+            parts = Some((Some(by.header()), Some(claims)));
+            token
+        }
+        5 => {
+            let header = edited(&by.header(), rest);
+            let token = by.token(&json_of(&header), &json_of(&place.claims));
+            parts = Some((Some(header), Some(place.claims.clone())));
+            token
+        }
+        // Signed over bytes of the input's.
+        6 => {
+            parts = Some((Some(by.header()), object(rest)));
+            by.token(&header, rest)
+        }
+        _ => {
+            parts = Some((object(rest), Some(place.claims.clone())));
+            by.token(rest, &json_of(&place.claims))
+        }
+    };
+    let iss = place.claims["iss"].as_str();
+    let named = iss.filter(|_| options % 2 == 0);
+    let accepted = exchanged(place, &token, named);
+    let expected = match parts {
+        Some((Some(header), Some(claims))) => {
+            let is_right = names(&header, by) && holds(place, by, &claims, named);
+            is_right.then(|| told(place, &claims))
+        }
+        Some(_) => None,
+        None => {
+            let is_one = SignsBy::ALL
+                .iter()
+                .any(|by| token == by.token(&json_of(&by.header()), &json_of(&place.claims)));
+            is_one.then(|| told(place, &place.claims))
+        }
+    };
+    assert_eq!(accepted, expected, "{options}: {token}");
+});
