@@ -147,3 +147,6 @@ impl<B: Batch> Drop for Turn<B> {
         queue.waiting.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

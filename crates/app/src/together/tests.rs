@@ -1,0 +1,105 @@
+//! Who is served with whom, and what becomes of them when it fails.
+
+use super::*;
+
+/// Doubles numbers, and remembers how many came at once. Panics at 13.
+#[derive(Default)]
+struct Doubles {
+    sizes: Mutex<Vec<usize>>,
+}
+
+impl Batch for Doubles {
+    type Asked = u32;
+    type Answer = (u32, usize);
+    /// Batches so far.
+    type Memory = usize;
+
+    const MOST: usize = 4;
+
+    async fn serve(&self, asked: Vec<u32>, memory: &mut usize) -> Vec<(u32, usize)> {
+        assert!(!asked.contains(&13), "the test pulls the plug");
+        self.sizes.lock().unwrap().push(asked.len());
+        *memory += 1;
+        asked.iter().map(|number| (number * 2, *memory)).collect()
+    }
+}
+
+type Answers = Vec<oneshot::Receiver<(u32, usize)>>;
+
+/// Has all of them ask; the turn is the first one's.
+fn ask(desk: &Arc<Together<Doubles>>, numbers: &[u32]) -> (Answers, Turn<Doubles>) {
+    let mut joined = numbers.iter().map(|number| desk.join(*number));
+    let (first, turn) = joined.next().unwrap();
+    let mut answers = vec![first];
+    for (answer, turn) in joined {
+        assert!(turn.is_none(), "two would serve");
+        answers.push(answer);
+    }
+    (answers, turn.expect("nobody serves"))
+}
+
+#[tokio::test]
+async fn everybody_is_served_in_order_and_no_more_than_fit() {
+    let desk = Arc::new(Together::new(Doubles::default()));
+    let (answers, turn) = ask(&desk, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    turn.serve().await;
+    let mut told = Vec::new();
+    for answer in answers {
+        told.push(answer.await.unwrap());
+    }
+    let expected = [
+        (2, 1),
+        (4, 1),
+        (6, 1),
+        (8, 1),
+        (10, 2),
+        (12, 2),
+        (14, 2),
+        (16, 2),
+        (18, 3),
+        (20, 3),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(*desk.batch.sizes.lock().unwrap(), [4, 4, 2]);
+    // The next one finds the memory of the last one.
+    let (answers, turn) = ask(&desk, &[21]);
+    turn.serve().await;
+    for answer in answers {
+        assert_eq!(answer.await, Ok((42, 4)));
+    }
+}
+
+/// Whoever is no longer there to be told holds nobody up.
+#[tokio::test]
+async fn one_who_left_costs_the_others_nothing() {
+    let desk = Arc::new(Together::new(Doubles::default()));
+    let (mut answers, turn) = ask(&desk, &[1, 2, 3]);
+    drop(answers.remove(1));
+    turn.serve().await;
+    for (answer, expected) in answers.into_iter().zip([2, 6]) {
+        assert_eq!(answer.await, Ok((expected, 1)));
+    }
+}
+
+/// A batch that panics, and a turn that is never taken, end with everybody who waits told so, and the next one served.
+#[tokio::test]
+async fn who_waits_for_a_broken_batch_is_told() {
+    let desk = Arc::new(Together::new(Doubles::default()));
+    for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
+        let (answers, turn) = ask(&desk, numbers);
+        match numbers {
+            [13, ..] => assert!(tokio::spawn(turn.serve()).await.unwrap_err().is_panic()),
+            _ => drop(turn),
+        }
+        for answer in answers {
+            answer.await.unwrap_err();
+        }
+        let (answers, turn) = ask(&desk, &[8]);
+        turn.serve().await;
+        for answer in answers {
+            assert_eq!(answer.await, Ok((16, 1)), "the memory was not begun anew");
+        }
+        // As after a panic, so that both rounds begin alike.
+        drop(desk.join(0));
+    }
+}
