@@ -55,7 +55,7 @@ impl Batch for WalletReads {
 }
 
 impl Service {
-    /// A wallet and its key as they are in the database after the call.
+    /// A wallet and its key, by a statement that begins after this was called: what was committed before is seen.
     pub(super) async fn wallet_to_use(&self, world: &World, id: WalletId) -> Result<Found, Fault> {
         let asked = self.together(&self.wallet_reads, (*world, id));
         if let Ok(Some(Some(found))) = tokio::time::timeout(PATIENCE, asked).await {
