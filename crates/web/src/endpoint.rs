@@ -77,9 +77,11 @@ fn describe<D: utoipa::Path + for<'t> utoipa::__dev::Tags<'t>>() -> Operation {
     operation
 }
 
-/// One resource for all endpoints of one path: its methods, and an answer for all other methods, behind one gate.
+/// One resource for all endpoints of one path: its methods, and an answer for all other methods, behind one gate. It stands in
+/// the scope of `prefix`.
 pub(crate) fn resource(
     state: &Data<State>,
+    prefix: &str,
     endpoints: &[Endpoint],
 ) -> Option<impl HttpServiceFactory + use<>> {
     let first = endpoints.first()?;
@@ -92,7 +94,7 @@ pub(crate) fn resource(
             .map(|endpoint| actix_method(&endpoint.method))
             .collect(),
     });
-    let mut resource = web::resource(first.path.as_str());
+    let mut resource = web::resource(first.path.strip_prefix(prefix)?);
     let mut methods = Vec::new();
     for endpoint in endpoints {
         let method = actix_method(&endpoint.method);

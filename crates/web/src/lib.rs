@@ -51,6 +51,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::ServiceRequest;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::web::{self, Data, ServiceConfig};
+use actix_web::{Route, Scope};
 use vestry_app::Service;
 
 use problem::Problem;
@@ -72,14 +73,24 @@ pub fn configure(
             edge::edge(at_the_edge.clone(), request, next)
         });
         let mut everything = web::scope("").app_data(state.clone());
-        for endpoints in routes::by_path() {
-            if let Some(resource) = endpoint::resource(&state, &endpoints) {
-                everything = everything.service(resource);
+        for (prefix, paths) in routes::by_prefix() {
+            let resources = paths
+                .iter()
+                .filter_map(|endpoints| endpoint::resource(&state, &prefix, endpoints));
+            if prefix.is_empty() {
+                everything = resources.fold(everything, Scope::service);
+            } else {
+                let group = web::scope(&prefix).default_service(nowhere());
+                everything = everything.service(resources.fold(group, Scope::service));
             }
         }
-        let nowhere = web::to(|| async { Err::<String, _>(Problem::no_route()) });
-        config.service(everything.default_service(nowhere).wrap(edge));
+        config.service(everything.default_service(nowhere()).wrap(edge));
     }
+}
+
+/// What answers where there is no endpoint.
+fn nowhere() -> Route {
+    web::to(|| async { Err::<String, _>(Problem::no_route()) })
 }
 
 /// The description of the API, OpenAPI 3.1, as pretty JSON that ends with a line end.

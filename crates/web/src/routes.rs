@@ -117,6 +117,35 @@ pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
     paths
 }
 
+/// The endpoints of each path, by the fixed segments that their paths begin with; those that are in no group first. The router
+/// compares the segments as text and tries the patterns of one group only; a request would else be tried on every pattern before
+/// its own.
+pub(crate) fn by_prefix() -> Vec<(String, Vec<Vec<Endpoint>>)> {
+    let mut groups: Vec<(String, Vec<Vec<Endpoint>>)> = vec![(String::new(), Vec::new())];
+    for endpoints in by_path() {
+        let Some(first) = endpoints.first() else {
+            continue;
+        };
+        let its_own = prefix(&first.path);
+        match groups.iter_mut().find(|(prefix, _)| prefix == its_own) {
+            Some((_, paths)) => paths.push(endpoints),
+            None => groups.push((its_own.to_owned(), vec![endpoints])),
+        }
+    }
+    groups
+}
+
+/// `/v1/auth/<what>` or `/v1/<what>`, where more follows; else nothing.
+fn prefix(path: &str) -> &str {
+    let version = ["/v1/auth/", "/v1/"]
+        .into_iter()
+        .find(|version| path.starts_with(version));
+    version
+        .and_then(|version| Some(version.len() + path.get(version.len()..)?.find('/')?))
+        .and_then(|end| path.get(..end))
+        .unwrap_or_default()
+}
+
 /// Whether an endpoint asks for a key at all.
 pub(crate) const fn is_keyed(access: Access) -> bool {
     match access {

@@ -28,6 +28,28 @@ fn fits(pattern: &str, path: &str) -> bool {
             .all(|(pattern, path)| pattern == path || pattern.starts_with('{'))
 }
 
+/// A group answers whatever begins with its prefix: no path may belong to two, and none is lost.
+#[test]
+fn every_path_is_in_its_group_alone() {
+    let groups = by_prefix();
+    let mut grouped = 0;
+    for (prefix, paths) in &groups {
+        for endpoints in paths {
+            let path = &endpoints[0].path;
+            grouped += 1;
+            for (other, _) in &groups {
+                let fits = path == other || path.starts_with(&format!("{other}/"));
+                let is_its_own = other == prefix;
+                assert!(other.is_empty() || fits == is_its_own, "{path} in {other}");
+            }
+        }
+    }
+    assert_eq!(grouped, by_path().len());
+    assert_eq!(groups[0].0, "");
+    let prefixes: Vec<_> = groups.iter().map(|(prefix, _)| prefix.as_str()).collect();
+    assert!(prefixes.contains(&"/v1/wallets") && prefixes.contains(&"/v1/auth/users"));
+}
+
 /// The gate is per path: two methods of one path cannot ask for different keys.
 #[test]
 fn the_endpoints_of_a_path_ask_for_the_same_key() {

@@ -26,6 +26,10 @@ async fn an_unknown_route_is_not_found() {
             "/v1/wallets/create/",
             "//v1/wallets/list",
             "/v1/auth/users//",
+            "/v1/wallets",
+            "/v1/walletsx/list",
+            "/v1/wallets%2flist",
+            "/v1/wallets/wallet_x/nowhere",
             "/%2e%2e/etc",
             "/favicon.ico",
         ] {
