@@ -76,8 +76,15 @@ impl Service {
         if retire {
             // Until then a process may make wallets under the old key.
             tokio::time::sleep(NEWEST_WITHIN * 3 / 2).await;
+            let rewrapped = course.rotation.rewrapped;
             for (world, version) in &versions {
                 self.rewrap_world(world, *version, &mut course).await?;
+            }
+            if course.rotation.rewrapped > rewrapped {
+                // And until then one may sign with what it read of a wallet before.
+                tokio::time::sleep(NEWEST_WITHIN * 3 / 2).await;
+            }
+            for (world, version) in &versions {
                 self.retire(world, *version, &mut course).await?;
             }
         }

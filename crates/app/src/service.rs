@@ -28,6 +28,7 @@ use crate::caller::CachedCaller;
 use crate::sessions::keys::CachedKeys;
 use crate::test_clock::TestClocks;
 use crate::together::Together;
+use crate::wallets::known::KnownWallets;
 use crate::wallets::reads::WalletReads;
 use crate::{Fault, mint};
 
@@ -105,6 +106,7 @@ pub struct Service {
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) wallet_reads: Arc<Together<WalletReads>>,
+    pub(crate) known_wallets: KnownWallets,
 }
 
 impl Service {
@@ -113,6 +115,7 @@ impl Service {
         Self {
             trail: Arc::new(Together::new(Trail::new(&ports))),
             wallet_reads: Arc::new(Together::new(WalletReads::new(&ports))),
+            known_wallets: KnownWallets::default(),
             ports,
             settings,
             runtime,

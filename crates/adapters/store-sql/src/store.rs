@@ -4,7 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use vestry_domain::audit::{AuditEntry, AuditHead};
-use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Repositories, SeenWallet, Store, StoreError, StoreResult, Tx};
 
 use crate::limiter::SqlRateLimiter;
 use crate::migrations::MissingMigrations;
@@ -100,10 +100,11 @@ impl Store for SqlStore {
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        seen: &[SeenWallet],
+    ) -> StoreResult<Vec<SeenWallet>> {
         match &self.0 {
-            Engine::Sqlite(pools) => pools.append_to_audit_log(entries, heads).await,
-            Engine::Postgres(pools) => pools.append_to_audit_log(entries, heads).await,
+            Engine::Sqlite(pools) => pools.append_to_audit_log(entries, heads, seen).await,
+            Engine::Postgres(pools) => pools.append_to_audit_log(entries, heads, seen).await,
         }
     }
 

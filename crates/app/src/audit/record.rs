@@ -28,17 +28,14 @@ impl Service {
             .await
     }
 
-    /// Notes a signature.
-    ///
-    /// # Errors
-    /// The log cannot be written: the signature must not leave.
-    pub(crate) async fn note_signature(
+    /// What is noted of a signature.
+    pub(crate) fn signature(
         &self,
         caller: &Caller,
         wallet_id: WalletId,
         request: &SigningRequest,
         signed: &Signed,
-    ) -> Result<(), Fault> {
+    ) -> AuditEvent {
         let (action, detail) = match request {
             SigningRequest::Message(_) => (AuditAction::SignMessage, String::new()),
             SigningRequest::Transaction(_) => (AuditAction::SignTransaction, String::new()),
@@ -48,8 +45,7 @@ impl Service {
             }
         };
         let result = Some(ResultHash::of(signed));
-        self.record(self.event(caller, wallet_id, action, detail, result))
-            .await
+        self.event(caller, wallet_id, action, detail, result)
     }
 
     /// What a failure of the custodian means, after noting that a wallet or its key was tampered with. That the note could

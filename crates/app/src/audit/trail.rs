@@ -1,7 +1,7 @@
 //! Entries on their way to the disk: those that wait are written in one transaction (group commit), so that the log costs each
 //! caller the time of one commit and the database a commit for many.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vestry_domain::World;
@@ -9,7 +9,7 @@ use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
-use vestry_ports::store::Store;
+use vestry_ports::store::{SeenWallet, Store};
 
 use super::{entry_mac, new_head};
 use crate::fault::{causes, retried};
@@ -29,8 +29,25 @@ pub(crate) struct Trail {
     entropy: Arc<dyn Entropy>,
 }
 
-/// Whether an entry is on disk.
-pub(crate) type Outcome = Result<(), Fault>;
+/// What is to be written.
+#[derive(Clone)]
+pub(crate) struct Note {
+    event: AuditEvent,
+    /// The wallet that it is about, if it may only be written while the wallet is as it was seen.
+    seen: Option<SeenWallet>,
+}
+
+/// What became of a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is on disk.
+    Yes,
+    /// The wallet is not as it was seen; nothing was written of it.
+    WalletChanged,
+}
+
+/// What became of a note; after a fault that is not known.
+pub(crate) type Outcome = Result<Written, Fault>;
 
 /// Where the chains of this process end.
 pub(crate) type Ends = HashMap<World, End>;
@@ -50,6 +67,8 @@ struct Placed {
     entries: Vec<AuditEntry>,
     /// The new ends of the chains that it lengthens.
     ends: Ends,
+    /// Wallets that must not have changed.
+    seen: HashSet<SeenWallet>,
 }
 
 const UNWRITTEN: &str = "the audit log could not be written";
@@ -75,48 +94,66 @@ impl Service {
     /// # Errors
     /// The entry may not be there: what it is about must not be answered.
     pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
-        let written = self.together(&self.trail, event).await;
+        let note = Note { event, seen: None };
+        self.write(note).await.map(|_on_disk| ())
+    }
+
+    /// The same, if the wallet is as it was seen, at a moment after this was called; `false` when it is not.
+    ///
+    /// # Errors
+    /// As for [`Service::record`].
+    pub(crate) async fn record_if_unchanged(
+        &self,
+        event: AuditEvent,
+        seen: SeenWallet,
+    ) -> Result<bool, Fault> {
+        let seen = Some(seen);
+        let written = self.write(Note { event, seen }).await?;
+        Ok(written == Written::Yes)
+    }
+
+    async fn write(&self, note: Note) -> Outcome {
+        let written = self.together(&self.trail, note).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 }
 
 impl Batch for Trail {
-    type Asked = AuditEvent;
+    type Asked = Note;
     type Answer = Outcome;
     type Memory = Ends;
 
     const MOST: usize = MOST_AT_ONCE;
 
-    /// Writes events in one transaction; what became of each. After a panic it is not known how far the chains go, and new
+    /// Writes notes in one transaction; what became of each. After a panic it is not known how far the chains go, and new
     /// ones are begun.
-    async fn serve(&self, events: Vec<AuditEvent>, ends: &mut Ends) -> Vec<Outcome> {
-        let mut batch = Placed::default();
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(events.len());
-        for event in events {
-            let world = event.world;
-            let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
-            outcomes.push(self.in_place(event, end).await.map(|entry| {
-                batch.ends.insert(world, End::at(&entry));
-                batch.entries.push(entry);
-            }));
-        }
-        match self.keep(&batch).await {
-            Ok(()) => {
-                if ends.len() >= MOST_ENDS {
-                    ends.clear();
+    async fn serve(&self, notes: Vec<Note>, ends: &mut Ends) -> Vec<Outcome> {
+        let mut changed = HashSet::new();
+        loop {
+            let (batch, outcomes) = self.placed(&notes, &changed, ends).await;
+            match self.keep(&batch).await {
+                Ok(more) if more.is_empty() => {
+                    if ends.len() >= MOST_ENDS {
+                        ends.clear();
+                    }
+                    ends.extend(batch.ends);
+                    return outcomes;
                 }
-                ends.extend(batch.ends);
-            }
-            Err(fault) => {
-                tracing::error!(error = causes(&fault), "the audit log was not written");
-                // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
-                ends.retain(|world, _| !batch.ends.contains_key(world));
-                for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_ok()) {
-                    *outcome = Err(shared(&fault));
+                // Nothing was written. The others have their places without these.
+                Ok(more) if batch.seen.is_superset(&more) => changed.extend(more),
+                outcome => {
+                    let fault = outcome.err().unwrap_or_else(unwritten);
+                    tracing::error!(error = causes(&fault), "the audit log was not written");
+                    // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
+                    ends.retain(|world, _| !batch.ends.contains_key(world));
+                    let told = outcomes.into_iter().map(|outcome| match outcome {
+                        Ok(Written::Yes) => Err(shared(&fault)),
+                        decided => decided,
+                    });
+                    return told.collect();
                 }
             }
         }
-        outcomes
     }
 }
 
@@ -127,6 +164,33 @@ impl Trail {
             sealer: Arc::clone(&ports.sealer),
             entropy: Arc::clone(&ports.entropy),
         }
+    }
+
+    /// A place for each note whose wallet has not changed, and what becomes of each if those are written.
+    async fn placed(
+        &self,
+        notes: &[Note],
+        changed: &HashSet<SeenWallet>,
+        ends: &Ends,
+    ) -> (Placed, Vec<Outcome>) {
+        let mut batch = Placed::default();
+        let mut outcomes = Vec::with_capacity(notes.len());
+        for Note { event, seen } in notes {
+            if seen.as_ref().is_some_and(|seen| changed.contains(seen)) {
+                outcomes.push(Ok(Written::WalletChanged));
+                continue;
+            }
+            let world = event.world;
+            let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
+            let entry = self.in_place(event.clone(), end).await;
+            outcomes.push(entry.map(|entry| {
+                batch.ends.insert(world, End::at(&entry));
+                batch.entries.push(entry);
+                batch.seen.extend(seen.clone());
+                Written::Yes
+            }));
+        }
+        (batch, outcomes)
     }
 
     /// The event behind the end of its chain, or at the beginning of a new one.
@@ -153,20 +217,24 @@ impl Trail {
         })
     }
 
-    async fn keep(&self, batch: &Placed) -> Result<(), Fault> {
+    /// Writes all of it, or none: then the answer is the wallets that have changed.
+    async fn keep(&self, batch: &Placed) -> Result<HashSet<SeenWallet>, Fault> {
         if batch.entries.is_empty() {
-            return Ok(());
+            return Ok(HashSet::new());
         }
         let mut heads: Vec<AuditHead> = Vec::with_capacity(batch.ends.len());
         for (world, end) in &batch.ends {
             let sealer = &*self.sealer;
             heads.push(new_head(sealer, world, end.chain, end.sequence, end.hash).await?);
         }
-        retried(|| async {
-            let appended = self.store.append_to_audit_log(&batch.entries, &heads);
-            Ok(appended.await?)
-        })
-        .await
+        let seen: Vec<_> = batch.seen.iter().cloned().collect();
+        let changed = retried(|| async {
+            let appended = self
+                .store
+                .append_to_audit_log(&batch.entries, &heads, &seen);
+            Ok::<_, Fault>(appended.await?)
+        });
+        Ok(changed.await?.into_iter().collect())
     }
 }
 

@@ -8,6 +8,7 @@ use vestry_domain::key_transfer::{EntropyType, ExportedKey};
 use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
+use super::usable::UsableWallet;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -60,7 +61,7 @@ impl Service {
             return Err(Invalid::value("entropy_type", message).into());
         }
         let found = self.usable_wallet(&caller.world, command.wallet_id).await;
-        let (stored, key) = found??;
+        let UsableWallet { stored, key, .. } = found??;
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
         let exported = match self.ports.custodian.export(stored, key, recipient).await {
             Ok((_wallet, exported)) => exported,

@@ -5,6 +5,7 @@ pub mod export;
 pub mod get;
 pub mod import;
 pub mod import_begin;
+pub(crate) mod known;
 pub mod list;
 pub(crate) mod reads;
 pub mod rpc;

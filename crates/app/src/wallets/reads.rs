@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vestry_domain::World;
-use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::StoredWallet;
-use vestry_ports::store::{Store, StoreResult};
+use vestry_ports::store::{FoundWallet, Store, StoreResult};
 
 use crate::service::Ports;
 use crate::together::Batch;
@@ -17,7 +15,7 @@ use crate::{Fault, Service};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A wallet and its key, if they are there.
-type Found = Option<(StoredWallet, Option<WalletKey>)>;
+type Found = Option<FoundWallet>;
 
 /// Where wallets are read for several at once.
 pub(crate) struct WalletReads {
@@ -62,6 +60,11 @@ impl Service {
             return Ok(found);
         }
         let mut read = self.ports.store.read().await?;
-        Ok(read.wallets().find_with_key(world, id).await?)
+        let found = read.wallets().find_with_key(world, id).await?;
+        Ok(found.map(|(stored, key)| FoundWallet {
+            stored,
+            key,
+            state: None,
+        }))
     }
 }

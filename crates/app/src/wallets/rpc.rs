@@ -31,6 +31,7 @@ impl Service {
             name: command.method,
             params: command.params,
         };
-        self.sign(caller, command.wallet_id, |_| Ok(request)).await
+        self.sign(caller, command.wallet_id, |_| Ok(request.clone()))
+            .await
     }
 }

@@ -26,6 +26,7 @@ impl Service {
         command: SignMessage,
     ) -> Result<SignedByWallet, SignError> {
         let request = SigningRequest::Message(command.request);
-        self.sign(caller, command.wallet_id, |_| Ok(request)).await
+        self.sign(caller, command.wallet_id, |_| Ok(request.clone()))
+            .await
     }
 }

@@ -32,7 +32,7 @@ impl Service {
             wallet_id,
             transactions,
         } = command;
-        let request = |wallet_type| the_one(wallet_type, transactions);
+        let request = |wallet_type| the_one(wallet_type, &transactions);
         self.sign(caller, wallet_id, request).await
     }
 }
@@ -40,17 +40,17 @@ impl Service {
 /// The transaction of the wallet's chain, if it is the only one: of two, the caller means one that would not be signed.
 fn the_one(
     wallet_type: WalletType,
-    transactions: Vec<(WalletType, Value)>,
+    transactions: &[(WalletType, Value)],
 ) -> Result<SigningRequest, SigningRefused> {
     let field = wallet_type.transaction_field();
     let mut fitting = None;
     for (of, transaction) in transactions {
-        if of != wallet_type {
+        if *of != wallet_type {
             let message = format!("a wallet of type {wallet_type} signs {field} and nothing else");
             return Err(Invalid::value(of.transaction_field(), message).into());
         }
         fitting = Some(transaction);
     }
     let transaction = fitting.ok_or_else(|| Invalid::missing(field))?;
-    Ok(SigningRequest::Transaction(transaction))
+    Ok(SigningRequest::Transaction(transaction.clone()))
 }

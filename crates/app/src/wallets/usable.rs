@@ -4,8 +4,17 @@ use vestry_domain::World;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::StoredWallet;
+use vestry_ports::store::{FoundWallet, WalletState};
 
 use crate::{Fault, Service};
+
+/// A wallet with its key, neither of them authenticated yet.
+pub(super) struct UsableWallet {
+    pub(super) stored: StoredWallet,
+    pub(super) key: WalletKey,
+    /// How both were, if the store knows.
+    pub(super) state: Option<WalletState>,
+}
 
 /// Why the key is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -22,16 +31,17 @@ pub enum UnusableWallet {
 }
 
 impl Service {
-    /// A wallet with its key, neither of them authenticated yet. What is refused here was authenticated first: nobody who
-    /// writes the database decides what the answer is.
+    /// A wallet as it is now. What is refused here was authenticated first: nobody who writes the database decides what the
+    /// answer is.
     pub(super) async fn usable_wallet(
         &self,
         world: &World,
         id: WalletId,
-    ) -> Result<Result<(StoredWallet, WalletKey), UnusableWallet>, Fault> {
-        let Some((stored, key)) = self.wallet_to_use(world, id).await? else {
+    ) -> Result<Result<UsableWallet, UnusableWallet>, Fault> {
+        let Some(found) = self.wallet_to_use(world, id).await? else {
             return Ok(Err(UnusableWallet::NotFound));
         };
+        let FoundWallet { stored, key, state } = found;
         let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
             self.keyless(stored).await?;
             return Ok(Err(UnusableWallet::ReadOnly));
@@ -40,6 +50,6 @@ impl Service {
             self.ports.custodian.authenticate(stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
-        Ok(Ok((stored, key)))
+        Ok(Ok(UsableWallet { stored, key, state }))
     }
 }

@@ -16,7 +16,7 @@ use crate::rig::Rig;
 use crate::tamper::{store, unstored};
 use crate::wallets::text;
 
-async fn entries(rig: &Rig, caller: &Caller, wallet_id: WalletId) -> Vec<AuditEntry> {
+pub(crate) async fn entries(rig: &Rig, caller: &Caller, wallet_id: WalletId) -> Vec<AuditEntry> {
     let query = ListAudit {
         wallet_id,
         limit: Some(100),
@@ -27,11 +27,11 @@ async fn entries(rig: &Rig, caller: &Caller, wallet_id: WalletId) -> Vec<AuditEn
     page.entries
 }
 
-fn actions(entries: &[AuditEntry]) -> Vec<AuditAction> {
+pub(crate) fn actions(entries: &[AuditEntry]) -> Vec<AuditAction> {
     entries.iter().map(|entry| entry.event.action).collect()
 }
 
-async fn flaws(rig: &Rig) -> Vec<AuditFlaw> {
+pub(crate) async fn flaws(rig: &Rig) -> Vec<AuditFlaw> {
     rig.service.verify_audit_log(&|_| {}).await.unwrap().flaws
 }
 

@@ -17,6 +17,7 @@ mod idempotency;
 mod import;
 mod interposed;
 mod jwt;
+mod known_wallets;
 mod leaks;
 mod link_send;
 mod link_status;

@@ -25,7 +25,12 @@ pub(crate) async fn unstored(rig: &Rig, caller: &Caller, email: &str) -> Row {
 }
 
 /// The same of any type.
-async fn unstored_of(rig: &Rig, caller: &Caller, email: &str, wallet_type: WalletType) -> Row {
+pub(crate) async fn unstored_of(
+    rig: &Rig,
+    caller: &Caller,
+    email: &str,
+    wallet_type: WalletType,
+) -> Row {
     let order = WalletOrder {
         user_id: rig.walletless(caller, email).await,
         wallet_type,

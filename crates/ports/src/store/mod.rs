@@ -36,7 +36,7 @@ pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
-pub use wallets::{Created, WalletPage, Wallets};
+pub use wallets::{Created, FoundWallet, SeenWallet, WalletPage, WalletState, Wallets};
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +82,8 @@ pub trait Store: Send + Sync {
     /// As for [`Store::begin`].
     async fn read(&self) -> StoreResult<Box<dyn Repositories>>;
 
-    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers.
+    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers, if every wallet of `seen` is as
+    /// it was seen at a moment after this was called. Otherwise nothing is written, and the answer is those that are not.
     ///
     /// # Errors
     /// [`StoreError`]; as after [`Tx::commit`], it is then open whether it happened.
@@ -90,10 +91,23 @@ pub trait Store: Send + Sync {
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        seen: &[SeenWallet],
+    ) -> StoreResult<Vec<SeenWallet>> {
         let mut tx = self.begin().await?;
-        tx.audit_log().append(entries, heads).await?;
-        tx.commit().await
+        let wanted: Vec<_> = seen.iter().map(|seen| (seen.world, seen.id)).collect();
+        let found = tx.wallets().find_all_with_keys(&wanted).await?;
+        let states = found.into_iter().map(|found| found?.state);
+        let changed: Vec<_> = seen
+            .iter()
+            .zip(states)
+            .filter(|(seen, state)| state.as_ref() != Some(&seen.state))
+            .map(|(seen, _)| seen.clone())
+            .collect();
+        if changed.is_empty() {
+            tx.audit_log().append(entries, heads).await?;
+            tx.commit().await?;
+        }
+        Ok(changed)
     }
 
     /// Whether the database answers and every migration of this build is applied.

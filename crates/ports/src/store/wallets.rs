@@ -26,6 +26,33 @@ pub struct WalletPage {
     pub total: i64,
 }
 
+/// What a store calls the state of a wallet and of its key. That it is still the same, within an hour, means that nobody wrote
+/// either row in between, by whatever way.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WalletState(pub String);
+
+/// A wallet as somebody read it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SeenWallet {
+    /// Where it is.
+    pub world: World,
+    /// The wallet.
+    pub id: WalletId,
+    /// How it was.
+    pub state: WalletState,
+}
+
+/// A wallet that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundWallet {
+    /// The wallet.
+    pub stored: StoredWallet,
+    /// Its key, if it has one.
+    pub key: Option<WalletKey>,
+    /// The state of both; `None` without a key, and from a store that does not know.
+    pub state: Option<WalletState>,
+}
+
 /// Wallets. What comes back is not to be trusted before the custodian authenticated it.
 #[async_trait]
 pub trait Wallets: Send {
@@ -58,7 +85,7 @@ pub trait Wallets: Send {
     async fn find_all_with_keys(
         &mut self,
         wanted: &[(World, WalletId)],
-    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>>;
+    ) -> StoreResult<Vec<Option<FoundWallet>>>;
     /// The user's default wallet of a type.
     async fn default_of(
         &mut self,

@@ -11,7 +11,7 @@ use vestry_contract::browser::Browser;
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
-use crate::support::journey::{captured_code, new_owner, send_code};
+use crate::support::journey::{captured_code, new_owner, send_code, sign};
 use crate::support::site::{Keys, Server, Site, text};
 
 on_both_databases! {
@@ -39,6 +39,8 @@ on_both_databases! {
     one_success_of_a_hundred_origins => super::one_success_of_a_hundred_origins;
     /// R6
     one_success_of_a_hundred_wallet_signatures => super::one_success_of_a_hundred_wallet_signatures;
+    /// A wallet that is disabled signs no more, whichever process disabled it and whichever is asked.
+    a_disabled_wallet_signs_no_more => super::a_disabled_wallet_signs_no_more;
     /// R16
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
@@ -152,6 +154,38 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
         .await;
     assert_eq!(kept.len(), wallets);
     field.stop("R1", ROUNDS, PARALLEL).await;
+}
+
+async fn a_disabled_wallet_signs_no_more(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let owner = new_owner(&clients[0], "ada@example.com").await;
+    let [disable, enable] =
+        ["disable", "enable"].map(|verb| format!("/v1/wallets/{}/{verb}", owner.wallet_id));
+    let nothing = json!({});
+    for round in 0..ROUNDS {
+        let signs = async || {
+            all_at_once(&clients, 20, |number, api| {
+                let owner = owner.clone();
+                async move { sign(&api, &owner, &format!("{round} {number}")).await }
+            })
+            .await
+        };
+        for signed in signs().await {
+            signed.ok();
+        }
+        let switching = &clients[round % clients.len()];
+        switching.post(&disable, &nothing).await.ok();
+        for refused in signs().await {
+            assert_eq!(refused.error(403), "wallet_disabled", "round {round}");
+        }
+        switching.post(&enable, &nothing).await.ok();
+    }
+    let audited = site.admin(&["audit", "verify"]);
+    assert_eq!(audited["ok"], true);
+    // Created, and in each round signed twenty times, disabled and enabled.
+    assert_eq!(audited["entries"], 1 + ROUNDS * (20 + 2));
+    field.stop("disabled wallets", ROUNDS, 20).await;
 }
 
 async fn one_user_of_a_hundred_sign_ins(site: Site) {

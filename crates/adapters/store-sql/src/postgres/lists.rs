@@ -4,9 +4,10 @@
 //! The lists stand in selects of their own, where the planner does not see how long they are: for what it sees to be short it
 //! makes a new plan each time.
 
+use std::collections::HashSet;
+
 use diesel::QueryResult;
-use diesel::dsl::AsSelect;
-use diesel::dsl::SqlTypeOf;
+use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::pg::Pg;
 use diesel::prelude::SelectableHelper;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -14,30 +15,24 @@ use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::ids::WalletId;
+use vestry_ports::store::SeenWallet;
 
 use super::dialect::Conn;
 use crate::rows::audit::{AuditEntryColumns, AuditEntryRow, AuditHeadColumns, AuditHeadRow};
 use crate::rows::wallets::{WalletKeyRow, WalletRow};
 
-/// Those of the wallets that are there, with their keys.
+/// Those of the wallets that are there, with their keys and, if the engine tells them, the states of both: the numbers of the
+/// transactions that wrote the rows, which none but the next writing changes.
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
-) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
-    let query = WalletsWithKeys {
-        app_ids: wanted
-            .iter()
-            .map(|(world, _)| world.app_id.to_string())
-            .collect(),
-        environments: wanted
-            .iter()
-            .map(|(world, _)| world.environment.as_str())
-            .collect(),
-        ids: wanted.iter().map(|(_, id)| id.to_string()).collect(),
-        wallet: WalletRow::as_select(),
-        key: Option::<WalletKeyRow>::as_select(),
-    };
-    query.load(conn).await
+    with_states: bool,
+) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>, Option<String>)>> {
+    let places = wanted.into_iter().collect();
+    match with_states {
+        true => WalletsWithKeys::<true>::at(places).load(conn).await,
+        false => WalletsWithKeys::<false>::at(places).load(conn).await,
+    }
 }
 
 /// Adds entries of the audit log, and writes the heads over the earlier ones of their chains: all or nothing, since it is one
@@ -54,54 +49,141 @@ pub(crate) async fn append_to_audit_log(
     query.execute(conn).await.map(drop)
 }
 
-/// The same outside of a transaction, where a statement commits by itself.
-pub(crate) use append_to_audit_log as commit_to_audit_log;
+/// The same outside of a transaction, where a statement commits by itself, and only if the wallets are in the states in which
+/// they were seen; otherwise those that are not. What is committed before the statement begins it sees.
+pub(crate) async fn commit_to_audit_log(
+    conn: &mut Conn,
+    entries: Vec<AuditEntryRow>,
+    heads: Vec<AuditHeadRow>,
+    seen: Vec<SeenWallet>,
+) -> QueryResult<Vec<SeenWallet>> {
+    if seen.is_empty() {
+        append_to_audit_log(conn, entries, heads).await?;
+        return Ok(seen);
+    }
+    let query = AppendIfUnchanged {
+        places: seen.iter().map(|seen| (seen.world, seen.id)).collect(),
+        states: seen.iter().map(|seen| seen.state.0.clone()).collect(),
+        entries: entries.into_iter().collect(),
+        heads: heads.into_iter().collect(),
+    };
+    let changed: HashSet<i64> = query.load(conn).await?.into_iter().collect();
+    let told: Vec<_> = (1..)
+        .zip(seen)
+        .filter(|(at, _)| changed.contains(at))
+        .map(|(_, seen)| seen)
+        .collect();
+    if told.len() != changed.len() {
+        // Nothing was written, and nobody may be told that it was.
+        let error = "a wallet that nobody asked for has changed";
+        return Err(diesel::result::Error::DeserializationError(error.into()));
+    }
+    Ok(told)
+}
 
-struct WalletsWithKeys {
+/// Where wallets are, by column.
+#[derive(Default)]
+struct Places {
     app_ids: Vec<String>,
     environments: Vec<&'static str>,
     ids: Vec<String>,
-    wallet: AsSelect<WalletRow, Pg>,
-    key: AsSelect<Option<WalletKeyRow>, Pg>,
 }
 
-impl QueryId for WalletsWithKeys {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
+impl FromIterator<(World, WalletId)> for Places {
+    fn from_iter<I: IntoIterator<Item = (World, WalletId)>>(wallets: I) -> Self {
+        let mut places = Self::default();
+        for (world, id) in wallets {
+            places.app_ids.push(world.app_id.to_string());
+            places.environments.push(world.environment.as_str());
+            places.ids.push(id.to_string());
+        }
+        places
+    }
 }
 
-impl Query for WalletsWithKeys {
-    type SqlType = (
-        SqlTypeOf<AsSelect<WalletRow, Pg>>,
-        SqlTypeOf<AsSelect<Option<WalletKeyRow>, Pg>>,
-    );
-}
-
-impl QueryFragment<Pg> for WalletsWithKeys {
-    /// `LIMIT` keeps the planner from any plan but one look-up in each index for every wallet: without statistics it would
-    /// rather read all wallets of a world.
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("SELECT ");
-        self.wallet.walk_ast(out.reborrow())?;
-        out.push_sql(", ");
-        self.key.walk_ast(out.reborrow())?;
-        out.push_sql(" FROM unnest((SELECT ");
+impl Places {
+    fn push<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("(SELECT ");
         out.push_bind_param::<Array<Text>, _>(&self.app_ids)?;
         out.push_sql("), (SELECT ");
         out.push_bind_param::<Array<Text>, _>(&self.environments)?;
         out.push_sql("), (SELECT ");
         out.push_bind_param::<Array<Text>, _>(&self.ids)?;
-        out.push_sql(
-            ")) AS wanted (app_id, environment, id) \
-             CROSS JOIN LATERAL ( \
-                 SELECT * FROM wallets WHERE wallets.app_id = wanted.app_id \
-                     AND wallets.environment = wanted.environment AND wallets.id = wanted.id LIMIT 1 \
-             ) AS wallets \
-             LEFT JOIN LATERAL ( \
-                 SELECT * FROM wallet_keys WHERE wallet_keys.app_id = wanted.app_id \
-                     AND wallet_keys.environment = wanted.environment AND wallet_keys.wallet_id = wanted.id LIMIT 1 \
-             ) AS wallet_keys ON TRUE",
-        );
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// Joins the rows of the wallets of a list `wanted`, `columns` of each. `LIMIT` keeps the planner from any plan but one look-up in
+/// each index for every wallet: without statistics it would rather read all wallets of a world.
+fn push_rows(columns: &str, out: &mut AstPass<'_, '_, Pg>) {
+    for (table, id) in [("wallets", "id"), ("wallet_keys", "wallet_id")] {
+        for part in [
+            " LEFT JOIN LATERAL (SELECT ",
+            columns,
+            " FROM ",
+            table,
+            " WHERE app_id = wanted.app_id AND environment = wanted.environment AND ",
+            id,
+            " = wanted.id LIMIT 1) AS ",
+            table,
+            " ON TRUE",
+        ] {
+            out.push_sql(part);
+        }
+    }
+}
+
+/// The state of a wallet and its key; NULL without a key.
+const STATE: &str = "(wallets.xmin::text || ' ' || wallet_keys.xmin::text)";
+
+struct WalletsWithKeys<const STATES: bool> {
+    places: Places,
+    wallet: AsSelect<WalletRow, Pg>,
+    key: AsSelect<Option<WalletKeyRow>, Pg>,
+}
+
+impl<const STATES: bool> WalletsWithKeys<STATES> {
+    fn at(places: Places) -> Self {
+        Self {
+            places,
+            wallet: WalletRow::as_select(),
+            key: Option::<WalletKeyRow>::as_select(),
+        }
+    }
+}
+
+impl<const STATES: bool> QueryId for WalletsWithKeys<STATES> {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<const STATES: bool> Query for WalletsWithKeys<STATES> {
+    type SqlType = (
+        SqlTypeOf<AsSelect<WalletRow, Pg>>,
+        SqlTypeOf<AsSelect<Option<WalletKeyRow>, Pg>>,
+        Nullable<Text>,
+    );
+}
+
+impl<const STATES: bool> QueryFragment<Pg> for WalletsWithKeys<STATES> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (columns, state) = if STATES {
+            ("*, xmin", STATE)
+        } else {
+            ("*", "NULL::text")
+        };
+        out.push_sql("SELECT ");
+        self.wallet.walk_ast(out.reborrow())?;
+        out.push_sql(", ");
+        self.key.walk_ast(out.reborrow())?;
+        out.push_sql(", ");
+        out.push_sql(state);
+        out.push_sql(" FROM unnest(");
+        self.places.push(&mut out)?;
+        out.push_sql(") AS wanted (app_id, environment, id)");
+        push_rows(columns, &mut out);
+        out.push_sql(" WHERE wallets.id IS NOT NULL");
         Ok(())
     }
 }
@@ -118,30 +200,85 @@ impl QueryId for AppendToAuditLog {
 
 impl QueryFragment<Pg> for AppendToAuditLog {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let Self { entries, heads } = self;
-        out.push_sql(
-            "WITH appended AS ( \
-                 INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
-                     sequence, happened_at, mac_key_version, previous, hash, mac, result) \
-                 SELECT * FROM unnest((SELECT ",
-        );
-        push_columns(&entries.texts, &entries.numbers, &entries.bytes, &mut out)?;
-        out.push_sql("), (SELECT ");
-        out.push_bind_param::<Array<Nullable<Binary>>, _>(&entries.results)?;
-        out.push_sql(
-            ")) \
-             ) \
-             INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
-             SELECT * FROM unnest((SELECT ",
-        );
-        push_columns(&heads.texts, &heads.numbers, &heads.bytes, &mut out)?;
-        out.push_sql(
-            ")) \
-             ON CONFLICT (app_id, environment, chain) DO UPDATE SET sequence = excluded.sequence, \
-                 mac_key_version = excluded.mac_key_version, hash = excluded.hash, mac = excluded.mac",
-        );
+        out.push_sql("WITH appended AS (");
+        push_entries(&self.entries, "", &mut out)?;
+        out.push_sql(") ");
+        push_heads(&self.heads, "", &mut out)
+    }
+}
+
+/// The same, if wallets are in the states in which they were seen. What it answers is the places, from 1, of those that are not.
+struct AppendIfUnchanged {
+    places: Places,
+    states: Vec<String>,
+    entries: AuditEntryColumns,
+    heads: AuditHeadColumns,
+}
+
+impl QueryId for AppendIfUnchanged {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for AppendIfUnchanged {
+    type SqlType = BigInt;
+}
+
+impl QueryFragment<Pg> for AppendIfUnchanged {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        const UNCHANGED: &str = " WHERE NOT EXISTS (SELECT FROM changed)";
+        out.push_sql("WITH changed AS (SELECT wanted.at FROM unnest(");
+        self.places.push(&mut out)?;
+        out.push_sql(", (SELECT ");
+        out.push_bind_param::<Array<Text>, _>(&self.states)?;
+        out.push_sql(")) WITH ORDINALITY AS wanted (app_id, environment, id, state, at)");
+        push_rows("xmin", &mut out);
+        out.push_sql(" WHERE ");
+        out.push_sql(STATE);
+        out.push_sql(" IS DISTINCT FROM wanted.state), appended AS (");
+        push_entries(&self.entries, UNCHANGED, &mut out)?;
+        out.push_sql("), headed AS (");
+        push_heads(&self.heads, UNCHANGED, &mut out)?;
+        out.push_sql(") SELECT at FROM changed");
         Ok(())
     }
+}
+
+fn push_entries<'b>(
+    entries: &'b AuditEntryColumns,
+    condition: &str,
+    out: &mut AstPass<'_, 'b, Pg>,
+) -> QueryResult<()> {
+    out.push_sql(
+        "INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
+             sequence, happened_at, mac_key_version, previous, hash, mac, result) \
+         SELECT * FROM unnest((SELECT ",
+    );
+    push_columns(&entries.texts, &entries.numbers, &entries.bytes, out)?;
+    out.push_sql("), (SELECT ");
+    out.push_bind_param::<Array<Nullable<Binary>>, _>(&entries.results)?;
+    out.push_sql("))");
+    out.push_sql(condition);
+    Ok(())
+}
+
+fn push_heads<'b>(
+    heads: &'b AuditHeadColumns,
+    condition: &str,
+    out: &mut AstPass<'_, 'b, Pg>,
+) -> QueryResult<()> {
+    out.push_sql(
+        "INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
+         SELECT * FROM unnest((SELECT ",
+    );
+    push_columns(&heads.texts, &heads.numbers, &heads.bytes, out)?;
+    out.push_sql("))");
+    out.push_sql(condition);
+    out.push_sql(
+        " ON CONFLICT (app_id, environment, chain) DO UPDATE SET sequence = excluded.sequence, \
+             mac_key_version = excluded.mac_key_version, hash = excluded.hash, mac = excluded.mac",
+    );
+    Ok(())
 }
 
 /// Lists of three types, with what stands between two of them.

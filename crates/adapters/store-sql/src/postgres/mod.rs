@@ -3,6 +3,7 @@
 mod connector;
 mod dialect;
 mod durability;
+mod engine;
 mod lists;
 mod manager;
 mod migrate;
@@ -22,7 +23,7 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{StoreError, StoreResult};
+use vestry_ports::store::{SeenWallet, StoreError, StoreResult};
 
 use self::connector::Connector;
 use self::manager::Manager;
@@ -48,6 +49,8 @@ pub(crate) struct Pools {
     pool: Pool<Manager>,
     limiter: LimiterPool,
     findings: Vec<String>,
+    /// Whether the engine numbers what wrote a row.
+    tells_states: bool,
     runtime: Handle,
     _statistics: Statistics,
 }
@@ -73,12 +76,14 @@ impl Pools {
         let mut pools = Self {
             limiter: LimiterPool(pool(LIMITER_CONNECTIONS)?),
             findings: Vec::new(),
+            tells_states: false,
             _statistics: Statistics::keep(connections.clone(), &runtime),
             pool: connections,
             runtime,
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
+        pools.tells_states = engine::tells_states(&mut connection).await;
         drop(connection);
         Ok(pools)
     }
@@ -92,16 +97,18 @@ impl Pools {
     }
 
     pub(crate) async fn read(&self) -> StoreResult<Unit> {
-        Ok(Unit::view(self.get().await?, self.runtime.clone()))
+        let runtime = self.runtime.clone();
+        Ok(Unit::view(self.get().await?, runtime, self.tells_states))
     }
 
     pub(crate) async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        seen: &[SeenWallet],
+    ) -> StoreResult<Vec<SeenWallet>> {
         let unit = Unit::self_committing(self.get().await?, self.runtime.clone());
-        unit.append_to_audit_log(entries, heads).await
+        unit.append_to_audit_log(entries, heads, seen).await
     }
 
     pub(crate) async fn missing_migrations(&self) -> StoreResult<Vec<String>> {

@@ -9,7 +9,7 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
-use vestry_ports::store::{AuditLog, StoreResult};
+use vestry_ports::store::{AuditLog, SeenWallet, StoreResult};
 
 use super::dialect::{append_to_audit_log, commit_to_audit_log};
 use super::{Unit, in_world, read_all};
@@ -25,14 +25,15 @@ fn rows(entries: &[AuditEntry], heads: &[AuditHead]) -> (Vec<AuditEntryRow>, Vec
 }
 
 impl Unit {
-    /// [`AuditLog::append`] and the commit, on a connection without a transaction.
+    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction.
     pub(crate) async fn append_to_audit_log(
         mut self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        seen: &[SeenWallet],
+    ) -> StoreResult<Vec<SeenWallet>> {
         let (entries, heads) = rows(entries, heads);
-        let committed = commit_to_audit_log(self.writing()?, entries, heads).await;
+        let committed = commit_to_audit_log(self.writing()?, entries, heads, seen.to_vec()).await;
         self.done(committed)
     }
 }

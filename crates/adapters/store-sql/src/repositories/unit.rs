@@ -49,16 +49,19 @@ pub(crate) struct Unit {
     access: Access,
     progress: Progress,
     runtime: Handle,
+    /// Whether the database tells the states of rows ([`vestry_ports::store::WalletState`]).
+    pub(super) tells_states: bool,
 }
 
 impl Unit {
     /// For reading, statement by statement.
-    pub(crate) const fn view(connection: Pooled, runtime: Handle) -> Self {
+    pub(crate) const fn view(connection: Pooled, runtime: Handle, tells_states: bool) -> Self {
         Self {
             connection: Some(connection),
             access: Access::View,
             progress: Progress::Ready,
             runtime,
+            tells_states,
         }
     }
 
@@ -69,6 +72,7 @@ impl Unit {
             access: Access::SelfCommitting,
             progress: Progress::Ready,
             runtime,
+            tells_states: false,
         }
     }
 
@@ -82,6 +86,7 @@ impl Unit {
             access: Access::Transaction,
             progress: Progress::Ready,
             runtime,
+            tells_states: false,
         };
         let begun = unit.reading()?.batch_execute(dialect::BEGIN).await;
         unit.done(begun)?;

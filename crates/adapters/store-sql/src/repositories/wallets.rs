@@ -12,7 +12,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
-use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
+use vestry_ports::store::{Created, FoundWallet, StoreResult, WalletPage, WalletState, Wallets};
 
 use super::dialect::wallets_with_keys;
 use super::{Unit, count, in_world, its_key, read_all};
@@ -130,14 +130,18 @@ impl Wallets for Unit {
     async fn find_all_with_keys(
         &mut self,
         wanted: &[(World, WalletId)],
-    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>> {
+    ) -> StoreResult<Vec<Option<FoundWallet>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let found = wallets_with_keys(self.reading()?, distinct.into_iter().collect()).await;
-        let mut rows: HashMap<(World, WalletId), (StoredWallet, Option<WalletKey>)> =
+        let with_states = self.tells_states;
+        let distinct = distinct.into_iter().collect();
+        let found = wallets_with_keys(self.reading()?, distinct, with_states).await;
+        let mut rows: HashMap<(World, WalletId), FoundWallet> =
             HashMap::with_capacity(wanted.len());
-        for (wallet, key) in self.done(found)? {
+        for (wallet, key, state) in self.done(found)? {
             let (stored, key) = with_its_key(wallet, key)?;
-            rows.insert((stored.wallet.world, stored.wallet.id), (stored, key));
+            let place = (stored.wallet.world, stored.wallet.id);
+            let state = state.map(WalletState);
+            rows.insert(place, FoundWallet { stored, key, state });
         }
         Ok(wanted.iter().map(|id| rows.get(id).cloned()).collect())
     }

@@ -8,6 +8,7 @@ use diesel::prelude::{
 use diesel::{QueryResult, SqliteConnection};
 use vestry_domain::World;
 use vestry_domain::ids::WalletId;
+use vestry_ports::store::SeenWallet;
 
 use super::dialect::Conn;
 use super::repositories::{in_world, its_key};
@@ -15,11 +16,13 @@ use crate::rows::audit::{AuditEntryRow, AuditHeadRow};
 use crate::rows::wallets::{WalletKeyRow, WalletRow};
 use crate::schema::{audit_chains, audit_entries, wallet_keys, wallets};
 
-/// Those of the wallets that are there, with their keys.
+/// Those of the wallets that are there, with their keys. Without their states: a row has none here, and reading it again costs
+/// no round trip.
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
-) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
+    _with_states: bool,
+) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>, Option<String>)>> {
     let all = move |conn: &mut SqliteConnection| {
         let mut found = Vec::with_capacity(wanted.len());
         for (world, id) in &wanted {
@@ -27,7 +30,8 @@ pub(crate) async fn wallets_with_keys(
                 .filter(wallets::id.eq(id.to_string()))
                 .left_join(wallet_keys::table.on(its_key!()))
                 .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
-            found.extend(query.first(conn).optional()?);
+            let row: Option<(WalletRow, Option<WalletKeyRow>)> = query.first(conn).optional()?;
+            found.extend(row.map(|(wallet, key)| (wallet, key, None)));
         }
         Ok(found)
     };
@@ -44,14 +48,21 @@ pub(crate) async fn append_to_audit_log(
         .await
 }
 
-/// The same in a transaction of its own.
+/// The same in a transaction of its own, if no wallet was seen in any state: no state is known here, so that every one that
+/// anybody has seen is another by now.
 pub(crate) async fn commit_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
     heads: Vec<AuditHeadRow>,
-) -> QueryResult<()> {
-    conn.spawn_blocking(move |conn| conn.immediate_transaction(|conn| append(conn, entries, heads)))
-        .await
+    seen: Vec<SeenWallet>,
+) -> QueryResult<Vec<SeenWallet>> {
+    if seen.is_empty() {
+        conn.spawn_blocking(move |conn| {
+            conn.immediate_transaction(|conn| append(conn, entries, heads))
+        })
+        .await?;
+    }
+    Ok(seen)
 }
 
 fn append(

@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{StoreError, StoreResult};
+use vestry_ports::store::{SeenWallet, StoreError, StoreResult};
 
 use self::manager::{Manager, Role};
 use self::repositories::{Pooled, Unit};
@@ -92,16 +92,17 @@ impl Pools {
 
     pub(crate) async fn read(&self) -> StoreResult<Unit> {
         let connection = self.get(&self.readers).await?;
-        Ok(Unit::view(connection, self.runtime.clone()))
+        Ok(Unit::view(connection, self.runtime.clone(), false))
     }
 
     pub(crate) async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        seen: &[SeenWallet],
+    ) -> StoreResult<Vec<SeenWallet>> {
         let unit = Unit::self_committing(self.get(&self.writer).await?, self.runtime.clone());
-        unit.append_to_audit_log(entries, heads).await
+        unit.append_to_audit_log(entries, heads, seen).await
     }
 
     pub(crate) async fn missing_migrations(&self) -> StoreResult<Vec<String>> {

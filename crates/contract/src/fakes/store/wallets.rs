@@ -5,10 +5,18 @@ use vestry_domain::World;
 use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
-use vestry_ports::store::{Created, StoreResult, WalletPage, Wallets};
+use vestry_ports::store::{Created, FoundWallet, StoreResult, WalletPage, WalletState, Wallets};
 
 use super::Work;
 use super::state::{State, add, at_most, remove};
+
+/// All that there is of them.
+fn state_of(stored: &StoredWallet, key: &WalletKey) -> WalletState {
+    let StoredWallet { wallet, mac } = stored;
+    let row = (wallet.sealed_fields(), wallet.updated_at, &mac.tag);
+    let secrets = (&key.public_key, &key.wrapped_data_key, &key.ciphertext);
+    WalletState(format!("{mac:?} {row:?} {key:?} {secrets:?}"))
+}
 
 impl State {
     fn wallets_of(
@@ -221,12 +229,17 @@ impl Wallets for Work {
     async fn find_all_with_keys(
         &mut self,
         wanted: &[(World, WalletId)],
-    ) -> StoreResult<Vec<Option<(StoredWallet, Option<WalletKey>)>>> {
-        let mut found = Vec::with_capacity(wanted.len());
+    ) -> StoreResult<Vec<Option<FoundWallet>>> {
+        let mut all = Vec::with_capacity(wanted.len());
         for (world, id) in wanted {
-            found.push(self.find_with_key(world, *id).await?);
+            let found = self.find_with_key(world, *id).await?;
+            all.push(found.map(|(stored, key)| FoundWallet {
+                state: key.as_ref().map(|key| state_of(&stored, key)),
+                stored,
+                key,
+            }));
         }
-        Ok(found)
+        Ok(all)
     }
 
     async fn default_of(
