@@ -56,23 +56,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     load::require_wrk(options.install)?;
     let mut table = Table::new();
-    let mut signing = |scheme| {
-        let rate = raw(&["sign", "--scheme", scheme], options.load)?;
-        let name = format!("raw signing loop, {scheme}, 2 threads");
-        table.push(Row::raw(&name, rate));
-        Ok::<_, Failure>(rate)
-    };
-    let raw = service::Raw {
-        signing: service::Signing {
-            secp256k1: signing("secp256k1")?,
-            ed25519: signing("ed25519")?,
-            sr25519: signing("sr25519")?,
-        },
-        hashing: raw(&["hash"], options.load)?,
-    };
-    table.push(Row::raw("raw Argon2id loop, 2 threads", raw.hashing));
+    let hashing = raw(&["hash"], options.load)?;
+    table.push(Row::raw("raw Argon2id loop, 2 threads", hashing));
     for kind in &options.stores {
-        service::measure(*kind, &options, raw, &mut table)?;
+        service::measure(*kind, &options, hashing, &mut table)?;
     }
     println!("{table}");
     Ok(())
