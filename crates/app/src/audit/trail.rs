@@ -30,7 +30,6 @@ pub(crate) struct Trail {
 }
 
 /// What is to be written.
-#[derive(Clone)]
 pub(crate) struct Note {
     event: AuditEvent,
     /// The wallet that it is about, if it may only be written while the wallet is as it was seen.

@@ -14,7 +14,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::NEWEST_WITHIN;
 use vestry_ports::store::WalletState;
 
-/// Wallets that are kept at most, a kilobyte each. Beyond it all are forgotten.
+/// Wallets that are kept at most, a kilobyte each. Beyond it those that are too old are forgotten, or all if none is.
 const MOST: usize = 10_000;
 
 /// For how long after it was read a wallet is used without another reading. A rotation waits longer than this before it destroys
