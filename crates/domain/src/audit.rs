@@ -10,7 +10,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::envelope::{Mac, join_with_lengths};
@@ -96,20 +95,27 @@ impl ResultHash {
     /// The hash of the fields that an answer has because of the signature, as compact JSON with the names in alphabetical
     /// order. For `sign_message` by an Ethereum wallet that is `{"signature":"0x…"}`.
     pub fn of(signed: &Signed) -> Self {
-        let mut names: Vec<&String> = signed.0.keys().collect();
-        names.sort_unstable();
-        let mut text = String::from("{");
-        for (place, name) in names.into_iter().enumerate() {
+        let mut fields: Vec<_> = signed.0.iter().collect();
+        fields.sort_unstable_by_key(|(name, _)| *name);
+        let mut text = Vec::with_capacity(256);
+        text.push(b'{');
+        for (place, (name, value)) in fields.into_iter().enumerate() {
             if place > 0 {
-                text.push(',');
+                text.push(b',');
             }
-            text.push_str(&Value::from(name.as_str()).to_string());
-            text.push(':');
-            text.push_str(&signed.0.get(name).map(Value::to_string).unwrap_or_default());
+            push_json(&mut text, name);
+            text.push(b':');
+            push_json(&mut text, value);
         }
-        text.push('}');
-        Self(Sha256::digest(text.as_bytes()).into())
+        text.push(b'}');
+        Self(Sha256::digest(&text).into())
     }
+}
+
+/// Writes what JSON can hold: text and values. Nothing of that fails.
+fn push_json(text: &mut Vec<u8>, value: &impl serde::Serialize) {
+    let written = serde_json::to_writer(text, value);
+    debug_assert!(written.is_ok(), "{written:?}");
 }
 
 /// What happened, before it has its place in a chain.
