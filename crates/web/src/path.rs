@@ -17,11 +17,10 @@ impl<I: Id + FromStr> FromRequest for PathId<I> {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _payload: &mut Payload) -> Self::Future {
-        let segment = format!("{}_id", I::PREFIX);
-        let id = request
-            .match_info()
-            .get(&segment)
-            .and_then(|id| id.parse().ok());
+        let is_segment = |name: &str| name.strip_suffix("_id") == Some(I::PREFIX);
+        let mut segments = request.match_info().iter();
+        let id = segments.find(|(name, _)| is_segment(name));
+        let id = id.and_then(|(_, id)| id.parse().ok());
         ready(
             id.map(Self)
                 .ok_or_else(|| Problem::not_found(resource(I::PREFIX))),
