@@ -131,7 +131,8 @@ impl Service {
     /// Runs a command on the service's own runtime, to its end, even when the caller stops waiting.
     ///
     /// The only crossing from a web worker: those have a single-thread runtime, on which the SQLite wrapper must not
-    /// block, and they drop a handler when its client goes away, which must not cut a command in half.
+    /// block, and they drop a handler when its client goes away, which must not cut a command in half. What stays on the worker
+    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`], [`Service::sign_at_once`]).
     ///
     /// # Errors
     /// [`Fault::Internal`] when the command panicked; the panic stays inside its task.

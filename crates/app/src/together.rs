@@ -107,7 +107,7 @@ impl<B: Batch> Turn<B> {
     async fn serve(mut self) {
         let desk = Arc::clone(&self.desk);
         loop {
-            // Whoever is about to ask comes first: the busier the service, the more are served at once.
+            // Whoever is about to ask on this runtime comes first: the busier it is, the more are served at once.
             tokio::task::yield_now().await;
             let Some((asked, memory)) = self.next() else {
                 return;

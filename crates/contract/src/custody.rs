@@ -175,24 +175,28 @@ impl House {
 
     /// Panics unless neither a signature nor a good word is to be had for this row and key.
     async fn refuses(&self, stored: &StoredWallet, key: &WalletKey, what: &str) {
+        let request = SigningRequest::message("message");
         let (row, of_row) = (stored.clone(), key.clone());
-        let signed = self
-            .custodian
-            .sign(row, of_row, &SigningRequest::message("message"))
-            .await;
+        let signed = self.custodian.sign(row, of_row, &request).await;
         is_tampered(signed, what);
+        let signed = self.custodian.sign_at_once(stored, key, &request);
+        assert!(signed.is_none(), "{what}: nobody noticed at once");
         let (row, of_row) = (stored.clone(), key.clone());
         is_tampered(self.custodian.verify_wallet(row, of_row).await, what);
     }
 
     /// Panics unless the wallet signs and is found in order.
     async fn accepts(&self, stored: &StoredWallet, key: &WalletKey) {
+        let request = SigningRequest::message("message");
         let (row, of_row) = (stored.clone(), key.clone());
-        works(
-            self.custodian
-                .sign(row, of_row, &SigningRequest::message("message"))
-                .await,
-        );
+        let (wallet, signed) = works(self.custodian.sign(row, of_row, &request).await);
+        let at_once = self.custodian.sign_at_once(stored, key, &request);
+        // Polkadot's are drawn anew each time.
+        if wallet.wallet_type == WalletType::Polkadot {
+            assert!(at_once.is_some(), "not signed at once");
+        } else {
+            assert_eq!(at_once, Some(signed));
+        }
         let (row, of_row) = (stored.clone(), key.clone());
         works(self.custodian.verify_wallet(row, of_row).await);
     }

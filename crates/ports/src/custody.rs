@@ -217,6 +217,15 @@ pub trait Custodian: Send + Sync {
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError>;
 
+    /// The same without waiting: with App keys that are in memory, neither the store nor the key provider being asked. `None`
+    /// when they are not there, and when nothing comes of it, of which nobody is told: [`Custodian::sign`] tells why.
+    fn sign_at_once(
+        &self,
+        stored: &StoredWallet,
+        key: &WalletKey,
+        request: &SigningRequest,
+    ) -> Option<Signed>;
+
     /// The record with the change, its keyed hash made anew, after checking what was stored. Nothing is stored.
     ///
     /// # Errors

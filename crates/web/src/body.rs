@@ -59,7 +59,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalBody<T> {
 
 /// Reads all of the body, within its size and its time. The framework limits how long a head may take, not a body.
 pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
-    if announced(request.headers()) > MOST {
+    if announced(request.headers()).is_some_and(|length| length > MOST) {
         return Err(Problem::new(Code::BodyTooLarge).closing());
     }
     let state = request
@@ -86,11 +86,8 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
 }
 
 /// `Content-Length`, where there is one; the framework has refused malformed and double ones.
-fn announced(headers: &HeaderMap) -> usize {
-    let length = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    length.and_then(|length| length.parse().ok()).unwrap_or(0)
+pub(crate) fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// `application/json`, in UTF-8 if it says anything about that, and not compressed.

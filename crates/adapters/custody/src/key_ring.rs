@@ -91,6 +91,13 @@ impl<K: Subkeys> KeyRing<K> {
         self.opened(world, version, None).await
     }
 
+    /// The keys of one version, if they are in memory.
+    pub(crate) fn in_memory(&self, world: &World, version: u32) -> Option<Arc<K>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let opened = slots.get(&(*world, version))?.get()?;
+        (opened.at.elapsed() < self.times.lease).then(|| Arc::clone(&opened.keys))
+    }
+
     /// The version that new things are made under, and its keys.
     pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
         if let Some(version) = self.newest_in_memory(world) {

@@ -111,7 +111,7 @@ impl Custody {
         key: &WalletKey,
     ) -> Result<PrivateKey, CustodyError> {
         let altered = || self.alarm.wallet(wallet.id, KEY);
-        if wallet.key_id != Some(key.id) || wallet.id != key.wallet_id {
+        if !belong_together(wallet, key) {
             return Err(altered());
         }
         let keys = self
@@ -129,7 +129,7 @@ impl Custody {
         version: u32,
         keys: &WalletSubkeys,
     ) -> Result<WalletKey, CustodyError> {
-        if wallet.key_id != Some(key.id) || wallet.id != key.wallet_id {
+        if !belong_together(wallet, &key) {
             return Err(self.alarm.wallet(wallet.id, KEY));
         }
         let old = self
@@ -172,14 +172,34 @@ impl Custody {
     }
 
     pub(crate) async fn authenticated(&self, stored: StoredWallet) -> Result<Wallet, CustodyError> {
-        let StoredWallet { wallet, mac } = stored;
         let keys = self
             .wallet_keys
-            .version(&wallet.world, mac.key_version)
+            .version(&stored.wallet.world, stored.mac.key_version)
             .await?;
-        hmac::verify(&keys.rows, &wallet.sealed_fields(), &mac.tag)
-            .map_err(|_differs| self.alarm.wallet(wallet.id, ROW))?;
-        Ok(wallet)
+        if !is_authentic(&stored, &keys) {
+            return Err(self.alarm.wallet(stored.wallet.id, ROW));
+        }
+        Ok(stored.wallet)
+    }
+}
+
+/// Whether the record has its keyed hash, in constant time.
+fn is_authentic(stored: &StoredWallet, keys: &WalletSubkeys) -> bool {
+    let StoredWallet { wallet, mac } = stored;
+    hmac::verify(&keys.rows, &wallet.sealed_fields(), &mac.tag).is_ok()
+}
+
+/// Whether the record names this key, and the key this record.
+fn belong_together(wallet: &Wallet, key: &WalletKey) -> bool {
+    wallet.key_id == Some(key.id) && wallet.id == key.wallet_id
+}
+
+/// The signer of what this wallet signs with this key.
+fn signer<'a>(wallet: &'a Wallet, key: &'a WalletKey) -> Signer<'a> {
+    Signer {
+        public_key: &key.public_key,
+        address: &wallet.public_address,
+        environment: wallet.world.environment,
     }
 }
 
@@ -302,25 +322,40 @@ impl Custodian for Custody {
     ) -> Result<(Wallet, Signed), CustodyError> {
         let wallet = self.authenticated(stored).await?;
         let chain = self.chains.get(wallet.wallet_type);
-        let signer = Signer {
-            public_key: &key.public_key,
-            address: &wallet.public_address,
-            environment: wallet.world.environment,
-        };
-        let prepared = chain.prepare(request, signer).map_err(|refused| {
-            // A chain that cannot make sense of the stored public key blames the request.
-            let environment = wallet.world.environment;
-            match chain.owns(&key.public_key, &wallet.public_address, environment) {
-                true => CustodyError::from(refused),
-                false => self.alarm.wallet(wallet.id, KEY),
-            }
-        })?;
+        let prepared = chain
+            .prepare(request, signer(&wallet, &key))
+            .map_err(|refused| {
+                // A chain that cannot make sense of the stored public key blames the request.
+                let environment = wallet.world.environment;
+                match chain.owns(&key.public_key, &wallet.public_address, environment) {
+                    true => CustodyError::from(refused),
+                    false => self.alarm.wallet(wallet.id, KEY),
+                }
+            })?;
         let private_key = self.private_key(chain, &wallet, &key).await?;
         // Verified by the chain against the public key, and so also the proof that the opened key is that of the stored one.
         let signed = prepared
             .sign(&private_key, &mut Bytes(self.entropy.as_ref()))
             .map_err(|_error| CustodyError::Failed("signing"))?;
         Ok((wallet, signed))
+    }
+
+    fn sign_at_once(
+        &self,
+        stored: &StoredWallet,
+        key: &WalletKey,
+        request: &SigningRequest,
+    ) -> Option<Signed> {
+        let wallet = &stored.wallet;
+        let of = |version| self.wallet_keys.in_memory(&wallet.world, version);
+        if !is_authentic(stored, &*of(stored.mac.key_version)?) || !belong_together(wallet, key) {
+            return None;
+        }
+        let chain = self.chains.get(wallet.wallet_type);
+        let prepared = chain.prepare(request, signer(wallet, key)).ok()?;
+        let private_key = open_with(chain, &*of(key.key_version)?, wallet, key).ok()?;
+        let mut source = Bytes(self.entropy.as_ref());
+        prepared.sign(&private_key, &mut source).ok()
     }
 
     async fn change_wallet(

@@ -22,7 +22,7 @@ pub use import::{ImportWallet, ImportWalletError};
 pub use import_begin::{BeginImport, BeginImportError};
 pub use list::{ListWallets, ListWalletsError, ListedWallets};
 pub use rpc::CallMethod;
-pub use sign::{SignError, SignedByWallet};
+pub use sign::{SignError, SignedByWallet, SigningCommand};
 pub use sign_message::SignMessage;
 pub use sign_transaction::SignTransaction;
 pub use switch::SwitchWalletError;

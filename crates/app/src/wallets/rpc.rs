@@ -1,12 +1,12 @@
 //! `wallets/{wallet_id}/rpc`.
 
 use vestry_domain::ids::WalletId;
-use vestry_domain::signing::{Fields, SigningRequest};
+use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
 
-use super::{SignError, SignedByWallet};
-use crate::{Caller, Service};
+use super::SigningCommand;
 
-/// What the caller sent.
+/// Answers a method of the wallet's chain. All of them sign something; none of them goes out to a node.
 #[derive(Clone)]
 pub struct CallMethod {
     /// The wallet.
@@ -17,21 +17,15 @@ pub struct CallMethod {
     pub params: Fields,
 }
 
-impl Service {
-    /// Answers a method of the wallet's chain. All of them sign something; none of them goes out to a node.
-    ///
-    /// # Errors
-    /// [`SignError`]; nothing is signed then.
-    pub async fn call_method(
-        &self,
-        caller: &Caller,
-        command: CallMethod,
-    ) -> Result<SignedByWallet, SignError> {
-        let request = SigningRequest::Method {
-            name: command.method,
-            params: command.params,
-        };
-        self.sign(caller, command.wallet_id, |_| Ok(request.clone()))
-            .await
+impl SigningCommand for CallMethod {
+    fn wallet_id(&self) -> WalletId {
+        self.wallet_id
+    }
+
+    fn request(&self, _wallet_type: WalletType) -> Result<SigningRequest, SigningRefused> {
+        Ok(SigningRequest::Method {
+            name: self.method.clone(),
+            params: self.params.clone(),
+        })
     }
 }

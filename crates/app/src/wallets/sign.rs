@@ -38,26 +38,36 @@ pub enum SignError {
     Fault(#[from] Fault),
 }
 
+/// A call that has a wallet sign.
+pub trait SigningCommand: Send + Sync {
+    /// The wallet.
+    fn wallet_id(&self) -> WalletId;
+
+    /// What a wallet of this type is asked to sign.
+    ///
+    /// # Errors
+    /// [`SigningRefused`] when wallets of the type sign no such thing.
+    fn request(&self, wallet_type: WalletType) -> Result<SigningRequest, SigningRefused>;
+}
+
 impl Service {
-    /// Has a wallet sign what `request` makes of its type.
-    pub(super) async fn sign(
+    /// Has a wallet sign.
+    ///
+    /// # Errors
+    /// [`SignError`]; nothing is signed then.
+    pub async fn sign(
         &self,
         caller: &Caller,
-        wallet_id: WalletId,
-        request: impl Fn(WalletType) -> Result<SigningRequest, SigningRefused>,
+        command: impl SigningCommand,
     ) -> Result<SignedByWallet, SignError> {
-        caller.require(Scope::WalletsSign)?;
         // Before the wallet is read: what is read is then as old as it is said to be, or younger.
         let now = self.machine_time();
-        if let Some(known) = self.known_wallets.get(&caller.world, wallet_id, now) {
-            if let Some(signed) = self.sign_as_known(caller, &known, &request).await? {
-                return Ok(signed);
-            }
-            // Whoever asks for it next shall not open its key in vain.
-            self.known_wallets.forget(&known);
+        if let Some(signed) = self.sign_at_once(caller, &command).await? {
+            return Ok(signed);
         }
+        let wallet_id = command.wallet_id();
         let usable = self.usable_wallet(&caller.world, wallet_id).await??;
-        let request = request(usable.stored.wallet.wallet_type)?;
+        let request = command.request(usable.stored.wallet.wallet_type)?;
         let UsableWallet { stored, key, state } = usable;
         let known = state.map(|state| KnownWallet {
             stored: stored.clone(),
@@ -80,20 +90,45 @@ impl Service {
         Ok(SignedByWallet { wallet, signed })
     }
 
-    /// Signs with a wallet as it was. `None` when that leads nowhere: it has to be read then, and what is read tells what is the
-    /// matter.
+    /// Has a wallet sign that signed a moment ago, as it was then, waiting for nothing but the log. `None` when it is not known,
+    /// and when that leads nowhere: it has to be read then, and [`Service::sign`] tells what is the matter.
+    ///
+    /// On a web worker this may be called for what is short. When nobody waits for it any more, the entry in the log may be there
+    /// and the signature is lost, as when an answer is.
+    ///
+    /// # Errors
+    /// [`SignError::NotAllowed`], and [`SignError::Fault`] when the log could not be written.
+    pub async fn sign_at_once(
+        &self,
+        caller: &Caller,
+        command: &impl SigningCommand,
+    ) -> Result<Option<SignedByWallet>, SignError> {
+        caller.require(Scope::WalletsSign)?;
+        let (world, wallet_id) = (&caller.world, command.wallet_id());
+        let now = self.machine_time();
+        let Some(known) = self.known_wallets.get(world, wallet_id, now) else {
+            return Ok(None);
+        };
+        let signed = self.sign_as_known(caller, &known, command).await?;
+        if signed.is_none() {
+            // Whoever asks for it next shall not open its key in vain.
+            self.known_wallets.forget(&known);
+        }
+        Ok(signed)
+    }
+
     async fn sign_as_known(
         &self,
         caller: &Caller,
         known: &KnownWallet,
-        request: impl Fn(WalletType) -> Result<SigningRequest, SigningRefused>,
+        command: &impl SigningCommand,
     ) -> Result<Option<SignedByWallet>, Fault> {
-        let (stored, key) = (known.stored.clone(), known.key.clone());
-        let Ok(request) = request(stored.wallet.wallet_type) else {
+        let KnownWallet { stored, key, .. } = known;
+        let wallet = &stored.wallet;
+        let Ok(request) = command.request(wallet.wallet_type) else {
             return Ok(None);
         };
-        let signed = self.ports.custodian.sign(stored, key, &request).await;
-        let Ok((wallet, signed)) = signed else {
+        let Some(signed) = self.ports.custodian.sign_at_once(stored, key, &request) else {
             return Ok(None);
         };
         let seen = SeenWallet {
@@ -103,6 +138,9 @@ impl Service {
         };
         let event = self.signature(caller, wallet.id, &request, &signed);
         let recorded = self.record_if_unchanged(event, seen).await?;
-        Ok(recorded.then_some(SignedByWallet { wallet, signed }))
+        Ok(recorded.then(|| SignedByWallet {
+            wallet: wallet.clone(),
+            signed,
+        }))
     }
 }

@@ -1,12 +1,12 @@
 //! `wallets/{wallet_id}/sign_message`.
 
 use vestry_domain::ids::WalletId;
-use vestry_domain::signing::{MessageRequest, SigningRequest};
+use vestry_domain::signing::{MessageRequest, SigningRefused, SigningRequest};
+use vestry_domain::wallet::WalletType;
 
-use super::{SignError, SignedByWallet};
-use crate::{Caller, Service};
+use super::SigningCommand;
 
-/// What the caller sent.
+/// Signs a message by the standard of the wallet's chain; Ethereum: EIP-191 version 0x45.
 #[derive(Clone)]
 pub struct SignMessage {
     /// The wallet.
@@ -15,18 +15,12 @@ pub struct SignMessage {
     pub request: MessageRequest,
 }
 
-impl Service {
-    /// Signs a message by the standard of the wallet's chain; Ethereum: EIP-191 version 0x45.
-    ///
-    /// # Errors
-    /// [`SignError`]; nothing is signed then.
-    pub async fn sign_message(
-        &self,
-        caller: &Caller,
-        command: SignMessage,
-    ) -> Result<SignedByWallet, SignError> {
-        let request = SigningRequest::Message(command.request);
-        self.sign(caller, command.wallet_id, |_| Ok(request.clone()))
-            .await
+impl SigningCommand for SignMessage {
+    fn wallet_id(&self) -> WalletId {
+        self.wallet_id
+    }
+
+    fn request(&self, _wallet_type: WalletType) -> Result<SigningRequest, SigningRefused> {
+        Ok(SigningRequest::Message(self.request.clone()))
     }
 }

@@ -6,10 +6,9 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::signing::{SigningRefused, SigningRequest};
 use vestry_domain::wallet::WalletType;
 
-use super::{SignError, SignedByWallet};
-use crate::{Caller, Service};
+use super::SigningCommand;
 
-/// What the caller sent.
+/// Signs a transaction of the wallet's chain. It is not sent anywhere.
 #[derive(Clone)]
 pub struct SignTransaction {
     /// The wallet.
@@ -18,22 +17,13 @@ pub struct SignTransaction {
     pub transactions: Vec<(WalletType, Value)>,
 }
 
-impl Service {
-    /// Signs a transaction of the wallet's chain. It is not sent anywhere.
-    ///
-    /// # Errors
-    /// [`SignError`]; nothing is signed then.
-    pub async fn sign_transaction(
-        &self,
-        caller: &Caller,
-        command: SignTransaction,
-    ) -> Result<SignedByWallet, SignError> {
-        let SignTransaction {
-            wallet_id,
-            transactions,
-        } = command;
-        let request = |wallet_type| the_one(wallet_type, &transactions);
-        self.sign(caller, wallet_id, request).await
+impl SigningCommand for SignTransaction {
+    fn wallet_id(&self) -> WalletId {
+        self.wallet_id
+    }
+
+    fn request(&self, wallet_type: WalletType) -> Result<SigningRequest, SigningRefused> {
+        the_one(wallet_type, &self.transactions)
     }
 }
 

@@ -42,14 +42,14 @@ async fn every_use_of_a_key_is_noted() {
     let user = rig.user(&test, "ada@example.com").await;
     let wallet = user.wallets[0].id;
     rig.pass(5);
-    let signed = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    let signed = rig.service.sign(&test, text(wallet, "hi")).await;
     let signed = signed.unwrap();
     let call = CallMethod {
         wallet_id: wallet,
         method: "personal_sign".to_owned(),
         params: json!({"message": "hi"}).as_object().unwrap().clone(),
     };
-    let called = rig.service.call_method(&test, call).await.unwrap();
+    let called = rig.service.sign(&test, call).await.unwrap();
     rig.service.disable_wallet(&test, wallet).await.unwrap();
     rig.service.disable_wallet(&test, wallet).await.unwrap();
     rig.service.enable_wallet(&test, wallet).await.unwrap();
@@ -99,10 +99,10 @@ async fn a_refusal_is_not_noted_and_an_alarm_is() {
             format: None,
         },
     };
-    let refused = rig.service.sign_message(&test, wrong).await;
+    let refused = rig.service.sign(&test, wrong).await;
     assert!(matches!(refused, Err(SignError::Refused(_))), "{refused:?}");
     assert_eq!(entries(&rig, &test, wallet).await, []);
-    let refused = rig.service.sign_message(&test, text(wallet, "hi")).await;
+    let refused = rig.service.sign(&test, text(wallet, "hi")).await;
     assert!(
         matches!(refused, Err(SignError::Fault(Fault::Tampered(_)))),
         "{refused:?}"
@@ -114,13 +114,13 @@ async fn a_refusal_is_not_noted_and_an_alarm_is() {
 
 /// The next signature does not leave, because its entry is not written; the one after it does, and only that is in the log.
 async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
-    let refused = rig.service.sign_message(test, text(wallet, "hi")).await;
+    let refused = rig.service.sign(test, text(wallet, "hi")).await;
     assert!(
         matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
         "{refused:?}"
     );
     rig.pass(1);
-    let signed = rig.service.sign_message(test, text(wallet, "hi")).await;
+    let signed = rig.service.sign(test, text(wallet, "hi")).await;
     signed.unwrap();
     let noted = entries(rig, test, wallet).await;
     assert_eq!(
@@ -159,10 +159,7 @@ async fn lost_commits_are_run_again() {
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
     rig.fake.lose_commits(3);
-    rig.service
-        .sign_message(&test, text(wallet, "hi"))
-        .await
-        .unwrap();
+    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
     assert_eq!(entries(&rig, &test, wallet).await.len(), 2);
     assert_eq!(flaws(&rig).await, []);
 }
@@ -178,7 +175,7 @@ async fn parallel_signatures_share_reads_and_commits() {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         async move {
             let message = text(wallet, &number.to_string());
-            service.sign_message(&test, message).await.unwrap();
+            service.sign(&test, message).await.unwrap();
         }
     });
     race(tasks).await;
@@ -200,10 +197,7 @@ async fn processes_have_chains_of_their_own() {
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
     let other = rig.other_process();
     for service in [&rig.service, &other, &rig.service] {
-        service
-            .sign_message(&test, text(wallet, "hi"))
-            .await
-            .unwrap();
+        service.sign(&test, text(wallet, "hi")).await.unwrap();
     }
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     assert_eq!((report.chains, report.entries), (2, 4));
@@ -298,7 +292,7 @@ async fn s8_what_was_done_to_the_log_is_found() {
         let test = rig.test().await;
         let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
         for message in ["one", "two"] {
-            let signed = rig.service.sign_message(&test, text(wallet, message)).await;
+            let signed = rig.service.sign(&test, text(wallet, message)).await;
             signed.unwrap();
         }
         let mut written = entries(&rig, &test, wallet).await;

@@ -329,13 +329,10 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     assert!(!rig.service.vault_is_open().await);
     rig.service.ready().await.unwrap();
     // A process that has opened its keys goes on with them.
-    rig.service
-        .sign_message(&test, text(wallet, "hi"))
-        .await
-        .unwrap();
+    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
     rig.by_token(&test, &session.token).await.unwrap();
     // A process that read the root key at its start does not need the file any more, a fresh App does.
-    cold.sign_message(&test, text(wallet, "hi")).await.unwrap();
+    cold.sign(&test, text(wallet, "hi")).await.unwrap();
     let made = rig.service.create_app("New").await;
     assert!(
         matches!(
@@ -354,7 +351,7 @@ async fn f5_an_unknown_root_version_is_sealed() {
     let test = rig.test().await;
     let wallet = rig.user(&test, ADA).await.wallets[0].id;
     let cold = rig.process_with_another_root().await;
-    let signed = cold.sign_message(&test, text(wallet, "hi")).await;
+    let signed = cold.sign(&test, text(wallet, "hi")).await;
     assert!(
         matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
         "{signed:?}"

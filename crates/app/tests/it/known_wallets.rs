@@ -17,7 +17,7 @@ use crate::tamper::{store, unstored_of};
 use crate::wallets::text;
 
 async fn sign(service: &Service, caller: &Caller, wallet: WalletId) -> Result<(), SignError> {
-    let signed = service.sign_message(caller, text(wallet, "hi")).await;
+    let signed = service.sign(caller, text(wallet, "hi")).await;
     signed.map(drop)
 }
 
@@ -70,6 +70,24 @@ async fn what_another_process_did_counts_at_once() {
     let thrice = [Enable, Disable, SignMessage].repeat(3);
     let noted = entries(&rig, &test, wallet).await;
     assert_eq!(actions(&noted), [thrice, vec![Create]].concat());
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// Whoever does not wait for the commit of its entry leaves an entry without an answer, and the log to those who come after.
+#[tokio::test]
+async fn who_goes_away_holds_nobody_up() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    sign(&rig.service, &test, wallet).await.unwrap();
+    for _ in 0..3 {
+        let command = text(wallet, "hi");
+        let mut gone = Box::pin(rig.service.sign_at_once(&test, &command));
+        assert!(futures_util::poll!(gone.as_mut()).is_pending());
+        drop(gone);
+        sign(&rig.service, &test, wallet).await.unwrap();
+    }
+    assert_eq!(entries(&rig, &test, wallet).await.len(), 8);
     assert_eq!(flaws(&rig).await, []);
 }
 

@@ -63,7 +63,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
     debug(&user);
     let signed = rig
         .service
-        .sign_message(&test, text(user.wallets[0].id, "a private message"))
+        .sign(&test, text(user.wallets[0].id, "a private message"))
         .await;
     secrets.push("a private message".into());
     debug(&signed.as_ref().map(|signed| &signed.wallet));

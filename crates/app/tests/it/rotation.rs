@@ -45,10 +45,7 @@ async fn wallets_of(rig: &Rig, count: usize) -> Vec<WalletId> {
 async fn all_sign(service: &Service, rig: &Rig, wallets: &[WalletId]) {
     let test = rig.test().await;
     for wallet in wallets {
-        service
-            .sign_message(&test, text(*wallet, "hi"))
-            .await
-            .unwrap();
+        service.sign(&test, text(*wallet, "hi")).await.unwrap();
     }
 }
 
@@ -134,10 +131,7 @@ async fn r17_rotations_disturb_nobody() {
         async move {
             let test = rig.test().await;
             for _ in 0..10 {
-                rig.service
-                    .sign_message(&test, text(wallet, "hi"))
-                    .await
-                    .unwrap();
+                rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
             }
             rig.service.disable_wallet(&test, wallet).await.unwrap();
             rig.service.enable_wallet(&test, wallet).await.unwrap();

@@ -269,10 +269,7 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
         (
             "sign_message",
             Scope::WalletsSign,
-            lacking!(
-                service.sign_message(caller, text(wallet, "hi")).await,
-                SignError
-            ),
+            lacking!(service.sign(caller, text(wallet, "hi")).await, SignError),
         ),
         (
             "wallets/import/begin",

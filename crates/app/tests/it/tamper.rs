@@ -64,10 +64,7 @@ async fn an_unaltered_row_works() {
         let row = unstored_of(&rig, &test, &email, wallet_type).await;
         let id = store(&rig, &row).await;
         rig.service.get_wallet(&test, id).await.unwrap();
-        rig.service
-            .sign_message(&test, text(id, "hi"))
-            .await
-            .unwrap();
+        rig.service.sign(&test, text(id, "hi")).await.unwrap();
     }
 }
 
@@ -117,7 +114,7 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
             "{field}: {read:?}"
         );
-        let signed = rig.service.sign_message(&test, text(id, "hi")).await;
+        let signed = rig.service.sign(&test, text(id, "hi")).await;
         assert!(
             matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
             "{field}: {signed:?}"
@@ -181,7 +178,7 @@ async fn swapped_keys_are_refused(wallet_type: WalletType) {
                     matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
                     "{name}: {read:?}"
                 );
-                let signed = rig.service.sign_message(caller, text(id, "hi")).await;
+                let signed = rig.service.sign(caller, text(id, "hi")).await;
                 assert!(
                     matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
                     "{name}: {signed:?}"

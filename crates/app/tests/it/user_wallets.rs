@@ -78,6 +78,15 @@ impl Custodian for Trusting {
         self.0.sign(stored, key, request).await
     }
 
+    fn sign_at_once(
+        &self,
+        stored: &StoredWallet,
+        key: &WalletKey,
+        request: &SigningRequest,
+    ) -> Option<Signed> {
+        self.0.sign_at_once(stored, key, request)
+    }
+
     async fn verify_wallet(
         &self,
         stored: StoredWallet,

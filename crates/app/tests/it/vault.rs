@@ -20,7 +20,7 @@ use crate::wallets::text;
 
 async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
     let signed = service
-        .sign_message(&*rig.test().await, text(wallet, "test"))
+        .sign(&*rig.test().await, text(wallet, "test"))
         .await
         .unwrap();
     signed.signed.text("signature").unwrap().to_owned()
@@ -255,7 +255,7 @@ async fn verify_finds_an_overwritten_app_key() {
         (report.app_keys, report.failed.as_slice()),
         (3, &[wallet][..])
     );
-    let signed = other.sign_message(&test, text(wallet, "hi")).await;
+    let signed = other.sign(&test, text(wallet, "hi")).await;
     assert!(
         matches!(signed, Err(SignError::Fault(Fault::Tampered(_)))),
         "{signed:?}"

@@ -104,7 +104,7 @@ async fn a_sealed_key_becomes_a_wallet_that_signs() {
     // EIP-191 of this text by this key, from the documentation of web3.js.
     let signed = rig
         .service
-        .sign_message(
+        .sign(
             &test,
             SignMessage {
                 wallet_id: wallet.id,

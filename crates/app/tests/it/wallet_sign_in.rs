@@ -201,7 +201,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         };
         let listed = rig.service.list_wallets(&test, query).await.unwrap();
         assert_eq!(listed.wallets, std::slice::from_ref(&wallet));
-        let refused = rig.service.sign_message(&test, text(wallet.id, "hi")).await;
+        let refused = rig.service.sign(&test, text(wallet.id, "hi")).await;
         assert!(matches!(
             refused,
             Err(SignError::Unusable(UnusableWallet::ReadOnly))

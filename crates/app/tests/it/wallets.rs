@@ -119,7 +119,7 @@ async fn a_wallet_of_another_world_is_not_found() {
     ] {
         let read = rig.service.get_wallet(caller, id).await;
         assert!(matches!(read, Err(GetWalletError::NotFound)), "{read:?}");
-        let signed = rig.service.sign_message(caller, text(id, "hi")).await;
+        let signed = rig.service.sign(caller, text(id, "hi")).await;
         assert!(
             matches!(signed, Err(SignError::Unusable(UnusableWallet::NotFound))),
             "{signed:?}"
@@ -237,7 +237,7 @@ async fn signs_messages_in_every_encoding() {
     ] {
         let mut command = text(wallet.id, message);
         command.request.encoding = encoding.map(str::to_owned);
-        let signed = rig.service.sign_message(&test, command).await.unwrap();
+        let signed = rig.service.sign(&test, command).await.unwrap();
         assert!(signed.wallet == wallet);
         assert_eq!(signed.signed.0.len(), 1, "nothing but the signature");
         let signature = signed.signed.text("signature").unwrap();
@@ -267,7 +267,7 @@ async fn refuses_messages_that_are_not_what_they_say() {
     ] {
         let mut command = text(wallet, message);
         command.request.encoding = encoding.map(str::to_owned);
-        let refused = rig.service.sign_message(&test, command).await;
+        let refused = rig.service.sign(&test, command).await;
         assert!(
             matches!(&refused, Err(SignError::Refused(SigningRefused::Invalid(invalid))) if invalid.param == param),
             "{encoding:?}"
@@ -292,7 +292,7 @@ async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
             wallet_id: wallet,
             request,
         };
-        rig.service.sign_message(&test, command)
+        rig.service.sign(&test, command)
     };
     let unreadable = || StoreError::Corrupt {
         table: "wallets",

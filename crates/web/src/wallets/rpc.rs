@@ -81,9 +81,7 @@ pub(crate) async fn handle(
         method: request.method,
         params: request.params,
     };
-    let signed = call
-        .run(|service, caller| async move { service.call_method(&caller, command).await })
-        .await?;
+    let signed = call.sign(command).await?;
     Ok(Json(Answer {
         method,
         data: signed.signed.0,

@@ -86,9 +86,7 @@ pub(crate) async fn handle(
             format: request.format,
         },
     };
-    let signed = call
-        .run(|service, caller| async move { service.sign_message(&caller, command).await })
-        .await?;
+    let signed = call.sign(command).await?;
     let text = |name: &str| signed.signed.text(name).map(str::to_owned);
     Ok(Json(Answer {
         wallet_id: wallet_id.to_string(),

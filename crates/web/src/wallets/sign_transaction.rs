@@ -152,9 +152,7 @@ pub(crate) async fn handle(
         wallet_id,
         transactions: request.transactions(),
     };
-    let signed = call
-        .run(|service, caller| async move { service.sign_transaction(&caller, command).await })
-        .await?;
+    let signed = call.sign(command).await?;
     let text = |name: &str| signed.signed.text(name).map(str::to_owned);
     let field = |name: &str| signed.signed.0.get(name);
     let signatures = field("signatures").map(Vec::deserialize).transpose();

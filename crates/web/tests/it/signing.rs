@@ -9,6 +9,7 @@ use crate::rig::{Api, on_both};
 
 on_both! {
     every_chain_signs_messages_and_transactions
+    a_message_is_signed_alike_however_it_comes
     every_chain_answers_its_methods
     a_transaction_of_another_chain_is_refused
     a_broken_transaction_is_refused_with_its_field
@@ -237,6 +238,48 @@ async fn every_chain_signs_messages_and_transactions(api: &Api) {
         assert_eq!(names, chain.signed, "{}", chain.wallet_type);
         let texts = ["signature", "signed_transaction"];
         assert!(texts.iter().all(|name| answer.body[name].is_string()));
+    }
+}
+
+/// A request is signed on the web worker when it is short and its wallet signed a moment ago, and elsewhere otherwise.
+async fn a_message_is_signed_alike_however_it_comes(api: &Api) {
+    let (id, _) = wallet(api, &CHAINS[0]).await;
+    let path = format!("/v1/wallets/{id}/sign_message");
+    let (short, padding) = (r#"{"message":"hello"}"#, " ".repeat(4_000));
+    let long = format!("{padding}{short}");
+    let plain = || api.test().header("Content-Type", "application/json");
+    let keyed = || plain().header("Idempotency-Key", "once");
+    let requests = [
+        ("first", plain(), short),
+        ("again", plain(), short),
+        ("long", plain(), &long),
+        ("with a key", keyed(), short),
+        ("after it", plain(), short),
+    ];
+    let mut signatures = Vec::new();
+    for (which, client, body) in requests {
+        let answer = client.send_bytes("POST", &path, body.as_bytes()).await.ok();
+        signatures.push((which, answer.text_at("/signature")));
+    }
+    let (_, first) = &signatures[0];
+    assert!(
+        signatures.iter().all(|(_, other)| other == first),
+        "{signatures:?}"
+    );
+    let log = format!("/v1/wallets/{id}/audit");
+    let log = api.test().get(&log).await.ok();
+    let entries = log.body["entries"].as_array().unwrap().iter();
+    let signed = entries.filter(|entry| entry["action"] == "sign_message");
+    assert_eq!(signed.count(), signatures.len());
+    let refusals = [("hex", "message"), ("octal", "encoding")];
+    for (encoding, param) in refusals {
+        for padding in ["", &padding] {
+            let request = json!({ "message": "0", "encoding": encoding, "padding": padding });
+            let hello = json!({ "message": "hello" });
+            api.test().post(&path, hello).await.ok();
+            let refused = api.test().post(&path, request).await;
+            refused.refuses(400, "invalid_field", Some(param));
+        }
     }
 }
 

@@ -315,6 +315,10 @@ async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
     let before = house.vault.unwraps();
     sign(&house.custody, &wallet).await.unwrap();
     assert!(house.vault.unwraps() > before);
+    let (row, key) = &wallet;
+    let at_once = SigningRequest::message("message");
+    let at_once = house.custody.sign_at_once(row, key, &at_once);
+    assert_eq!(at_once, None, "its time is over");
     house.vault.set_down(true);
     assert!(is_sealed(&sign(&house.custody, &wallet).await));
     house.vault.set_down(false);
