@@ -6,8 +6,9 @@ use diesel_async::RunQueryDsl;
 
 use super::dialect::Conn;
 
-/// Whether each row has the number of the transaction that wrote it, in `xmin`. CockroachDB and YugabyteDB speak the protocol and
-/// keep their rows otherwise; Citus is Postgres with several of them behind, and does not pass such columns through every plan.
+/// Whether each row has its place, in `ctid`, and the number of the transaction that wrote it, in `xmin`. CockroachDB and
+/// YugabyteDB speak the protocol and keep their rows otherwise; Citus is Postgres with several of them behind, and does not pass such
+/// columns through every plan.
 /// An engine that cannot answer is none of ours to count on.
 pub(super) async fn tells_states(conn: &mut Conn) -> bool {
     let engine = sql::<Text>(

@@ -22,7 +22,7 @@ use crate::rows::audit::{AuditEntryColumns, AuditEntryRow, AuditHeadColumns, Aud
 use crate::rows::wallets::{WalletKeyRow, WalletRow};
 
 /// Those of the wallets that are there, with their keys and, if the engine tells them, the states of both: the numbers of the
-/// transactions that wrote the rows, which none but the next writing changes.
+/// transactions that wrote the rows, and where these are. Only another writing changes that, or what moves all rows of a table.
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
@@ -63,7 +63,7 @@ pub(crate) async fn commit_to_audit_log(
     }
     let query = AppendIfUnchanged {
         places: seen.iter().map(|seen| (seen.world, seen.id)).collect(),
-        states: seen.iter().map(|seen| seen.state.0.clone()).collect(),
+        states: States::of(&seen),
         entries: entries.into_iter().collect(),
         heads: heads.into_iter().collect(),
     };
@@ -114,16 +114,20 @@ impl Places {
     }
 }
 
-/// Joins the rows of the wallets of a list `wanted`, `columns` of each. `LIMIT` keeps the planner from any plan but one look-up in
-/// each index for every wallet: without statistics it would rather read all wallets of a world.
-fn push_rows(columns: &str, out: &mut AstPass<'_, '_, Pg>) {
-    for (table, id) in [("wallets", "id"), ("wallet_keys", "wallet_id")] {
+/// Joins the rows of the wallets of a list `wanted`, `columns` of each; `found_by` is a condition more for each of the two tables.
+/// `LIMIT` keeps the planner from any plan but one look-up for every wallet: without statistics it would rather read all wallets
+/// of a world.
+fn push_rows(columns: &str, found_by: [&str; 2], out: &mut AstPass<'_, '_, Pg>) {
+    let tables = [("wallets", "id"), ("wallet_keys", "wallet_id")];
+    for ((table, id), found_by) in tables.into_iter().zip(found_by) {
         for part in [
             " LEFT JOIN LATERAL (SELECT ",
             columns,
             " FROM ",
             table,
-            " WHERE app_id = wanted.app_id AND environment = wanted.environment AND ",
+            " WHERE ",
+            found_by,
+            "app_id = wanted.app_id AND environment = wanted.environment AND ",
             id,
             " = wanted.id LIMIT 1) AS ",
             table,
@@ -134,8 +138,45 @@ fn push_rows(columns: &str, out: &mut AstPass<'_, '_, Pg>) {
     }
 }
 
-/// The state of a wallet and its key; NULL without a key.
-const STATE: &str = "(wallets.xmin::text || ' ' || wallet_keys.xmin::text)";
+/// The numbers of the transactions that wrote a wallet and its key; NULL without a key.
+const WRITTEN_BY: &str = "(wallets.xmin::text || ' ' || wallet_keys.xmin::text)";
+
+/// The state of a wallet and its key: where both rows are, and who wrote them.
+const STATE: &str = "(wallets.ctid::text || ' ' || wallet_keys.ctid::text || ' ' || \
+     wallets.xmin::text || ' ' || wallet_keys.xmin::text)";
+
+/// States by column.
+#[derive(Default)]
+struct States {
+    wallets: Vec<String>,
+    keys: Vec<String>,
+    written_by: Vec<String>,
+}
+
+/// A place at which there never is a row.
+const NOWHERE: &str = "(0,0)";
+
+impl States {
+    /// What is no state of ours is one in which nothing is.
+    fn of(seen: &[SeenWallet]) -> Self {
+        let mut states = Self::default();
+        for seen in seen {
+            let parts = Self::parts(&seen.state.0);
+            let (wallet, key, written_by) = parts.unwrap_or((NOWHERE, NOWHERE, ""));
+            states.wallets.push(wallet.to_owned());
+            states.keys.push(key.to_owned());
+            states.written_by.push(written_by.to_owned());
+        }
+        states
+    }
+
+    fn parts(state: &str) -> Option<(&str, &str, &str)> {
+        let (wallet, rest) = state.split_once(' ')?;
+        let (key, written_by) = rest.split_once(' ')?;
+        let are_places = wallet.starts_with('(') && key.starts_with('(');
+        are_places.then_some((wallet, key, written_by))
+    }
+}
 
 struct WalletsWithKeys<const STATES: bool> {
     places: Places,
@@ -169,7 +210,7 @@ impl<const STATES: bool> Query for WalletsWithKeys<STATES> {
 impl<const STATES: bool> QueryFragment<Pg> for WalletsWithKeys<STATES> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let (columns, state) = if STATES {
-            ("*, xmin", STATE)
+            ("*, ctid, xmin", STATE)
         } else {
             ("*", "NULL::text")
         };
@@ -182,7 +223,7 @@ impl<const STATES: bool> QueryFragment<Pg> for WalletsWithKeys<STATES> {
         out.push_sql(" FROM unnest(");
         self.places.push(&mut out)?;
         out.push_sql(") AS wanted (app_id, environment, id)");
-        push_rows(columns, &mut out);
+        push_rows(columns, ["", ""], &mut out);
         out.push_sql(" WHERE wallets.id IS NOT NULL");
         Ok(())
     }
@@ -210,7 +251,7 @@ impl QueryFragment<Pg> for AppendToAuditLog {
 /// The same, if wallets are in the states in which they were seen. What it answers is the places, from 1, of those that are not.
 struct AppendIfUnchanged {
     places: Places,
-    states: Vec<String>,
+    states: States,
     entries: AuditEntryColumns,
     heads: AuditHeadColumns,
 }
@@ -229,13 +270,28 @@ impl QueryFragment<Pg> for AppendIfUnchanged {
         const UNCHANGED: &str = " WHERE NOT EXISTS (SELECT FROM changed)";
         out.push_sql("WITH changed AS (SELECT wanted.at FROM unnest(");
         self.places.push(&mut out)?;
-        out.push_sql(", (SELECT ");
-        out.push_bind_param::<Array<Text>, _>(&self.states)?;
-        out.push_sql(")) WITH ORDINALITY AS wanted (app_id, environment, id, state, at)");
-        push_rows("xmin", &mut out);
+        let States {
+            wallets,
+            keys,
+            written_by,
+        } = &self.states;
+        for states in [wallets, keys, written_by] {
+            out.push_sql(", (SELECT ");
+            out.push_bind_param::<Array<Text>, _>(states)?;
+            out.push_sql(")");
+        }
+        out.push_sql(
+            ") WITH ORDINALITY AS wanted (app_id, environment, id, wallet, key, written_by, at)",
+        );
+        // A row is found where it was, without an index. Whatever changes it puts it elsewhere.
+        let found_by = [
+            "ctid = wanted.wallet::tid AND ",
+            "ctid = wanted.key::tid AND ",
+        ];
+        push_rows("xmin", found_by, &mut out);
         out.push_sql(" WHERE ");
-        out.push_sql(STATE);
-        out.push_sql(" IS DISTINCT FROM wanted.state), appended AS (");
+        out.push_sql(WRITTEN_BY);
+        out.push_sql(" IS DISTINCT FROM wanted.written_by), appended AS (");
         push_entries(&self.entries, UNCHANGED, &mut out)?;
         out.push_sql("), headed AS (");
         push_heads(&self.heads, UNCHANGED, &mut out)?;
@@ -252,10 +308,10 @@ fn push_entries<'b>(
     out.push_sql(
         "INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
              sequence, happened_at, mac_key_version, previous, hash, mac, result) \
-         SELECT * FROM unnest((SELECT ",
+         SELECT unnest((SELECT ",
     );
     push_columns(&entries.texts, &entries.numbers, &entries.bytes, out)?;
-    out.push_sql("), (SELECT ");
+    out.push_sql(BETWEEN);
     out.push_bind_param::<Array<Nullable<Binary>>, _>(&entries.results)?;
     out.push_sql("))");
     out.push_sql(condition);
@@ -269,7 +325,7 @@ fn push_heads<'b>(
 ) -> QueryResult<()> {
     out.push_sql(
         "INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
-         SELECT * FROM unnest((SELECT ",
+         SELECT unnest((SELECT ",
     );
     push_columns(&heads.texts, &heads.numbers, &heads.bytes, out)?;
     out.push_sql("))");
@@ -281,7 +337,11 @@ fn push_heads<'b>(
     Ok(())
 }
 
-/// Lists of three types, with what stands between two of them.
+/// What stands between two lists. One call of `unnest` for each is cheaper than one for all: their rows are put together as they
+/// come, and not list by list.
+const BETWEEN: &str = ")), unnest((SELECT ";
+
+/// Lists of three types.
 fn push_columns<'b>(
     texts: &'b [Vec<String>],
     numbers: &'b [Vec<i64>],
@@ -292,7 +352,7 @@ fn push_columns<'b>(
     for column in texts {
         out.push_sql(between);
         out.push_bind_param::<Array<Text>, _>(column)?;
-        between = "), (SELECT ";
+        between = BETWEEN;
     }
     for column in numbers {
         out.push_sql(between);

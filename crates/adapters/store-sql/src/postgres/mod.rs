@@ -49,7 +49,7 @@ pub(crate) struct Pools {
     pool: Pool<Manager>,
     limiter: LimiterPool,
     findings: Vec<String>,
-    /// Whether the engine numbers what wrote a row.
+    /// Whether the engine tells where a row is, and numbers what wrote it.
     tells_states: bool,
     runtime: Handle,
     _statistics: Statistics,
