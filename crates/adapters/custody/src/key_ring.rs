@@ -93,9 +93,8 @@ impl<K: Subkeys> KeyRing<K> {
 
     /// The keys of one version, if they are in memory.
     pub(crate) fn in_memory(&self, world: &World, version: u32) -> Option<Arc<K>> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let opened = slots.get(&(*world, version))?.get()?;
-        (opened.at.elapsed() < self.times.lease).then(|| Arc::clone(&opened.keys))
+        let slot = self.slot_in_lease(world, version)?;
+        slot.get().map(|opened| Arc::clone(&opened.keys))
     }
 
     /// The version that new things are made under, and its keys.
@@ -164,14 +163,14 @@ impl<K: Subkeys> KeyRing<K> {
     }
 
     fn slot(&self, world: &World, version: u32) -> Slot<K> {
-        let known = self
-            .slots
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&(*world, version))
-            .filter(|slot| self.in_lease(slot))
-            .map(Arc::clone);
+        let known = self.slot_in_lease(world, version);
         known.unwrap_or_else(|| self.new_slot(world, version))
+    }
+
+    fn slot_in_lease(&self, world: &World, version: u32) -> Option<Slot<K>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let known = slots.get(&(*world, version));
+        known.filter(|slot| self.in_lease(slot)).map(Arc::clone)
     }
 
     /// An empty slot, unless somebody else has just made one. Takes the chance to drop all keys whose time is over,
