@@ -21,8 +21,8 @@ macro_rules! endpoints {
     };
 }
 
-/// In the order in which the router tries those of a group ([`by_prefix`]): a fixed segment before an id in its place. What is marked `reads` has a
-/// method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
+/// In the order in which the router tries those of a group ([`by_prefix`]): a fixed segment before an id in its place. What is
+/// marked `reads` has a method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
