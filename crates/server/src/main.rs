@@ -37,6 +37,9 @@ use config::Settings;
 use failure::{Context, Failure};
 use output::Format;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let started = Instant::now();
     logging::quiet_panics();
