@@ -14,11 +14,14 @@ use vestry_ports::store::{SeenWallet, Store};
 use super::{entry_mac, new_head};
 use crate::fault::{causes, retried};
 use crate::service::Ports;
-use crate::together::Batch;
+use crate::together::{Announced, Batch};
 use crate::{Fault, Service, mint};
 
 /// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
 const MOST_AT_ONCE: usize = 256;
+/// Entries for which a transaction waits, if it may expect them. Postgres spends about as much on a transaction as on thirty
+/// entries.
+const ENOUGH_FOR_ONE: usize = 32;
 /// Chains whose ends are remembered at most. Beyond it all are forgotten, and the worlds begin new ones.
 const MOST_ENDS: usize = 10_000;
 
@@ -94,10 +97,16 @@ impl Service {
     /// The entry may not be there: what it is about must not be answered.
     pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
         let note = Note { event, seen: None };
-        self.write(note).await.map(|_on_disk| ())
+        self.write(note, None).await.map(|_on_disk| ())
     }
 
-    /// The same, if the wallet is as it was seen, at a moment after this was called; `false` when it is not.
+    /// Announces an event that has only to be worked out before it is recorded.
+    pub(crate) fn announce_event(&self) -> Announced<Trail> {
+        self.trail.announce()
+    }
+
+    /// The same as [`Service::record`] for an event that was announced, if the wallet is as it was seen, at a moment after this was
+    /// called; `false` when it is not.
     ///
     /// # Errors
     /// As for [`Service::record`].
@@ -105,14 +114,15 @@ impl Service {
         &self,
         event: AuditEvent,
         seen: SeenWallet,
+        announced: Announced<Trail>,
     ) -> Result<bool, Fault> {
         let seen = Some(seen);
-        let written = self.write(Note { event, seen }).await?;
+        let written = self.write(Note { event, seen }, Some(announced)).await?;
         Ok(written == Written::Yes)
     }
 
-    async fn write(&self, note: Note) -> Outcome {
-        let written = self.together(&self.trail, note).await;
+    async fn write(&self, note: Note, announced: Option<Announced<Trail>>) -> Outcome {
+        let written = self.together(&self.trail, note, announced).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 }
@@ -123,6 +133,7 @@ impl Batch for Trail {
     type Memory = Ends;
 
     const MOST: usize = MOST_AT_ONCE;
+    const ENOUGH: usize = ENOUGH_FOR_ONE;
 
     /// Writes notes in one transaction; what became of each. After a panic it is not known how far the chains go, and new
     /// ones are begun.

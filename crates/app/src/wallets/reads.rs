@@ -42,6 +42,7 @@ impl Batch for WalletReads {
     type Memory = ();
 
     const MOST: usize = 64;
+    const ENOUGH: usize = 1;
 
     async fn serve(&self, asked: Vec<Self::Asked>, _memory: &mut ()) -> Vec<Self::Answer> {
         match self.read(&asked).await {
@@ -55,7 +56,7 @@ impl Batch for WalletReads {
 impl Service {
     /// A wallet and its key, by a statement that begins after this was called: what was committed before is seen.
     pub(super) async fn wallet_to_use(&self, world: &World, id: WalletId) -> Result<Found, Fault> {
-        let asked = self.together(&self.wallet_reads, (*world, id));
+        let asked = self.together(&self.wallet_reads, (*world, id), None);
         if let Ok(Some(Some(found))) = tokio::time::timeout(PATIENCE, asked).await {
             return Ok(found);
         }

@@ -128,6 +128,9 @@ impl Service {
         let Ok(request) = command.request(wallet.wallet_type) else {
             return Ok(None);
         };
+        let announced = self.announce_event();
+        // Whatever else is ready on this worker is read first, so that all who are about to sign are announced.
+        tokio::task::yield_now().await;
         let Some(signed) = self.ports.custodian.sign_at_once(stored, key, &request) else {
             return Ok(None);
         };
@@ -137,7 +140,7 @@ impl Service {
             state: known.state.clone(),
         };
         let event = self.signature(caller, wallet.id, &request, &signed);
-        let recorded = self.record_if_unchanged(event, seen).await?;
+        let recorded = self.record_if_unchanged(event, seen, announced).await?;
         Ok(recorded.then(|| SignedByWallet {
             wallet: wallet.clone(),
             signed,
