@@ -32,6 +32,7 @@ pub mod vault;
 pub mod wallet_sign_in;
 pub mod wallets;
 
+mod give_way;
 mod guard;
 mod letters;
 mod mint;

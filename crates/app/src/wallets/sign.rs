@@ -10,6 +10,7 @@ use vestry_ports::store::SeenWallet;
 use super::UnusableWallet;
 use super::known::KnownWallet;
 use super::usable::UsableWallet;
+use crate::give_way::give_way;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What a wallet signed; every signature was verified against its public key.
@@ -131,6 +132,7 @@ impl Service {
         let announced = self.announce_event();
         // Whatever else is ready on this worker is read first, so that all who are about to sign are announced.
         tokio::task::yield_now().await;
+        give_way();
         let Some(signed) = self.ports.custodian.sign_at_once(stored, key, &request) else {
             return Ok(None);
         };
