@@ -33,7 +33,7 @@ impl<'a> SignsDigest<'a> {
         self
     }
 
-    /// `r‖s‖v`, verified.
+    /// `r‖s‖v`, of which `r` and `s` are verified.
     pub(super) fn signature(&self, key: &PrivateKey) -> Result<Vec<u8>, ChainError> {
         let signature = self.chain.sign_digest(key, self.digest)?;
         self.chain

@@ -247,7 +247,7 @@ fn only_compressed_points_of_the_curve_are_public_keys() {
         );
         assert_eq!(
             chain.verify_message(&bytes, b"m", &signature),
-            Err(ChainError::Signature)
+            Err(ChainError::PublicKey)
         );
     }
     assert!(Ethereum::address_of(&good).is_ok());
