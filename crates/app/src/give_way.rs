@@ -1,7 +1,7 @@
 //! Letting others have the processor for a moment.
 //!
-//! A web worker that makes one signature after the other keeps its core for a slice of time, milliseconds on Linux, whatever else
-//! waits for that core; and a thread that waits is seldom moved to a core that has become idle meanwhile. What waits there is often
+//! A thread that makes one signature after the other keeps its core for a slice of time, milliseconds on Linux, whatever else waits
+//! for that core; and a thread that waits is seldom moved to a core that has become idle meanwhile. What waits there is often
 //! what all the others wait for: the thread that commits the log, or Postgres on the same machine.
 
 use std::cell::Cell;

@@ -55,11 +55,11 @@ impl Points {
 
     /// [`parse_public_key`], remembered.
     pub(crate) fn parse(&self, bytes: &[u8]) -> Result<PublicKey, ChainError> {
-        let Some([high, low]) = bytes.last_chunk() else {
-            return Err(ChainError::PublicKey);
-        };
-        let place = usize::from(u16::from_be_bytes([*high, *low])) % Self::PLACES;
-        let Some(place) = self.0.get(place) else {
+        let place = bytes.last_chunk().and_then(|last| {
+            let place = usize::from(u16::from_be_bytes(*last)) % Self::PLACES;
+            self.0.get(place)
+        });
+        let Some(place) = place else {
             return parse_public_key(bytes);
         };
         let remembered = *place.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,9 +19,6 @@ use crate::{Fault, Service, mint};
 
 /// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
 const MOST_AT_ONCE: usize = 256;
-/// Entries for which a transaction waits, if it may expect them. Postgres spends about as much on a transaction as on thirty
-/// entries.
-const ENOUGH_FOR_ONE: usize = 32;
 /// Chains whose ends are remembered at most. Beyond it all are forgotten, and the worlds begin new ones.
 const MOST_ENDS: usize = 10_000;
 
@@ -133,7 +130,8 @@ impl Batch for Trail {
     type Memory = Ends;
 
     const MOST: usize = MOST_AT_ONCE;
-    const ENOUGH: usize = ENOUGH_FOR_ONE;
+    /// Postgres spends about as much on a transaction as on thirty entries.
+    const ENOUGH: usize = 32;
 
     /// Writes notes in one transaction; what became of each. After a panic it is not known how far the chains go, and new
     /// ones are begun.
