@@ -11,6 +11,7 @@ use vestry_domain::Environment;
 use zeroize::Zeroizing;
 
 use crate::derivation::Phrase;
+use crate::hex_digits::after_prefix;
 use crate::{Chain, ChainError, PrivateKey};
 
 /// Characters of the longest text that is a key: `0x` and the hex of 64 bytes.
@@ -84,11 +85,7 @@ fn text(plaintext: &[u8]) -> Option<&str> {
 }
 
 fn hex(text: &str) -> Option<Reading> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    // The library takes another `0x` off.
-    if digits.starts_with("0x") {
-        return None;
-    }
+    let digits = after_prefix(text)?;
     in_place(|buffer| {
         let bytes = buffer.get_mut(..digits.len() / 2)?;
         hex::decode_to_slice(digits, bytes).ok()?;

@@ -12,6 +12,7 @@ mod chain;
 mod derivation;
 mod ed25519;
 mod ethereum;
+mod hex_digits;
 mod import;
 mod message;
 mod object;

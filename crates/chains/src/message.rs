@@ -1,10 +1,13 @@
 //! The bytes that the text of a message names.
 
+use alloy_primitives::hex;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use vestry_domain::Invalid;
 use vestry_domain::signing::MessageRequest;
 use vestry_domain::wallet::MESSAGE_MAX;
+
+use crate::hex_digits::after_prefix;
 
 /// Most characters of base58: reading it takes time that grows with the square of its length.
 const BASE58_MAX: usize = 2048;
@@ -16,8 +19,8 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
     let bytes = match request.encoding.as_deref() {
         None | Some("utf-8") => text.as_bytes().to_vec(),
         Some("hex") => {
-            let digits = text.strip_prefix("0x").unwrap_or(text);
-            alloy_primitives::hex::decode(digits).map_err(|_malformed| {
+            let bytes = after_prefix(text).and_then(|digits| hex::decode(digits).ok());
+            bytes.ok_or_else(|| {
                 malformed("hex: an even number of the digits 0-9 a-f, 0x in front or not")
             })?
         }
@@ -86,6 +89,8 @@ mod tests {
         for (message, encoding, param) in [
             ("6", Some("hex"), "params.message"),
             ("zz", Some("hex"), "params.message"),
+            ("0x0x6869", Some("hex"), "params.message"),
+            ("0X6869", Some("hex"), "params.message"),
             ("aGk", Some("base64"), "params.message"),
             ("0OIl", Some("base58"), "params.message"),
             (&long, Some("base58"), "params.message"),

@@ -8,6 +8,7 @@ use alloy_primitives::hex;
 use vestry_domain::Environment;
 use vestry_domain::wallet::WalletType;
 
+use crate::hex_digits::after_prefix;
 use crate::{Chain, ChainError, Chains};
 
 /// The chains whose wallets sign people in have the same addresses in test and live.
@@ -60,12 +61,8 @@ impl Chains {
 
 /// `r‖s‖v` with `v` 27 or 28: some wallets, of metal mostly, say 0 and 1.
 fn ethereum_signature(text: &str) -> Result<[u8; 65], ChainError> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let digits = after_prefix(text).ok_or(ChainError::Signature)?;
     let mut bytes = [0; 65];
-    // The library would take another `0x` off, or a `0X`.
-    if digits.len() != 2 * bytes.len() {
-        return Err(ChainError::Signature);
-    }
     hex::decode_to_slice(digits, &mut bytes).map_err(|_malformed| ChainError::Signature)?;
     if let [.., v @ 0..=1] = &mut bytes {
         *v += 27;

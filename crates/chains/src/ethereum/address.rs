@@ -2,9 +2,11 @@
 
 use alloy_primitives::{Address, hex};
 
+use crate::hex_digits::only_digits;
+
 /// Reads `0x` and 40 hex digits. Mixed case is the checksum of EIP-55 and must be right; digits of one case carry none.
 pub(crate) fn parse(text: &str) -> Option<Address> {
-    let digits = text.strip_prefix("0x")?;
+    let digits = only_digits(text.strip_prefix("0x")?)?;
     let bytes: [u8; 20] = hex::decode_to_array(digits).ok()?;
     let address = Address::from(bytes);
     let one_case = !digits.bytes().any(|byte| byte.is_ascii_lowercase())

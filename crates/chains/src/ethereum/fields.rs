@@ -10,6 +10,7 @@ use vestry_domain::Invalid;
 use vestry_domain::signing::Fields;
 
 use super::address;
+use crate::hex_digits::only_digits;
 
 /// Digits of the largest number of the EVM.
 const QUANTITY_DIGITS: usize = 64;
@@ -199,11 +200,7 @@ impl<'a> Field<'a> {
 
     /// What stands behind `0x`, if those are hex digits.
     fn hex_digits(&self) -> Option<&'a str> {
-        let digits = self.value.as_str()?.strip_prefix("0x")?;
-        digits
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit())
-            .then_some(digits)
+        only_digits(self.value.as_str()?.strip_prefix("0x")?)
     }
 }
 

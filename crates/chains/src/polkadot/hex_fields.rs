@@ -3,6 +3,7 @@
 use alloy_primitives::hex;
 use vestry_domain::Invalid;
 
+use crate::hex_digits::only_digits;
 use crate::object::Object;
 
 /// Most digits of a number: 256 bits, twice of what the largest field holds. Leading zeros are usual, but not without end.
@@ -53,9 +54,5 @@ impl Object<'_> {
 }
 
 fn digits(text: &str) -> Option<&str> {
-    let digits = text.strip_prefix("0x")?;
-    digits
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit())
-        .then_some(digits)
+    only_digits(text.strip_prefix("0x")?)
 }

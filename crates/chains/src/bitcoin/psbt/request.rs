@@ -9,6 +9,7 @@ use serde_json::Value;
 use vestry_domain::Invalid;
 
 use super::sighash::Sighash;
+use crate::hex_digits::after_prefix;
 use crate::object::Object;
 
 /// Most bytes of a PSBT: ten times the largest transaction that nodes pass on (100,000 bytes without witnesses), for it
@@ -78,22 +79,20 @@ fn decode(text: &str, encoding: Encoding, path: &str) -> Result<Vec<u8>, Invalid
     let refuse = |what: &str| Invalid::value(path.to_owned(), format!("{path} {what}"));
     let too_long = || refuse("is longer than 1 MiB");
     // Looked at before the text is decoded; base64 has four characters for three bytes.
-    let (digits, characters_max) = match encoding {
-        Encoding::Base64 => (text, PSBT_MAX.div_ceil(3).saturating_mul(4)),
-        Encoding::Hex => (
-            text.strip_prefix("0x").unwrap_or(text),
-            PSBT_MAX.saturating_mul(2),
-        ),
+    let characters_max = match encoding {
+        Encoding::Base64 => PSBT_MAX.div_ceil(3).saturating_mul(4),
+        Encoding::Hex => "0x".len() + PSBT_MAX.saturating_mul(2),
     };
-    if digits.len() > characters_max {
+    if text.len() > characters_max {
         return Err(too_long());
     }
     let bytes = match encoding {
         Encoding::Base64 => STANDARD
-            .decode(digits)
+            .decode(text)
             .map_err(|_malformed| refuse("is not standard base64 with padding"))?,
-        Encoding::Hex => hex::decode(digits)
-            .map_err(|_malformed| refuse("is not hex: an even number of the digits 0-9 a-f"))?,
+        Encoding::Hex => after_prefix(text)
+            .and_then(|digits| hex::decode(digits).ok())
+            .ok_or_else(|| refuse("is not hex: an even number of the digits 0-9 a-f"))?,
     };
     if bytes.len() > PSBT_MAX {
         return Err(too_long());

@@ -121,6 +121,8 @@ fn nothing_is_guessed_from_values_of_another_form() {
         ("chainId", "0x10000000000000000"),
         ("maxFeePerGas", "0x100000000000000000000000000000000"),
         ("to", "0x"),
+        ("to", "0x0xe9534c9faf3cdbc636c25e1981a80efae03f187a"),
+        ("to", "0x0Xe9534c9faf3cdbc636c25e1981a80efae03f187a"),
         ("to", "0xe9534c9faf3cdbc636c25e1981a80efae03f187"),
         ("to", "e9534c9faf3cdbc636c25e1981a80efae03f187a"),
         // One letter in the other case.

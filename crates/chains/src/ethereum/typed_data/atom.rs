@@ -6,6 +6,7 @@ use serde_json::Value;
 use vestry_domain::Invalid;
 
 use crate::ethereum::fields::Field;
+use crate::hex_digits::only_digits;
 
 /// Most bytes of one value of type `bytes`.
 const BYTES_MAX: usize = 256 * 1024;
@@ -88,8 +89,7 @@ fn negative(magnitude: U256) -> Option<I256> {
 fn magnitude(text: &str) -> Option<U256> {
     match text.strip_prefix("0x") {
         Some(digits) if (1..=64).contains(&digits.len()) => {
-            let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            all_hex.then(|| U256::from_str_radix(digits, 16).ok())?
+            U256::from_str_radix(only_digits(digits)?, 16).ok()
         }
         Some(_) => None,
         None => decimal(text),
