@@ -32,6 +32,7 @@ pub mod session;
 pub mod signing;
 pub mod signing_key;
 pub mod siwe;
+pub mod strict_json;
 pub mod test_clock;
 pub mod text;
 pub mod timestamp;

@@ -68,15 +68,5 @@ fn shortened(path: &str) -> String {
     path.chars().take(PARAM_MAX).collect()
 }
 
-/// Puts the name of an outer field before a path.
-fn prepend(name: &str, path: &mut String) {
-    let separator = if path.is_empty() || path.starts_with('[') {
-        ""
-    } else {
-        "."
-    };
-    *path = format!("{name}{separator}{path}");
-}
-
 #[cfg(test)]
 mod tests;

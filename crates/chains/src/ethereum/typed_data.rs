@@ -11,6 +11,7 @@ mod values;
 use alloy_primitives::{B256, keccak256};
 use serde_json::Value;
 use vestry_domain::Invalid;
+use vestry_domain::strict_json::{self, Fault, Malformed};
 
 use super::fields::{Field, Object};
 use types::Types;
@@ -28,19 +29,29 @@ const DOMAIN: &str = "EIP712Domain";
 pub(super) fn digest(field: &Field<'_>) -> Result<B256, Invalid> {
     match field.value() {
         Value::String(text) => {
-            let parsed = parsed(text).ok_or_else(|| {
-                field.refuse(&format!("is JSON of at most {TEXT_MAX} bytes, if a string"))
-            })?;
+            let parsed = parsed(text).map_err(|rule| field.refuse(&rule))?;
             digest_of(&Field::new(&parsed, field.path()).object()?)
         }
         _ => digest_of(&field.object()?),
     }
 }
 
-fn parsed(text: &str) -> Option<Value> {
-    (text.len() <= TEXT_MAX)
-        .then(|| serde_json::from_str(text).ok())
-        .flatten()
+/// As strictly as bodies are read: of two members of one name, somebody else may see the other one.
+fn parsed(text: &str) -> Result<Value, String> {
+    let read = if text.len() > TEXT_MAX {
+        Err(Malformed::Syntax)
+    } else {
+        strict_json::read(text.as_bytes())
+    };
+    read.map_err(|malformed| match malformed {
+        Malformed::Value {
+            fault: Fault::Repeated,
+            ..
+        } => "names a member of an object twice".to_owned(),
+        Malformed::Syntax | Malformed::Value { .. } => format!(
+            "is JSON of at most {TEXT_MAX} bytes, without NUL and not too deep, if a string"
+        ),
+    })
 }
 
 fn digest_of(data: &Object<'_>) -> Result<B256, Invalid> {

@@ -8,9 +8,10 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 use vestry_domain::invalid::Reason;
+use vestry_domain::strict_json::prepend;
 use vestry_domain::{Invalid, number};
 
-use super::{prepend, refuse, shortened};
+use super::{refuse, shortened};
 
 /// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,188 +1,35 @@
-//! A JSON reader that refuses what other readers understand in two ways: repeated names, NUL, and endless nesting.
+//! Bodies through the reader that refuses what other readers understand in two ways.
 
-use std::cell::RefCell;
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::map::Entry;
 use serde_json::{Map, Value};
 use vestry_domain::invalid::Reason;
+use vestry_domain::strict_json::{self, Fault, Malformed};
 
-use super::{Refused, prepend, refuse, shortened};
-
-/// Deepest nesting that is read at all. Below the reader's own limit, so that the refusal can name the field; above every
-/// limit of the domain, which then says what is allowed.
-const DEEPEST: usize = 100;
+use super::{Refused, refuse, shortened};
 
 /// Reads one JSON object.
 pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
-    let finding = Finding::default();
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let root = Strict {
-        depth: 0,
-        finding: &finding,
-    };
-    let value = root
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value));
-    match (value, finding.into_refusal()) {
-        (_, Some(refusal)) => Err(refusal),
-        (Ok(Value::Object(object)), None) => Ok(object),
-        (Ok(_), None) => Err(Refused::Syntax("the body must be a JSON object")),
-        (Err(_), None) => Err(Refused::Syntax("the body is not valid JSON")),
+    match strict_json::read(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Refused::Syntax("the body must be a JSON object")),
+        Err(Malformed::Syntax) => Err(Refused::Syntax("the body is not valid JSON")),
+        Err(Malformed::Value { fault, path }) => Err(refused(fault, &path)),
     }
 }
 
-/// What is wrong, and where: the path grows from the inside out while the reader unwinds.
-#[derive(Default)]
-struct Finding {
-    fault: RefCell<Option<Fault>>,
-    path: RefCell<String>,
-}
-
-#[derive(Clone, Copy)]
-enum Fault {
-    Repeated,
-    Nul,
-    TooDeep,
-}
-
-impl Finding {
-    /// The reader's error only unwinds; what matters is kept here.
-    fn report<E: Error>(&self, fault: Fault) -> E {
-        *self.fault.borrow_mut() = Some(fault);
-        E::custom("refused")
-    }
-
-    fn within(&self, name: &str) {
-        if self.fault.borrow().is_some() {
-            prepend(name, &mut self.path.borrow_mut());
+fn refused(fault: Fault, path: &str) -> Refused {
+    match fault {
+        Fault::Repeated => Refused::Repeated {
+            param: shortened(path),
+        },
+        Fault::Nul => {
+            let message = "text must not contain the NUL character";
+            Refused::Field(refuse(path, Reason::Value, message.to_owned()))
         }
-    }
-
-    fn into_refusal(self) -> Option<Refused> {
-        let path = self.path.into_inner();
-        let refusal = match self.fault.into_inner()? {
-            Fault::Repeated => Refused::Repeated {
-                param: shortened(&path),
-            },
-            Fault::Nul => {
-                let message = "text must not contain the NUL character";
-                Refused::Field(refuse(&path, Reason::Value, message.to_owned()))
-            }
-            Fault::TooDeep => {
-                // A hundred names would be no help: the outermost one is the field.
-                let field = path.split(['.', '[']).next().unwrap_or_default();
-                let message = format!("{} is nested too deep", shortened(field));
-                Refused::Field(refuse(field, Reason::Value, message))
-            }
-        };
-        Some(refusal)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Strict<'a> {
-    depth: usize,
-    finding: &'a Finding,
-}
-
-impl<'a> Strict<'a> {
-    fn inner<E: Error>(self) -> Result<Self, E> {
-        if self.depth >= DEEPEST {
-            return Err(self.finding.report(Fault::TooDeep));
+        Fault::TooDeep => {
+            // A hundred names would be no help: the outermost one is the field.
+            let field = path.split(['.', '[']).next().unwrap_or_default();
+            let message = format!("{} is nested too deep", shortened(field));
+            Refused::Field(refuse(field, Reason::Value, message))
         }
-        Ok(Strict {
-            depth: self.depth + 1,
-            finding: self.finding,
-        })
-    }
-
-    fn text<E: Error>(self, text: String) -> Result<String, E> {
-        if text.contains('\0') {
-            return Err(self.finding.report(Fault::Nul));
-        }
-        Ok(text)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        self.visit_string(text.to_owned())
-    }
-
-    fn visit_string<E: Error>(self, text: String) -> Result<Value, E> {
-        self.text(text).map(Value::String)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
-        let mut array = Vec::new();
-        loop {
-            let item = items.next_element_seed(inner);
-            match item.inspect_err(|_| self.finding.within(&format!("[{}]", array.len())))? {
-                Some(item) => array.push(item),
-                None => return Ok(Value::Array(array)),
-            }
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
-        let mut object = Map::new();
-        while let Some(name) = fields.next_key::<String>()? {
-            if name.contains('\0') {
-                let fault = self.finding.report(Fault::Nul);
-                self.finding.within(&name);
-                return Err(fault);
-            }
-            let value = fields.next_value_seed(inner);
-            let value = value.inspect_err(|_| self.finding.within(&name))?;
-            match object.entry(name) {
-                Entry::Vacant(place) => {
-                    place.insert(value);
-                }
-                Entry::Occupied(place) => {
-                    let fault = self.finding.report(Fault::Repeated);
-                    self.finding.within(place.key());
-                    return Err(fault);
-                }
-            }
-        }
-        Ok(Value::Object(object))
     }
 }

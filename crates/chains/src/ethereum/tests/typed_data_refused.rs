@@ -91,6 +91,24 @@ fn types_that_are_none_are_refused_where_they_stand() {
     );
 }
 
+/// One reader takes the first of two members of a name, another the last: neither signs for what the other one shows.
+#[test]
+fn text_that_can_be_read_in_two_ways_is_refused() {
+    let text = mail().to_string();
+    assert!(sign(&json!(text)).is_ok());
+    let twice = text.replacen(r#""contents":"#, r#""contents":"","contents":"#, 1);
+    let with_nul = text.replacen(r#""contents":""#, r#""contents":"\u0000"#, 1);
+    let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
+    for changed in [twice, with_nul, deep] {
+        assert_ne!(changed, text);
+        assert_eq!(
+            param(sign(&json!(changed))),
+            "params.typed_data",
+            "{changed}"
+        );
+    }
+}
+
 /// A few kilobytes of types can stand for a tree of 2^60 structures; what is worked on is what there are values for.
 #[test]
 fn types_that_multiply_and_values_that_are_deep_end_quickly() {
