@@ -71,7 +71,10 @@ pub enum SigningRefused {
     Invalid(#[from] Invalid),
     /// The bytes of the message are a transaction of this wallet: a signature of the one would be one of the other.
     #[error("the message is a transaction of this wallet; send it to sign_transaction")]
-    MessageIsTransaction,
+    MessageIsTransaction {
+        /// Path of the message in the request.
+        param: &'static str,
+    },
     /// The wallet's chain has no such method.
     #[error("method is none of this wallet; it has {}", .supported.join(", "))]
     UnsupportedMethod {

@@ -24,9 +24,9 @@ pub(super) fn of_request(
     signer: Signer<'_>,
 ) -> Result<SignsBytes, SigningRefused> {
     refuse::formats(request)?;
-    let bytes = message::bytes(request, "message")?;
     let encoding = request.encoding.as_deref().and_then(Encoding::named);
-    guarded(bytes, encoding.unwrap_or(Encoding::Base58), signer)
+    let encoding = encoding.unwrap_or(Encoding::Base58);
+    guarded(request, "message", encoding, signer)
 }
 
 /// `sol_signMessage`: without `encoding` (or with `utf-8`) text, answered in base58; else bytes in `base58` or `base64`,
@@ -47,18 +47,19 @@ pub(super) fn of_params(
         encoding: named.map(str::to_owned),
         format: None,
     };
-    let bytes = message::bytes(&request, "params.message")?;
-    guarded(bytes, encoding, signer)
+    guarded(&request, "params.message", encoding, signer)
 }
 
 /// Nothing marks a signed message as one: a signature over bytes that are a transaction is a signature of the transaction.
 fn guarded(
-    bytes: Vec<u8>,
+    request: &MessageRequest,
+    param: &'static str,
     encoding: Encoding,
     signer: Signer<'_>,
 ) -> Result<SignsBytes, SigningRefused> {
+    let bytes = message::bytes(request, param)?;
     if wire::concerns(&bytes, signer.public_key) {
-        return Err(SigningRefused::MessageIsTransaction);
+        return Err(SigningRefused::MessageIsTransaction { param });
     }
     Ok(SignsBytes {
         bytes,

@@ -416,8 +416,8 @@ impl From<SigningRefused> for Problem {
         let message = refused.to_string();
         match refused {
             SigningRefused::Invalid(invalid) => invalid.into(),
-            SigningRefused::MessageIsTransaction => Self {
-                param: Some("message".into()),
+            SigningRefused::MessageIsTransaction { param } => Self {
+                param: Some(param.into()),
                 ..Self::new(Code::MessageIsTransaction)
             },
             SigningRefused::UnsupportedMethod { .. } => Self {

@@ -436,7 +436,7 @@ async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     let call = json!({ "method": "sol_signMessage", "params": signed });
     let path = format!("/v1/wallets/{id}/rpc");
     let refused = api.test().post(&path, call).await;
-    refused.refuses(400, "message_is_transaction", Some("message"));
+    refused.refuses(400, "message_is_transaction", Some("params.message"));
     // Of somebody else's wallet it is bytes like any other.
     let strangers = BASE64.encode(&solana_message(
         "4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM",

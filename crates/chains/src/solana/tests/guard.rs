@@ -5,25 +5,30 @@ use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-const REFUSED: Result<Fields, SigningRefused> = Err(SigningRefused::MessageIsTransaction);
+type Answer = Result<Fields, SigningRefused>;
 
-/// By every way in, and in every encoding that can name the bytes.
-fn every_way(wallet: &Wallet, bytes: &[u8]) -> Vec<Result<Fields, SigningRefused>> {
+/// By every way in, and in every encoding that can name the bytes; with the refusal that names the field of that way.
+fn every_way(wallet: &Wallet, bytes: &[u8]) -> Vec<(Answer, Answer)> {
     let (in_base64, in_base58) = (STANDARD.encode(bytes), bs58::encode(bytes).into_string());
-    let mut answers = vec![
-        wallet.sign_message(&in_base64, Some("base64")),
-        wallet.sign_message(&hex::encode(bytes), Some("hex")),
-        wallet.rpc(
-            "sol_signMessage",
-            json!({"message": in_base64, "encoding": "base64"}),
-        ),
-    ];
+    let in_hex = hex::encode(bytes);
+    let mut written = vec![(&in_base64, "base64"), (&in_hex, "hex")];
     if in_base58.len() <= 2048 {
-        answers.push(wallet.sign_message(&in_base58, Some("base58")));
-        answers.push(wallet.rpc(
-            "signMessage",
-            json!({"message": in_base58, "encoding": "base58"}),
-        ));
+        written.push((&in_base58, "base58"));
+    }
+    let mut answers = Vec::new();
+    for (message, encoding) in written {
+        let refused = |param| Err(SigningRefused::MessageIsTransaction { param });
+        let answer = wallet.sign_message(message, Some(encoding));
+        answers.push((answer, refused("message")));
+        if encoding != "hex" {
+            let params = json!({"message": message, "encoding": encoding});
+            for method in ["sol_signMessage", "signMessage"] {
+                answers.push((
+                    wallet.rpc(method, params.clone()),
+                    refused("params.message"),
+                ));
+            }
+        }
     }
     answers
 }
@@ -34,8 +39,8 @@ fn messages_and_whole_transactions_of_the_wallet_are_refused() {
         let wallet = Wallet::of_seed(string(&case, "seed"));
         for name in ["message", "before", "after"] {
             let bytes = STANDARD.decode(string(&case, name)).unwrap();
-            for answer in every_way(&wallet, &bytes) {
-                assert_eq!(answer, REFUSED, "{} {name}", case["kind"]);
+            for (answer, refused) in every_way(&wallet, &bytes) {
+                assert_eq!(answer, refused, "{} {name}", case["kind"]);
             }
         }
     }
@@ -48,8 +53,8 @@ fn a_wallet_that_is_only_an_account_is_refused_too() {
     let mut message = transfer(&payer);
     let receiver = 4 + 32;
     message[receiver..receiver + 32].copy_from_slice(&wallet.public_key);
-    for answer in every_way(&wallet, &message) {
-        assert_eq!(answer, REFUSED);
+    for (answer, refused) in every_way(&wallet, &message) {
+        assert_eq!(answer, refused);
     }
 }
 
@@ -67,12 +72,12 @@ fn bytes_that_are_nearly_a_transaction_are_a_message() {
         [&[0xff], &message[..]].concat(),
         wallet.public_key.clone(),
     ] {
-        for answer in every_way(&wallet, &bytes) {
+        for (answer, _) in every_way(&wallet, &bytes) {
             assert!(answer.is_ok(), "{}", hex::encode(&bytes));
         }
     }
     // A transaction of somebody else cannot be signed by this wallet, so it is a message like any other.
-    for answer in every_way(&other, &message) {
+    for (answer, _) in every_way(&other, &message) {
         assert!(answer.is_ok());
     }
 }
@@ -91,8 +96,8 @@ fn transactions_without_sense_are_refused() {
     too_large.extend_from_slice(&[0x80, 0x60]);
     too_large.extend_from_slice(&[7; 0x60 << 7]);
     for bytes in [program_out_of_range, no_signer, too_large] {
-        for answer in every_way(&wallet, &bytes) {
-            assert_eq!(answer, REFUSED);
+        for (answer, refused) in every_way(&wallet, &bytes) {
+            assert_eq!(answer, refused);
         }
     }
 }
