@@ -19,12 +19,15 @@ use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519
 use auth_entry::SignsAuthEntry;
 use transaction::SignsEnvelope;
 
-/// The methods of `rpc`; `stellar_signXDR` is WalletConnect's name for `xlm_signTransaction`.
+/// The methods of `rpc`. The names of SEP-43 stand for ours, and so does WalletConnect's `stellar_signXDR`.
 const METHODS: &[&str] = &[
     "xlm_signMessage",
+    "signMessage",
     "xlm_signTransaction",
+    "signTransaction",
     "stellar_signXDR",
     "xlm_signAuthEntry",
+    "signAuthEntry",
 ];
 
 /// The Stellar chain.
@@ -113,12 +116,14 @@ fn method(
 ) -> Result<Box<dyn Prepared>, SigningRefused> {
     let params = Object::params(params);
     match name {
-        "xlm_signMessage" => Ok(Box::new(message::of_params(&params, signer)?)),
-        "xlm_signTransaction" | "stellar_signXDR" => {
+        "xlm_signMessage" | "signMessage" => Ok(Box::new(message::of_params(&params, signer)?)),
+        "xlm_signTransaction" | "signTransaction" | "stellar_signXDR" => {
             let envelope = SignsEnvelope::read(&params, signer)?;
             Ok(Box::new(envelope.under_both_names()))
         }
-        "xlm_signAuthEntry" => Ok(Box::new(SignsAuthEntry::read(&params, signer)?)),
+        "xlm_signAuthEntry" | "signAuthEntry" => {
+            Ok(Box::new(SignsAuthEntry::read(&params, signer)?))
+        }
         _ => Err(SigningRefused::UnsupportedMethod { supported: METHODS }),
     }
 }

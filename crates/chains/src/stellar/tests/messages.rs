@@ -15,7 +15,9 @@ fn hello_is_signed_as_stellar_sdk_signs_it() {
     let expected = Ok(answer(signature, "base64"));
     assert_eq!(wallet.sign_message("hello", None), expected);
     let params = json!({"message": "hello"});
-    assert_eq!(wallet.rpc("xlm_signMessage", params), expected);
+    for name in ["xlm_signMessage", "signMessage"] {
+        assert_eq!(wallet.rpc(name, params.clone()), expected);
+    }
 }
 
 /// SEP-53, "Test cases", in both encodings; the third message is bytes.
@@ -112,7 +114,12 @@ fn what_is_no_message_is_refused_with_its_path() {
 #[test]
 fn methods_of_others_are_refused_with_the_list_of_ours() {
     let wallet = Wallet::abandon();
-    for name in ["signMessage", "sol_signMessage", "", "xlm_signtransaction"] {
+    for name in [
+        "personal_sign",
+        "sol_signMessage",
+        "",
+        "xlm_signtransaction",
+    ] {
         let Err(SigningRefused::UnsupportedMethod { supported }) = wallet.rpc(name, json!({}))
         else {
             panic!("{name}");
