@@ -5,6 +5,7 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::{Environment, World};
 use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
+use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::retried;
 use crate::rests::and_rest;
@@ -218,6 +219,11 @@ impl Service {
     async fn keep_rewrapped(&self, batch: &[Rewrapped]) -> Result<u64, Fault> {
         let mut tx = self.ports.store.begin().await?;
         let mut kept = 0;
+        if let Some(Rewrapped { wallet, .. }) = batch.first() {
+            // All are of one world and come under one version.
+            let (world, version) = (&wallet.wallet.world, wallet.mac.key_version);
+            hold_wallet_key(&mut *tx, world, version).await?;
+        }
         for Rewrapped { wallet, key, seen } in batch {
             if tx.wallets().rewrap(wallet, key.as_ref(), seen).await? {
                 kept += 1;
@@ -234,27 +240,49 @@ impl Service {
         version: u32,
         course: &mut Course<'_>,
     ) -> Result<(), Fault> {
+        // Not yet the decision, but no reason to hold up who writes.
         if self.left_under_older(world, version).await? > 0 {
             return Ok(());
         }
         let now = self.now(world);
-        let mut read = self.ports.store.read().await?;
-        let imports = read.wallet_imports();
-        // They live a quarter of an hour; the next run finds them gone.
-        if imports.count_under_older(world, version, now).await? > 0 {
-            return Ok(());
-        }
-        drop(read);
         let retired = retried(|| async {
             let mut tx = self.ports.store.begin().await?;
-            let removed = tx
-                .app_keys()
-                .remove_below(world, KeyPurpose::Wallets, version)
-                .await?;
+            // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
+            let keys = tx.app_keys();
+            let removed = keys.remove_below(world, KeyPurpose::Wallets, version);
+            let removed = removed.await?;
+            if tx.wallets().count_under_older(world, version).await? > 0 {
+                return Ok(0);
+            }
+            // They live a quarter of an hour; the next run finds them gone.
+            let imports = tx.wallet_imports().count_under_older(world, version, now);
+            if imports.await? > 0 {
+                return Ok(0);
+            }
             tx.commit().await?;
             Ok::<_, Fault>(removed)
         });
         course.rotation.retired += retired.await?;
         Ok(())
     }
+}
+
+/// To be called in the transaction that writes what stands under a version of a world's App key for wallets, before that is
+/// written: nobody destroys the key then.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] when it was destroyed already: this process learned too late that there is a newer one. Running the
+/// transaction again would not help; trying again after [`NEWEST_WITHIN`] does.
+pub(crate) async fn hold_wallet_key(
+    tx: &mut dyn Repositories,
+    world: &World,
+    version: u32,
+) -> Result<(), StoreError> {
+    let keys = tx.app_keys();
+    if keys.hold(world, KeyPurpose::Wallets, version).await? {
+        return Ok(());
+    }
+    Err(StoreError::Unavailable(
+        "the App key was destroyed before something could be stored under it".into(),
+    ))
 }

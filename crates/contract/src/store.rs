@@ -115,6 +115,7 @@ macro_rules! store_suite {
                 parallel_rewraps_count_once
                 parallel_additions_of_a_version_count_once
                 old_versions_are_removed
+                a_key_is_not_removed_under_what_holds_it
             }
             store::signing_keys {
                 keys_come_back_oldest_first

@@ -25,7 +25,7 @@ const TRIES: u32 = 4;
 pub(crate) struct Times {
     /// An opened key.
     pub(crate) lease: Duration,
-    /// Which version is the newest.
+    /// Which version is the newest; asked for again at half of it.
     pub(crate) recheck: Duration,
 }
 
@@ -52,7 +52,10 @@ type Slot<K> = Arc<OnceCell<Opened<K>>>;
 #[derive(Clone, Copy)]
 struct Newest {
     version: u32,
+    /// When the database was asked that answered this.
     checked: Instant,
+    /// When somebody last set out to ask it again.
+    asked: Instant,
 }
 
 /// App keys of one purpose. All copies in memory are wiped when they are dropped.
@@ -102,6 +105,7 @@ impl<K: Subkeys> KeyRing<K> {
         if let Some(version) = self.newest_in_memory(world) {
             return Ok((version, self.version(world, version).await?));
         }
+        let asked = Instant::now();
         let row = {
             let mut view = self.store.read().await?;
             view.app_keys().newest(world, K::PURPOSE).await?
@@ -109,32 +113,43 @@ impl<K: Subkeys> KeyRing<K> {
         let row = row.ok_or_else(|| self.alarm.world(world, PLACE))?;
         let version = row.version;
         let keys = self.opened(world, version, Some(row)).await?;
-        let checked = Instant::now();
+        let newest = Newest {
+            version,
+            checked: asked,
+            asked,
+        };
         self.newest
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(*world, Newest { version, checked });
+            .insert(*world, newest);
         Ok((version, keys))
     }
 
-    /// None when it is time to look again. Only the first caller is told so; the others go on with what was the newest
-    /// until that caller has the answer, instead of all asking the database at once.
+    /// None when it is time to look again, which is after half of the time for which an answer counts. Only one caller is told
+    /// so in each tenth of it; the others go on with what was the newest until that caller has the answer, instead of all asking
+    /// the database at once. An answer that is not renewed, because the database is away or the caller went, counts no longer
+    /// than promised.
     fn newest_in_memory(&self, world: &World) -> Option<u32> {
+        let within = self.times.recheck;
+        let in_time = |known: &Newest| {
+            let age = known.checked.elapsed();
+            age < within / 2 || age < within && known.asked.elapsed() < within / 10
+        };
         let known = self
             .newest
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(world)
             .copied()?;
-        if known.checked.elapsed() < self.times.recheck {
+        if in_time(&known) {
             return Some(known.version);
         }
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
         let known = newest.get_mut(world)?;
-        if known.checked.elapsed() < self.times.recheck {
+        if in_time(known) {
             return Some(known.version);
         }
-        known.checked = Instant::now();
+        known.asked = Instant::now();
         None
     }
 

@@ -15,6 +15,7 @@ use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -213,6 +214,9 @@ impl Service {
                 return Err(CreateUserError::Duplicate("phone_number"));
             }
         }
+        hold_wallet_key(&mut *tx, world, new.wallet_key.key_version)
+            .await
+            .map_err(Fault::from)?;
         match tx
             .wallets()
             .insert(&new.wallet, &new.wallet_key)

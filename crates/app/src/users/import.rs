@@ -18,6 +18,7 @@ use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
 use crate::fault::retried;
 use crate::rests::and_rest;
+use crate::rotation::hold_wallet_key;
 use crate::{Fault, Service};
 
 /// What became of a line.
@@ -271,6 +272,10 @@ impl Draft {
             if tx.users().attach_phone(world, phone).await? == Attached::Taken {
                 return Ok(None);
             }
+        }
+        if let Some(wallet) = self.wallets.first() {
+            // All were made for this line, under one version.
+            hold_wallet_key(tx, world, wallet.mac.key_version).await?;
         }
         for wallet in &self.wallets {
             if tx.wallets().insert_keyless(wallet).await? == Created::Exists {

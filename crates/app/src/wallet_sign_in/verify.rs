@@ -14,6 +14,7 @@ use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
 use crate::sessions::{InvalidSession, IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
@@ -308,6 +309,8 @@ async fn adopt(
         let user = tx.users().profile(&challenge.world, challenge.user_id);
         user.await?.ok_or(VerifyWalletError::InvalidSignature)?;
     }
+    let version = signed.adopted.mac.key_version;
+    hold_wallet_key(tx, &challenge.world, version).await?;
     match tx.wallets().insert_keyless(&signed.adopted).await? {
         Created::Yes => Ok(signed.adopted.wallet.clone()),
         // Another challenge of the address was signed at this moment; the next try finds its wallet.

@@ -7,9 +7,10 @@ use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Invalid, Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletOrder};
-use vestry_ports::store::Created;
+use vestry_ports::store::{Created, StoreError};
 
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// Why there is no wallet.
@@ -30,6 +31,12 @@ pub enum CreateWalletError {
 }
 
 may_lose_race!(CreateWalletError);
+
+impl From<StoreError> for CreateWalletError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
 
 impl Service {
     /// The user's default wallet of a type, made when there is none. However many calls race, one wallet is kept and all
@@ -111,14 +118,12 @@ impl Service {
         wallet: &StoredWallet,
         key: &WalletKey,
     ) -> Result<Created, CreateWalletError> {
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        let created = tx
-            .wallets()
-            .insert(wallet, key)
-            .await
-            .map_err(Fault::from)?;
+        let world = wallet.wallet.world;
+        let mut tx = self.ports.store.begin().await?;
+        hold_wallet_key(&mut *tx, &world, key.key_version).await?;
+        let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {
-            self.commit_last(tx).await.map_err(Fault::from)?;
+            self.commit_last(tx).await?;
         }
         Ok(created)
     }

@@ -12,6 +12,7 @@ use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrde
 use vestry_ports::store::{Created, StoreError};
 
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What the caller sent.
@@ -158,6 +159,7 @@ impl Service {
         if !tx.wallet_imports().consume(world, import_key, now).await? {
             return Err(ImportWalletError::Undecipherable);
         }
+        hold_wallet_key(&mut *tx, world, imported.key.key_version).await?;
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
                 self.commit_last(tx).await?;

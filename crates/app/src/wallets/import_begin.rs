@@ -12,6 +12,7 @@ use vestry_ports::custody::ImportKeyOrder;
 use vestry_ports::store::StoreError;
 
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// What new key pairs of one address are counted under.
@@ -137,6 +138,7 @@ impl Service {
                 retry_after: verdict.reset - now,
             });
         }
+        hold_wallet_key(&mut *tx, world, key.private_key.key_version).await?;
         tx.wallet_imports().insert(key).await?;
         tx.commit().await?;
         Ok(())

@@ -8,6 +8,7 @@ use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
 
 use crate::fault::{may_lose_race, retried};
+use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, NotAllowed, Service};
 
 /// Why a wallet was neither disabled nor enabled.
@@ -81,6 +82,8 @@ impl Service {
             // Before it is done: a wallet that signs again without a trace would be worse than an entry too many.
             self.note_use(caller, id, action).await?;
             let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+            let held = hold_wallet_key(&mut *tx, &caller.world, changed.mac.key_version).await;
+            held.map_err(Fault::from)?;
             let replaced = tx.wallets().replace(&changed, &seen).await;
             if !replaced.map_err(Fault::from)? {
                 // Somebody else changed it meanwhile: what to do is decided anew.

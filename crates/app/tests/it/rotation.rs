@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
-use vestry_app::Service;
 use vestry_app::rotation::AppRotation;
+use vestry_app::wallets::{CreateWalletError, SwitchWalletError};
+use vestry_app::{Fault, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Store, StoreError};
 
 use crate::rig::Rig;
@@ -119,6 +121,43 @@ async fn an_altered_wallet_is_named_and_left_alone() {
         assert_eq!(versions(&rig).await, [(1, 1), (version, version)]);
         all_sign(&rig.service, &rig, &wallets).await;
     }
+}
+
+/// R17: who has not noticed that there is a newer key, and that the old one was destroyed, keeps nothing under the old one.
+#[tokio::test]
+async fn nothing_is_kept_under_a_key_that_was_destroyed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let (user_id, wallet) = (user.profile.user.id, user.wallets[0].id);
+    rotate(&rig.other_process()).await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let keys = tx.app_keys();
+    let removed = keys.remove_below(&test.world, KeyPurpose::Wallets, 2);
+    assert_eq!(removed.await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let create = async |service: &Service| {
+        let (solana, usual) = (WalletType::Solana, AddressForm::Usual);
+        service.create_wallet(&test, user_id, solana, usual).await
+    };
+    let lost = create(&rig.service).await.unwrap_err();
+    assert!(matches!(
+        lost,
+        CreateWalletError::Fault(Fault::Unavailable(_))
+    ));
+    let lost = rig.service.disable_wallet(&test, wallet).await.unwrap_err();
+    assert!(matches!(
+        lost,
+        SwitchWalletError::Fault(Fault::Unavailable(_))
+    ));
+    assert_eq!(versions(&rig).await, [(2, 2)]);
+
+    let other = rig.other_process();
+    create(&other).await.unwrap();
+    other.disable_wallet(&test, wallet).await.unwrap();
+    let report = other.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.wallets, report.failed), (2, vec![]));
 }
 
 /// R17: signatures, new wallets and switches go on during rotations, and none fails.

@@ -1,9 +1,11 @@
 //! App keys, wrapped under the root key.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_domain::wallet::WalletType;
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
@@ -156,6 +158,49 @@ pub async fn old_versions_are_removed(store: Arc<dyn Store>) {
     left.sort_by_key(place);
     kept.sort_by_key(place);
     assert_eq!(left, kept);
+}
+
+/// A wallet that is stored while the key above it is removed finds the key gone, or is found by whoever removes it (R17).
+pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    for round in 0..20 {
+        let world = stage.world().await;
+        let user = stage.user(world).await;
+        for version in [1, 2] {
+            stage.app_key(world, KeyPurpose::Wallets, version).await;
+        }
+        let (mut stored, mut key) = stage.samples.wallet(&user, WalletType::Solana);
+        (stored.mac.key_version, key.key_version) = (1, 1);
+        let (to, from) = (Arc::clone(&stage.store), Arc::clone(&stage.store));
+        let stores: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin(async move {
+            let mut tx = works(to.begin().await);
+            let keys = tx.app_keys();
+            let held = works(keys.hold(&world, KeyPurpose::Wallets, 1).await);
+            if held {
+                works(tx.wallets().insert(&stored, &key).await);
+                works(tx.commit().await);
+            }
+            held
+        });
+        let removes: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin(async move {
+            let mut tx = works(from.begin().await);
+            let keys = tx.app_keys();
+            works(keys.remove_below(&world, KeyPurpose::Wallets, 2).await);
+            let left = works(tx.wallets().count_under_older(&world, 2).await);
+            if left == 0 {
+                works(tx.commit().await);
+            }
+            left == 0
+        });
+        let outcomes = race([stores, removes]).await;
+        assert_eq!(count(&outcomes, &true), 1, "round {round}: one of both");
+        let held = in_tx!(stage.store, |tx| tx
+            .app_keys()
+            .hold(&world, KeyPurpose::Wallets, 1)
+            .await);
+        let stored = outcomes.first() == Some(&true);
+        assert_eq!(held, stored, "round {round}: the wallet has its key");
+    }
 }
 
 /// All keys of all Apps are listed, each time in the same order.

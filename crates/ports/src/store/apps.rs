@@ -89,6 +89,10 @@ pub trait AppKeys: Send {
         purpose: KeyPurpose,
         version: u32,
     ) -> StoreResult<u64>;
+    /// Keeps a version from being removed until the transaction ends; `false` when it is gone already. Whoever writes what
+    /// stands under a key asks first, and whoever removes keys looks for such things afterwards.
+    async fn hold(&mut self, world: &World, purpose: KeyPurpose, version: u32)
+    -> StoreResult<bool>;
     /// One version of a key.
     async fn find(
         &mut self,

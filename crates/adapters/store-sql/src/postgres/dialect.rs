@@ -111,6 +111,14 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Rows that nobody else removes before the transaction ends.
+macro_rules! held {
+    ($query:expr) => {
+        $query.for_key_share()
+    };
+}
+pub(crate) use held;
+
 /// Closes a connection. The server undoes what it had open.
 pub(crate) fn close(connection: Conn, _runtime: &Handle) {
     drop(connection);

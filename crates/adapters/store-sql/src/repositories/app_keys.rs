@@ -9,6 +9,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::store::{AppKeys, StoreResult};
 
+use super::dialect::held;
 use super::{Unit, count, in_world, read_all};
 use crate::rows::apps::AppKeyRow;
 use crate::schema::app_keys;
@@ -40,6 +41,20 @@ impl AppKeys for Unit {
             .filter(app_keys::version.lt(i64::from(version)));
         let removed = diesel::delete(below).execute(self.writing()?).await;
         self.done(removed).map(count)
+    }
+
+    async fn hold(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool> {
+        let query = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.eq(i64::from(version)))
+            .select(app_keys::version);
+        let held = held!(query).load::<i64>(self.writing()?).await;
+        Ok(!self.done(held)?.is_empty())
     }
 
     async fn find(

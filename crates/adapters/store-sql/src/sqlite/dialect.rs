@@ -78,6 +78,14 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Rows that nobody else removes before the transaction ends: whoever writes is alone.
+macro_rules! held {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use held;
+
 /// Closes a connection where it may block: the last one to close a file writes its log back.
 pub(crate) fn close(connection: Conn, runtime: &Handle) {
     drop(runtime.spawn_blocking(move || drop(connection)));

@@ -169,6 +169,20 @@ impl AppKeys for Work {
         })
     }
 
+    async fn hold(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool> {
+        // Of transactions that write there is one at a time here.
+        self.writing(|state| {
+            let wanted = (*world, purpose, version);
+            let mut keys = state.app_keys.iter();
+            Ok(keys.any(|key| (key.world, key.purpose, key.version) == wanted))
+        })
+    }
+
     async fn find(
         &mut self,
         world: &World,
