@@ -5,6 +5,9 @@
 //! taproot with scripts). `sign_inputs` narrows that down, and is where a caller agrees to a signature hash type other
 //! than ALL.
 //!
+//! Every input comes with the output that it spends, whoever signs it, or the fee could not be known; see [`fee::check`] for the
+//! one exception.
+//!
 //! What comes back is the PSBT as it came, byte by byte, with our signatures put in: fields that this service does not
 //! know stay as they are.
 
@@ -27,7 +30,6 @@ use vestry_domain::signing::SigningRefused;
 use super::{Bitcoin, Owner};
 use crate::Prepared;
 use crate::object::Object;
-use fee::FeeRefused;
 use request::Request;
 use signed::SignsPsbt;
 use unsigned::{Malformed, Unsigned};
@@ -59,10 +61,8 @@ pub(super) fn prepare<'a>(
     };
     let tasks = work.tasks(request.sign_inputs.as_ref())?;
     let others_may_pay = tasks.iter().all(|task| task.sighash.lets_others_pay());
-    fee::check(&view.unsigned_tx, &spent, others_may_pay).map_err(|refused| match refused {
-        FeeRefused::Malformed(what) => refuse(what).into(),
-        FeeRefused::AboveCap => FeeRefused::denied(),
-    })?;
+    fee::check(&view.unsigned_tx, &spent, others_may_pay)
+        .map_err(|refused| refused.answer(object))?;
     Ok(Box::new(SignsPsbt {
         chain,
         owner,

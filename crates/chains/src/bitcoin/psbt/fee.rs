@@ -6,6 +6,7 @@ use ::bitcoin::{Amount, Transaction, TxOut};
 use vestry_domain::signing::SigningRefused;
 
 use super::unsigned::Malformed;
+use crate::object::Object;
 
 /// A fee up to this many satoshi (0.01 bitcoin) is never refused: a large transaction costs as much when blocks are full,
 /// and whoever moves small amounts may have to pay a great part of them.
@@ -14,46 +15,59 @@ const FEE_FREE_OF_CAP: u64 = 1_000_000;
 /// change, and nobody gives it back.
 const FEE_PART: u64 = 10;
 
-/// Checks amounts and fee. Outputs whose amount the PSBT does not have count as nothing, so that the fee is then the
-/// least that it can be; of a PSBT that has none of them the fee cannot be known. The amount of an input without its whole
-/// transaction is what the PSBT says: a signature for P2WPKH holds for this amount only, and says nothing of those of the
-/// other inputs (BIP-143).
+/// Checks amounts and fee. All amounts must be known: an input without one would hide from the cap what it holds, and two
+/// requests that each hide the other's input would together sign a transaction that burns one of them.
 ///
-/// `others_may_pay`: somebody may add inputs after us, so that the outputs may be more than the inputs.
+/// The amount of an input without its whole transaction is what the PSBT says: a signature for P2WPKH holds for this
+/// amount only, and says nothing of those of the other inputs (BIP-143). So the cap is against mistakes, not against who
+/// asks for signatures with false amounts.
+///
+/// `others_may_pay`: every signature lets others add inputs (ANYONECANPAY). It fits whatever the other inputs hold, so no
+/// cap can bind them, and who names this type in `sign_inputs` has agreed to that. The outputs may then be more than the
+/// inputs, and inputs without an amount count as nothing: what the known ones alone pay above the cap is refused.
 pub(super) fn check(
     transaction: &Transaction,
     spent: &[Option<TxOut>],
     others_may_pay: bool,
 ) -> Result<(), FeeRefused> {
+    if !others_may_pay && let Some(index) = spent.iter().position(Option::is_none) {
+        return Err(FeeRefused::UnknownAmount(index));
+    }
     let inputs = total(spent.iter().flatten())?;
     let outputs = total(&transaction.output)?;
-    let Some(fee) = inputs.checked_sub(outputs) else {
-        let all_known = spent.iter().all(Option::is_some);
-        return if all_known && !others_may_pay {
-            Err(FeeRefused::Malformed("pays out more than its inputs hold"))
-        } else {
-            Ok(())
-        };
-    };
-    if fee > FEE_FREE_OF_CAP && fee > inputs / FEE_PART {
-        return Err(FeeRefused::AboveCap);
+    match inputs.checked_sub(outputs) {
+        Some(fee) if fee > FEE_FREE_OF_CAP && fee > inputs / FEE_PART => Err(FeeRefused::AboveCap),
+        None if !others_may_pay => Err(FeeRefused::Malformed("pays out more than its inputs hold")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Why a fee is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FeeRefused {
     Malformed(Malformed),
+    /// The number of the first input whose output is not in the PSBT.
+    UnknownAmount(usize),
     AboveCap,
 }
 
 impl FeeRefused {
-    pub(super) fn denied() -> SigningRefused {
-        SigningRefused::Denied(Cow::Borrowed(
-            "the fee is above 0.01 bitcoin and above a tenth of the inputs",
-        ))
+    /// The answer to a request whose PSBT it was.
+    pub(super) fn answer(&self, object: &Object<'_>) -> SigningRefused {
+        match self {
+            Self::Malformed(what) => object.refusal("psbt", what).into(),
+            Self::UnknownAmount(index) => object.refusal("psbt", &unknown(*index)).into(),
+            Self::AboveCap => SigningRefused::Denied(Cow::Borrowed(
+                "the fee is above 0.01 bitcoin and above a tenth of the inputs",
+            )),
+        }
     }
+}
+
+fn unknown(index: usize) -> String {
+    format!(
+        "has neither witness_utxo nor non_witness_utxo in input {index}; the fee is known only with the amounts of all inputs, also of those that others sign"
+    )
 }
 
 fn total<'a>(outputs: impl IntoIterator<Item = &'a TxOut>) -> Result<u64, FeeRefused> {

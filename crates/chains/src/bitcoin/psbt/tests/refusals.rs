@@ -319,14 +319,74 @@ fn a_fee_above_the_cap_is_denied() {
             assert_eq!(result.is_ok(), !denied);
         }
     }
-    // What an unknown input adds can only make the fee larger.
-    let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(2))]);
-    psbt.inputs[0].non_witness_utxo = None;
-    psbt.inputs[0].witness_utxo.as_mut().unwrap().value = Amount::from_sat(50_000_000);
+}
+
+/// Two inputs of the wallet hold 5 bitcoin each, and one of them pays the only output. Each request knows of one, so that
+/// neither sees a fee; both signatures would fit the transaction that burns the other 5.
+#[test]
+fn two_requests_that_know_one_input_each_burn_nothing() {
+    const FIVE: u64 = 500_000_000;
+    let mut whole = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(1))]);
+    whole.unsigned_tx.output.pop();
+    whole.outputs.pop();
+    whole.unsigned_tx.output[0].value = Amount::from_sat(FIVE);
+    for input in &mut whole.inputs {
+        input.non_witness_utxo = None;
+        input.witness_utxo.as_mut().unwrap().value = Amount::from_sat(FIVE);
+    }
+    let denied = refused(&request(&whole));
+    assert!(matches!(denied, Failed::Refused(SigningRefused::Denied(_))));
+    for unknown in [0, 1] {
+        let mut psbt = whole.clone();
+        psbt.inputs[unknown].witness_utxo = None;
+        let asked = json!({"sign_inputs": [{"index": 1 - unknown}]});
+        for bytes in [psbt.serialize(), as_v2(&psbt, None)] {
+            for request in [of_bytes(&bytes), with(&bytes, asked.clone())] {
+                let refused = refused(&request);
+                assert_eq!(refused.param(), "btc_transaction.psbt");
+                let named = format!("in input {unknown};");
+                assert!(format!("{refused:?}").contains(&named), "{refused:?}");
+            }
+        }
+    }
+}
+
+/// A signature commits to all inputs, whoever's they are, unless its type is one with ANYONECANPAY: one without is enough.
+#[test]
+fn the_outputs_of_all_inputs_are_needed_unless_others_may_pay() {
+    let mut psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(1)), p2wpkh(&small(2))]);
+    psbt.inputs[2].witness_utxo = None;
+    psbt.inputs[2].non_witness_utxo = None;
+    // What is known is enough for the outputs.
+    psbt.unsigned_tx.output.pop();
+    psbt.outputs.pop();
+    for (first, second, signs) in [
+        ("ALL", "ALL", false),
+        ("NONE", "NONE", false),
+        ("SINGLE", "SINGLE", false),
+        ("ALL", "ALL|ANYONECANPAY", false),
+        ("ALL|ANYONECANPAY", "SINGLE", false),
+        ("ALL|ANYONECANPAY", "ALL|ANYONECANPAY", true),
+        ("NONE|ANYONECANPAY", "SINGLE|ANYONECANPAY", true),
+    ] {
+        let listed = json!({"sign_inputs": [{"index": 0, "sighash": first}, {"index": 1, "sighash": second}]});
+        for bytes in [psbt.serialize(), as_v2(&psbt, None)] {
+            let result = sign(&small(1), &with(&bytes, listed.clone()));
+            assert_eq!(result.is_ok(), signs, "{first} {second}");
+            if let Err(refused) = result {
+                assert_eq!(refused.param(), "btc_transaction.psbt");
+                assert!(format!("{refused:?}").contains("in input 2;"));
+            }
+        }
+    }
+    // What is known is counted all the same: whatever an unknown input holds can only make the fee larger.
+    psbt.unsigned_tx.output.truncate(1);
+    psbt.outputs.truncate(1);
     psbt.inputs[1].non_witness_utxo = None;
-    psbt.inputs[1].witness_utxo = None;
+    psbt.inputs[1].witness_utxo.as_mut().unwrap().value = Amount::from_sat(50_000_000);
+    let listed = json!({"sign_inputs": [{"index": 0, "sighash": "ALL|ANYONECANPAY"}]});
     assert!(matches!(
-        refused(&request(&psbt)),
+        refused(&with(&psbt.serialize(), listed)),
         Failed::Refused(SigningRefused::Denied(_))
     ));
 }

@@ -2,26 +2,22 @@
 
 use std::slice;
 
-use ::bitcoin::bip32::{DerivationPath, Fingerprint, KeySource};
 use ::bitcoin::consensus::encode;
 use ::bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_PUSHNUM_2};
 use ::bitcoin::script::Builder;
 use ::bitcoin::secp256k1::Secp256k1;
+use ::bitcoin::sighash::TapSighashType;
 use ::bitcoin::taproot::{LeafVersion, TapLeafHash, TaprootBuilder};
 use ::bitcoin::{Psbt, PublicKey, ScriptBuf, Sequence, Transaction, XOnlyPublicKey};
 use alloy_primitives::hex;
 use serde_json::json;
 
 use super::support::{
-    as_v2, base64, of_bytes, p2wpkh, public_key, request, signed_bytes, unsigned, with,
+    as_v2, base64, of_bytes, p2wpkh, public_key, request, signed_bytes, source, unsigned, with,
 };
 use crate::ChainError;
 use crate::bitcoin::psbt::unsigned::Unsigned;
 use crate::bitcoin::tests::support::{Failed, method, sign, sign_with, small, text};
-
-fn source() -> KeySource {
-    (Fingerprint::default(), DerivationPath::default())
-}
 
 fn indices(answer: &serde_json::Map<String, serde_json::Value>) -> Vec<u64> {
     let signatures = answer["signatures"].as_array().unwrap();
@@ -105,6 +101,29 @@ fn sign_inputs_chooses_and_agrees_to_types() {
         json!({"sign_inputs": [{"index": 0, "sighash": 131}, {"index": 2, "sighash": 1}]});
     let same = sign(&small(1), &with(&psbt.serialize(), by_number)).unwrap();
     assert_eq!(same, answer);
+}
+
+/// SIGHASH_ALL covers what DEFAULT does (BIP-341), so an input of taproot may ask for it without being listed.
+#[test]
+fn taproot_signs_all_without_being_agreed_to() {
+    let ours = XOnlyPublicKey::from(public_key(&small(1)).0);
+    let script = ScriptBuf::new_p2tr(&Secp256k1::new(), ours, None);
+    let mut psbt = unsigned(slice::from_ref(&script));
+    for (asked, bytes) in [
+        (None, 64),
+        (Some(TapSighashType::Default), 64),
+        (Some(TapSighashType::All), 65),
+    ] {
+        psbt.inputs[0].sighash_type = asked.map(Into::into);
+        let answer = sign(&small(1), &request(&psbt)).unwrap();
+        let signature = hex::decode(text(&answer, "signature")).unwrap();
+        assert_eq!(signature.len(), bytes, "{asked:?}");
+        // Its last byte names ALL, and it fits what ALL covers.
+        assert_eq!(bytes == 65, signature.get(64) == Some(&1));
+        let finalize = json!({"finalize": true});
+        let answer = sign(&small(1), &with(&psbt.serialize(), finalize)).unwrap();
+        assert_eq!(answer["finalized"], json!(true));
+    }
 }
 
 #[test]
