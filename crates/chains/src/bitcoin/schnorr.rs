@@ -57,15 +57,24 @@ impl Bitcoin {
         }
         let mut auxiliary = [0; 32];
         source.fill(&mut auxiliary);
-        let digest = Message::from_digest(digest);
+        let message = Message::from_digest(digest);
         let signature = self
             .curve
-            .sign_schnorr_with_aux_rand(&digest, &pair.0, &auxiliary);
+            .sign_schnorr_with_aux_rand(&message, &pair.0, &auxiliary);
         auxiliary.zeroize();
-        self.curve
-            .verify_schnorr(&signature, &digest, public_key)
-            .map_err(|_wrong| ChainError::Signature)?;
+        self.verify_schnorr(&signature, digest, public_key)?;
         Ok(signature)
+    }
+
+    pub(super) fn verify_schnorr(
+        &self,
+        signature: &Signature,
+        digest: [u8; 32],
+        public_key: &XOnlyPublicKey,
+    ) -> Result<(), ChainError> {
+        self.curve
+            .verify_schnorr(signature, &Message::from_digest(digest), public_key)
+            .map_err(|_wrong| ChainError::Signature)
     }
 
     /// The key of the output that an internal key and the root of its scripts make; none for a hash beyond the order

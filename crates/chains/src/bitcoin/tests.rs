@@ -2,5 +2,6 @@
 
 mod addresses;
 mod messages;
+mod official;
 pub(super) mod support;
 mod taproot;

@@ -113,12 +113,7 @@ impl Complete<'_> {
         let sighash = Sighash::of_number(PsbtSighashType::from(signature.sighash_type).to_u32())?;
         let digest = spend.digest(cache, self.index, self.spent, sighash)?;
         self.chain
-            .curve
-            .verify_schnorr(
-                &signature.signature,
-                &Message::from_digest(digest),
-                &output_key,
-            )
+            .verify_schnorr(&signature.signature, digest, &output_key)
             .ok()?;
         Some(Witness::p2tr_key_spend(signature))
     }

@@ -23,6 +23,10 @@ pub(in crate::bitcoin) fn key(text: &str) -> PrivateKey {
     chain().private_key(&bytes(text)).unwrap()
 }
 
+pub(in crate::bitcoin) fn vectors(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
 /// A key in the form that wallets hand out; the vectors have no other.
 pub(in crate::bitcoin) fn wif(text: &str) -> PrivateKey {
     let parsed = ::bitcoin::PrivateKey::from_wif(text).unwrap();

@@ -19,7 +19,7 @@ use vestry_domain::signing::{Fields, SigningRefused, SigningRequest};
 use vestry_domain::wallet::AddressForm;
 
 use super::super::bip322;
-use super::support::{chain, message, small, text, wif};
+use super::support::{chain, message, small, text, vectors, wif};
 use crate::{Chain, ChainError, PrivateKey, Signer};
 
 const MESSAGE: &str = "No prefix fallback";
@@ -81,11 +81,26 @@ fn verifies(address: &str, message: &str, signature: &str) -> bool {
         .is_ok()
 }
 
+/// That one, and the "simple" entry of type "p2tr" of `generated-test-vectors.json`, whose signature has its prefix.
 #[test]
-fn the_vector_of_bip_322_has_our_address_and_digest() {
-    assert_eq!(address(&wif(KEY), Environment::Live), ADDRESS);
-    assert!(verifies(ADDRESS, MESSAGE, SIGNATURE));
-    assert!(!verifies(ADDRESS, "no prefix fallback", SIGNATURE));
+fn the_vectors_of_bip_322_have_our_address_and_digest() {
+    let file = vectors(include_str!("../vectors/bip322.json"));
+    let of_file = |name: &str| file["simple"][1][name].as_str().unwrap();
+    let key_of_file = file["simple"][1]["keys"][0].as_str().unwrap();
+    assert_eq!(of_file("type"), "p2tr");
+    for (key, own, message, signature) in [
+        (KEY, ADDRESS, MESSAGE, SIGNATURE),
+        (
+            key_of_file,
+            of_file("address"),
+            of_file("message"),
+            of_file("signature").strip_prefix("smp").unwrap(),
+        ),
+    ] {
+        assert_eq!(address(&wif(key), Environment::Live), own);
+        assert!(verifies(own, message, signature));
+        assert!(!verifies(own, &message.to_lowercase(), signature));
+    }
 }
 
 /// The signature is not compared: its nonce depends on random bytes.

@@ -1,39 +1,203 @@
-//! The vectors of BIP-174, BIP-370, BIP-341 and BIP-340.
+//! The vectors of BIP-174, BIP-371, BIP-370 and BIP-341. Left out are those of BIP-174 for roles that nobody has here: creator,
+//! updater, and combiner of PSBTs with unknown fields; theirs are only read and written.
 
-use ::bitcoin::absolute::LockTime;
 use ::bitcoin::consensus::encode;
 use ::bitcoin::hashes::Hash;
-use ::bitcoin::transaction::Version;
-use ::bitcoin::{
-    Address, Amount, Network, Psbt, ScriptBuf, Sequence, TapNodeHash, Transaction, TxOut,
-};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use ::bitcoin::psbt::PsbtSighashType;
+use ::bitcoin::sighash::SighashCache;
+use ::bitcoin::taproot::{ControlBlock, LeafVersion, TapLeafHash};
+use ::bitcoin::{Amount, Psbt, ScriptBuf, TapNodeHash, Transaction, TxOut, XOnlyPublicKey};
 use serde_json::{Value, json};
 
-use super::support::{signed_bytes, with};
-use crate::bitcoin::bip322;
+use super::support::{
+    decoded, of_bytes, prepare, request, signed_bytes, source, transaction, unsigned, with,
+};
+use crate::bitcoin::psbt::spend::Spend;
 use crate::bitcoin::psbt::unsigned::Unsigned;
-use crate::bitcoin::schnorr::Tweaked;
-use crate::bitcoin::tests::support::{bytes, chain, key, sign, text, wif};
+use crate::bitcoin::psbt::{sighash::Sighash, work};
+use crate::bitcoin::tests::support::{bytes, chain, key, sign, small, text, vectors, wif};
 
-fn vectors(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
+/// BIP-174, "Test Vectors", what a signer with two keys makes of the PSBT, and a combiner of both: whoever signs after the
+/// other makes the same.
+#[test]
+fn the_signers_of_bip_174_make_its_psbts() {
+    let file = vectors(include_str!("../../vectors/bip174.json"));
+    let add = |psbt: Vec<u8>, wallet: &Value, more: Value| {
+        let answer = sign(&wif(wallet.as_str().unwrap()), &with(&psbt, more)).unwrap();
+        assert_eq!(answer["signatures"].as_array().unwrap().len(), 1);
+        assert_eq!(answer["finalized"], json!(false));
+        signed_bytes(&answer)
+    };
+    let signers = file["signers"].as_array().unwrap();
+    let start = || decoded(&file["psbt"]);
+    for signer in signers {
+        let keys = signer["keys"].as_array().unwrap();
+        let signed = keys
+            .iter()
+            .fold(start(), |psbt, wallet| add(psbt, wallet, json!({})));
+        assert_eq!(signed, decoded(&signer["signed"]));
+    }
+    // Scripts of several keys are not finalized here.
+    let all = signers
+        .iter()
+        .flat_map(|signer| signer["keys"].as_array().unwrap())
+        .fold(start(), |psbt, wallet| {
+            add(psbt, wallet, json!({"finalize": true}))
+        });
+    // The combiner has the signatures of an input in another order, which means nothing.
+    let view = |psbt: &[u8]| Unsigned::read(psbt).unwrap().view;
+    assert_eq!(view(&all), view(&decoded(&file["combined"])));
+}
+
+/// The extractor's transaction comes of its final PSBT, and of none of those before.
+#[test]
+fn the_extractor_of_bip_174_makes_its_transaction() {
+    let file = vectors(include_str!("../../vectors/bip174.json"));
+    let extracted = transaction(&decoded(&file["finalized"])).unwrap();
+    assert_eq!(encode::serialize_hex(&extracted), file["extracted"]);
+    for name in ["updated", "psbt", "combined"] {
+        assert_eq!(transaction(&decoded(&file[name])), None, "{name}");
+    }
 }
 
 #[test]
-fn both_signers_of_bip_174_make_its_psbts() {
-    let file = vectors(include_str!("../../vectors/bip174.json"));
-    for signer in file["signers"].as_array().unwrap() {
-        let mut psbt = bytes(file["psbt"].as_str().unwrap());
-        for wallet in signer["keys"].as_array().unwrap() {
-            let answer = sign(&wif(wallet.as_str().unwrap()), &with(&psbt, json!({}))).unwrap();
-            assert_eq!(answer["signatures"].as_array().unwrap().len(), 1);
-            psbt = signed_bytes(&answer);
+fn the_invalid_psbts_of_bip_174_and_bip_371_are_refused() {
+    for (file, count) in [
+        (include_str!("../../vectors/bip174.json"), 19),
+        (include_str!("../../vectors/bip371.json"), 11),
+    ] {
+        let file = vectors(file);
+        let invalid = file["invalid"].as_array().unwrap();
+        assert_eq!(invalid.len(), count);
+        for case in invalid {
+            let psbt = decoded(&case[1]);
+            assert!(Unsigned::read(&psbt).is_err(), "{}", case[0]);
+            let refused = sign(&small(1), &of_bytes(&psbt)).unwrap_err();
+            assert_eq!(refused.param(), "btc_transaction.psbt", "{}", case[0]);
         }
-        assert_eq!(psbt, bytes(signer["signed"].as_str().unwrap()));
     }
 }
+
+/// The lists of valid PSBTs, and BIP-174's that roles make and take.
+#[test]
+fn the_valid_psbts_of_bip_174_and_bip_371_are_read_and_written_as_they_were() {
+    let bip_174 = vectors(include_str!("../../vectors/bip174.json"));
+    let bip_371 = vectors(include_str!("../../vectors/bip371.json"));
+    let listed = |file: &Value, count: usize| {
+        let valid = file["valid"].as_array().unwrap().clone();
+        assert_eq!(valid.len(), count);
+        valid.into_iter().map(|case| case[1].clone())
+    };
+    let roles = ["created", "updated", "psbt", "combined", "finalized"].map(|name| &bip_174[name]);
+    let unknown = bip_174["unknown"].as_array().unwrap();
+    let all = listed(&bip_174, 10)
+        .chain(listed(&bip_371, 6))
+        .chain(roles.into_iter().chain(unknown).cloned());
+    for case in all {
+        let psbt = decoded(&case);
+        let unsigned = Unsigned::read(&psbt).unwrap();
+        assert!(!unsigned.is_v2);
+        assert_eq!(unsigned.container.to_bytes(), psbt, "{case}");
+    }
+}
+
+/// Whose public keys the BIPs give, those have something to sign, but for the one whose input is final already.
+#[test]
+fn the_valid_psbts_of_bip_174_and_bip_371_are_signed_by_their_owners() {
+    let mut owners = 0;
+    for (file, is_final) in [
+        (include_str!("../../vectors/bip174.json"), Some(1)),
+        (include_str!("../../vectors/bip371.json"), None),
+    ] {
+        let valid = vectors(file)["valid"].as_array().unwrap().clone();
+        for (place, case) in valid.iter().enumerate() {
+            for public_key in case[2].as_array().unwrap() {
+                let public_key = bytes(public_key.as_str().unwrap());
+                let prepared = prepare(&public_key, &of_bytes(&decoded(&case[1])));
+                assert_eq!(prepared.is_ok(), is_final != Some(place), "{}", case[0]);
+                owners += 1;
+            }
+        }
+    }
+    assert_eq!(owners, 20);
+}
+
+/// The signatures in the valid PSBTs fit the digests that are made here. Those by keys make a transaction.
+#[test]
+fn the_signatures_in_the_psbts_of_bip_174_and_bip_371_fit() {
+    let bip_174 = vectors(include_str!("../../vectors/bip174.json"));
+    let bip_371 = vectors(include_str!("../../vectors/bip371.json"));
+    for case in [&bip_174["valid"][7], &bip_371["valid"][1]] {
+        assert!(transaction(&decoded(&case[1])).is_some(), "{}", case[0]);
+    }
+    let view = Unsigned::read(&decoded(&bip_371["valid"][5][1]))
+        .unwrap()
+        .view;
+    let spent = work::spent(&view).unwrap();
+    let signatures = &view.inputs[0].tap_script_sigs;
+    assert_eq!(signatures.len(), 3);
+    for ((public_key, leaf), signature) in signatures {
+        let number = PsbtSighashType::from(signature.sighash_type).to_u32();
+        let sighash = Sighash::of_number(number).unwrap();
+        let mut cache = SighashCache::new(&view.unsigned_tx);
+        let digest = Spend::TaprootLeaf(*leaf).digest(&mut cache, 0, &spent, sighash);
+        chain()
+            .verify_schnorr(&signature.signature, digest.unwrap(), public_key)
+            .unwrap();
+    }
+}
+
+/// BIP-174, "Fails Signer checks", for the wallets whose input it is that fails. The key of the first is not in the BIP; the
+/// one that owns the output which that input spends does not sign for another either.
+#[test]
+fn what_fails_the_checks_of_bip_174_is_not_signed() {
+    let file = vectors(include_str!("../../vectors/bip174.json"));
+    let not_signed = file["not_signed"].as_array().unwrap();
+    assert_eq!(not_signed.len(), 4);
+    for case in not_signed {
+        for public_key in case[2].as_array().unwrap() {
+            let psbt = of_bytes(&decoded(&case[1]));
+            let refused = prepare(&bytes(public_key.as_str().unwrap()), &psbt).unwrap_err();
+            assert_eq!(refused.param(), "btc_transaction.psbt", "{}", case[0]);
+        }
+    }
+}
+
+/// BIP-341, "scriptPubKey": every script of the trees, for the wallet whose key is in it. A leaf of another version than that of
+/// BIP-342 is nobody's, as is a script without a key.
+#[test]
+fn the_leaves_of_bip_341_are_signed_for() {
+    let file = vectors(include_str!("../../vectors/bip341.json"));
+    let mut signed = 0;
+    for output in file["outputs"].as_array().unwrap() {
+        let script = ScriptBuf::from_bytes(bytes(output[2].as_str().unwrap()));
+        for leaf in output[4].as_array().unwrap() {
+            let part = |place: usize| bytes(leaf[place].as_str().unwrap());
+            let version = u8::try_from(leaf[1].as_u64().unwrap()).unwrap();
+            let version = LeafVersion::from_consensus(version).unwrap();
+            let leaf = ScriptBuf::from_bytes(part(0));
+            let hash = TapLeafHash::from_script(&leaf, version);
+            assert_eq!(hash.to_byte_array().to_vec(), part(2));
+            // A push of 32 bytes and OP_CHECKSIG; without one, somebody's key that is in no script.
+            let own = part(0).get(1..33).map(<[u8]>::to_vec);
+            let named = own.clone().unwrap_or_else(|| bytes(GENERATOR));
+            let public_key = [vec![2], named.clone()].concat();
+            let named = XOnlyPublicKey::from_slice(&named).unwrap();
+            let mut psbt = unsigned(std::slice::from_ref(&script));
+            let control = ControlBlock::decode(&part(3)).unwrap();
+            psbt.inputs[0].tap_scripts.insert(control, (leaf, version));
+            psbt.inputs[0]
+                .tap_key_origins
+                .insert(named, (vec![hash], source()));
+            let prepared = prepare(&public_key, &request(&psbt));
+            assert_eq!(prepared.is_ok(), own.is_some(), "{hash}");
+            signed += usize::from(own.is_some());
+        }
+    }
+    assert_eq!(signed, 10);
+}
+
+const GENERATOR: &str = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 #[test]
 fn the_invalid_psbts_of_bip_370_are_refused() {
@@ -126,102 +290,4 @@ fn the_transaction_of_bip_341_is_signed_byte_by_byte() {
     assert_eq!(answer["finalized"], json!(true));
     assert_eq!(answer["encoding"], json!("hex"));
     assert_eq!(text(&answer, "signed_transaction"), file["signed"]);
-}
-
-/// BIP-322, `bip-0322/generated-test-vectors.json`, "full": those with one key. A full signature is `to_sign` as a signed
-/// transaction, which makes it a vector for PSBTs of every kind of output that pays to one key.
-#[test]
-fn full_signatures_of_bip_322_are_made_as_transactions() {
-    for (secret, address, message, expected) in [
-        (
-            "L2m4Wo96ZaFFd7cGFiv6SnCr1ntYEa6PVbfg6Z6gFCMW76ysZ6AT",
-            "164P4mbDkPcyvRnFGAZd1ThjxSj7Fbsywz",
-            "GI2SVNWVCWTEEIMFZFFZYAQNSA",
-            "AgAAAAGEmHuloQANVIqnpMegGLNFKwAGE0Urv0a/uMiHnJ+FQwAAAABrSDBFAiEAr8VdqPCZU/oVqKKj2WwHfeCX/lzp+Rfk8d59cS9xdGECIAar0nievDdeVstmIgjfM7kzMepL6HrecBuJtgEitFxBASECzgU8WF30ffzpbdClcw/0NBkTCkuRbiEzr+CTXePjiPfgBwAAAQAAAAAAAAAAAWrgBwAA",
-        ),
-        (
-            "KyAbLfXdznrXRfeaCQTXPzqT5k12FHwKBLKE8fk8KZ9ye7nQf1TA",
-            "bc1qkwzsslep5elkuat4608v7tpntpr3d9n7w5cwwq",
-            "YGIAANMREUXLFRI4HIEOCE4T23",
-            "AgAAAAABAaVatLF3wpACTG5XowFYPJPv65lgTlZypjUV9d1DNduCAAAAAADgBwAAAQAAAAAAAAAAAWoCRzBEAiB+SJdR6bVLpv5+kK8pOXSUDS24rU53YkTQEvelQJ22uwIgEfqM8eYTupu4LtA0Tz7z1LIbhpP2PrUxWEt9osnrxFEBIQMasC7JaIHbbAUt1kU81yx7S4QHScnEDBs4GsdHDPMPSuAHAAA=",
-        ),
-        (
-            "KyS1o2pNNmd5bfw4cnhVZLJus7CFLgbYBKB3GY2KQKuWKT8remsc",
-            "37HVPoc7ZsU5C9Z2VKcCkSLzEknYXCzm3s",
-            "OQXDXSR5SN5N7WRXSPTI462HKH",
-            "AgAAAAABAbtjBsUTHnoyuNG4NGbx6cI1Z01QLlfGHJX/WIRCAU6/AAAAABcWABTGXFmsgRqCkic6D+eE4AKm1iyVhuAHAAABAAAAAAAAAAABagJHMEQCIBp/IMJTnnhI6YrHJwIQbfucoizq0esZ35QRxtpXuk7fAiAGx6kSd9BuPDY+R0sHTJU0ZFtScJI8ASojEHwrClKxDQEhAl3boe/68fHvtuYzRkaS3GOSxnUTJwejjrubm+czK+Yi4AcAAA==",
-        ),
-    ] {
-        let script = script_of(address);
-        let to_spend = bip322::to_spend(&script, message.as_bytes());
-        let mut to_sign = bip322::to_sign(&to_spend);
-        to_sign.version = Version::TWO;
-        to_sign.lock_time = LockTime::from_consensus(2016);
-        to_sign.input[0].sequence = Sequence(2016);
-        let mut psbt = Psbt::from_unsigned_tx(to_sign).unwrap();
-        psbt.inputs[0].non_witness_utxo = Some(to_spend);
-        let finalize = with(&psbt.serialize(), json!({"finalize": true}));
-        let answer = sign(&wif(secret), &finalize).unwrap();
-        assert_eq!(
-            bytes(text(&answer, "signed_transaction")),
-            STANDARD.decode(expected).unwrap(),
-            "{address}"
-        );
-    }
-}
-
-fn script_of(address: &str) -> ScriptBuf {
-    let unchecked: Address<_> = address.parse().unwrap();
-    unchecked
-        .require_network(Network::Bitcoin)
-        .unwrap()
-        .script_pubkey()
-}
-
-/// BIP-340, `bip-0340/test-vectors.csv`, numbers 0 to 3: those with a secret key.
-#[test]
-fn keys_that_are_not_tweaked_sign_as_in_bip_340() {
-    for (secret, public, auxiliary, digest, signature) in [
-        (
-            "0000000000000000000000000000000000000000000000000000000000000003",
-            "f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9",
-            "0000000000000000000000000000000000000000000000000000000000000000",
-            "0000000000000000000000000000000000000000000000000000000000000000",
-            "e907831f80848d1069a5371b402410364bdf1c5f8307b0084c55f1ce2dca821525f66a4a85ea8b71e482a74f382d2ce5ebeee8fdb2172f477df4900d310536c0",
-        ),
-        (
-            "b7e151628aed2a6abf7158809cf4f3c762e7160f38b4da56a784d9045190cfef",
-            "dff1d77f2a671c5f36183726db2341be58feae1da2deced843240f7b502ba659",
-            "0000000000000000000000000000000000000000000000000000000000000001",
-            "243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89",
-            "6896bd60eeae296db48a229ff71dfe071bde413e6d43f917dc8dcf8c78de33418906d11ac976abccb20b091292bff4ea897efcb639ea871cfa95f6de339e4b0a",
-        ),
-        (
-            "c90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74020bbea63b14e5c9",
-            "dd308afec5777e13121fa72b9cc1b7cc0139715309b086c960e18fd969774eb8",
-            "c87aa53824b4d7ae2eb035a2b5bbbccc080e76cdc6d1692c4b0b62d798e6d906",
-            "7e2d58d8b3bcdf1abadec7829054f90dda9805aab56c77333024b9d0a508b75c",
-            "5831aaeed7b44bb74e5eab94ba9d4294c49bcf2a60728d8b4c200f50dd313c1bab745879a5ad954a72c45a91c3a51d3c7adea98d82f8481e0e1e03674a6f3fb7",
-        ),
-        (
-            "0b432b2677937381aef05bb02a66ecd012773062cf3fa2549e44f58ed2401710",
-            "25d1dff95105f5253c4022f628a996ad3a0d95fbf21d468a1b33f8c160d8f517",
-            "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-            "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-            "7eb0509757e246f19449885651611cb965ecc1a187dd51b64fda1edc9637d5ec97582b9cb13db3933705b32ba982af5af25fd78881ebb32771fc5922efc66ea3",
-        ),
-    ] {
-        let public = ::bitcoin::XOnlyPublicKey::from_slice(&bytes(public)).unwrap();
-        let digest: [u8; 32] = bytes(digest).try_into().unwrap();
-        let made = chain()
-            .sign_schnorr(
-                &key(secret),
-                Tweaked::Not,
-                digest,
-                &public,
-                &mut |buffer: &mut [u8]| buffer.copy_from_slice(&bytes(auxiliary)),
-            )
-            .unwrap();
-        assert_eq!(made.serialize().to_vec(), bytes(signature));
-    }
 }

@@ -1,6 +1,7 @@
 //! PSBTs to test with.
 
 use ::bitcoin::absolute::LockTime;
+use ::bitcoin::bip32::{DerivationPath, Fingerprint, KeySource};
 use ::bitcoin::consensus::encode;
 use ::bitcoin::hashes::Hash;
 use ::bitcoin::transaction::Version;
@@ -11,10 +12,13 @@ use ::bitcoin::{
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use vestry_domain::Environment;
 use vestry_domain::signing::{Fields, SigningRequest};
 
-use crate::bitcoin::tests::support::{chain, text};
-use crate::{Chain, PrivateKey};
+use crate::bitcoin::psbt::unsigned::Unsigned;
+use crate::bitcoin::psbt::{finalize, work};
+use crate::bitcoin::tests::support::{Failed, chain, text};
+use crate::{Chain, PrivateKey, Signer};
 
 /// What every input of [`unsigned`] holds, and what every output gets, in satoshi.
 pub(super) const INPUT: u64 = 100_000;
@@ -138,6 +142,35 @@ pub(super) fn request(psbt: &Psbt) -> SigningRequest {
 pub(super) fn with(psbt: &[u8], mut more: Value) -> SigningRequest {
     more["psbt"] = json!(base64(psbt));
     SigningRequest::Transaction(more)
+}
+
+/// Looks at a request for the wallet of a public key; nobody has to know the private one for that.
+pub(super) fn prepare(public_key: &[u8], request: &SigningRequest) -> Result<(), Failed> {
+    let signer = Signer {
+        public_key,
+        address: &chain().address(public_key, Environment::Live).unwrap(),
+        environment: Environment::Live,
+    };
+    chain()
+        .prepare(request, signer)
+        .map(drop)
+        .map_err(Failed::Refused)
+}
+
+/// The transaction that the fields of a PSBT complete.
+pub(super) fn transaction(psbt: &[u8]) -> Option<Transaction> {
+    let view = Unsigned::read(psbt).unwrap().view;
+    finalize::transaction(chain(), &view, &work::spent(&view).unwrap())
+}
+
+/// Where a key comes from, which nobody looks at.
+pub(super) fn source() -> KeySource {
+    (Fingerprint::default(), DerivationPath::default())
+}
+
+/// The base64 in a vector.
+pub(super) fn decoded(value: &Value) -> Vec<u8> {
+    STANDARD.decode(value.as_str().unwrap()).unwrap()
 }
 
 /// The PSBT in an answer.
