@@ -234,6 +234,26 @@ fn the_phrases_of_bip_39_have_their_entropy_and_seeds() {
     }
 }
 
+/// The suite of ethers, @ethersproject/testcases 5.8.0 (npm), hdnode.json.gz: every other one of its English phrases, with its
+/// passphrase if it has one and the last of its paths.
+#[test]
+fn the_keys_of_the_ethers_suite_are_derived() {
+    let rows: Vec<[String; 4]> =
+        serde_json::from_str(include_str!("vectors/ethers_hdnode.json")).unwrap();
+    assert_eq!(rows.len(), 525);
+    for [text, passphrase, path, key] in &rows {
+        let phrase = Phrase::read(text.as_bytes()).unwrap();
+        let seed = match passphrase.as_str() {
+            "" => phrase.seed(),
+            // Ours have none.
+            _ => stretched(text.as_bytes(), format!("mnemonic{passphrase}").as_bytes()),
+        };
+        let path = numbers(&DerivationPath::from_str(path).unwrap());
+        let leaf = secp256k1_leaf(&CURVE, &seed, &path).unwrap();
+        assert_eq!(hex::encode(leaf.expose()), *key, "{text}");
+    }
+}
+
 /// stellar/stellar-protocol, ecosystem/sep-0005.md, test 4, the only one with a passphrase.
 #[test]
 fn the_keys_of_sep_5_with_a_passphrase_are_derived() {
