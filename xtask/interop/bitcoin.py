@@ -1,8 +1,11 @@
-"""embit verifies what our Bitcoin wallets sign: messages by BIP-322 and BIP-137, PSBTs of version 0 and 2."""
+"""embit verifies what our Bitcoin wallets sign: messages by BIP-322 and BIP-137, PSBTs of version 0 and 2. In
+JavaScript bip322-js and bitcoinjs-lib do the same."""
 
 import base64
 import hashlib
 import io
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 from embit import compact, ec, script
 from embit.finalizer import finalize_psbt
@@ -13,8 +16,10 @@ from embit.script import Script, Witness
 from embit.transaction import SIGHASH, Transaction, TransactionInput, TransactionOutput
 from embit.util import secp256k1
 
+from javascript import JavaScript
 from service import Check, Service
 from wallets import (
+    AT_A_TIME,
     check_broken,
     check_common_refusals,
     create_wallets,
@@ -26,8 +31,8 @@ from wallets import (
     shown,
 )
 
-WALLETS = 4
-RANDOM_MESSAGES = 250
+WALLETS = 1_000
+RANDOM_MESSAGES = 1_000
 METHOD_MESSAGES = 60
 PSBTS_PER_KIND = 300
 METHOD_PSBTS = 60
@@ -40,16 +45,19 @@ KINDS = [(0, False), (0, True), (2, False), (2, True)]
 OURS = ("wpkh", "nested", "pkh", "tr", "wsh")
 # The field of a taproot signature (BIP-371), which this version of embit keeps among those that it does not know.
 TAP_KEY_SIG = b"\x13"
+# The fields of PSBT 2 with the time or the height that an input waits for (BIP-370), which embit does not know either.
+LOCK_TIMES = (b"\x11", b"\x12")
 # Half the order of secp256k1: nodes pass on no signature with a larger s.
 HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 BIP137_HEADERS = {"bip137": 39, "electrum": 31}
+FORMATS = [None, "bip322", "bip322-unprefixed", *BIP137_HEADERS]
 SIGHASH_NAMES = {"ALL": SIGHASH.ALL, "NONE": SIGHASH.NONE, "SINGLE": SIGHASH.SINGLE}
 
 
 class Owner:
     """A wallet and its public key, which its first BIP-322 signature shows."""
 
-    def __init__(self, check, wallet):
+    def __init__(self, check, javascript, wallet):
         self.wallet, self.address = wallet, wallet.address
         self.script = script.address_to_scriptpubkey(wallet.address)
         witness = witness_of(wallet.sign_message(message="which key?")["signature_unprefixed"])
@@ -57,6 +65,9 @@ class Owner:
         p2wpkh = script.p2wpkh(self.public_key)
         check.that(p2wpkh == self.script, "the address is that of the public key")
         check.that(p2wpkh.address(NETWORKS["test"]) == wallet.address, "embit writes the same address for testnets")
+        found = javascript.call("address", address=wallet.address, public_key=self.public_key.sec())
+        same = found == {"address": wallet.address, "script": p2wpkh.data.hex()}
+        check.that(same, "bitcoinjs-lib writes the same address for testnets, and reads the same script in it")
 
 
 def witness_of(text):
@@ -106,8 +117,20 @@ def check_bip137(check, owner, text, data, first):
     check.that(recovered == owner.public_key.sec(), f"the wallet signed {shown(data)} by BIP-137")
 
 
-def check_message(check, owner, answer, data, form):
+def bip322_js_holds(javascript, owner, answer, request, data, form):
+    """What bip322-js says of a signature, which it knows without the prefix of BIP-322 2.0.0."""
+    is_text = request.get("encoding", "utf-8") == "utf-8"
+    message = {"text": request["message"]} if is_text else {"data": data}
+    signature = answer.get("signature_unprefixed", answer["signature"])
+    # When it is strict the first of the 65 bytes has to name the kind of the address, which Electrum's does not.
+    asked = {"address": owner.address, "signature": signature, "is_strict": form != "electrum"}
+    return javascript.call("message", **asked, **message)
+
+
+def check_message(check, javascript, owner, answer, request, data, form):
     check.that(answer["encoding"] == "base64", "a message is answered in base64")
+    good = bip322_js_holds(javascript, owner, answer, request, data, form)
+    check.that(good, f"bip322-js verifies {shown(data)} as {form}")
     if form in BIP137_HEADERS:
         check_bip137(check, owner, answer["signature"], data, BIP137_HEADERS[form])
     elif form == "bip322-unprefixed":
@@ -117,23 +140,25 @@ def check_message(check, owner, answer, data, form):
         check_bip322(check, owner, answer["signature_unprefixed"], data)
 
 
-def check_messages(check, owners):
-    forms = [None, "bip322", "bip322-unprefixed", "bip137", "electrum"]
-
-    def signed(call, rng, request, data):
-        owner, form = rng.choice(owners), rng.choice(forms)
+def check_messages(check, javascript, owners):
+    def signed(call, owner, rng, request, data):
+        form = rng.choice(FORMATS)
         if form:
             request = request | {"format": form}
-        check_message(check, owner, call(owner.wallet, request), data, form)
+        check_message(check, javascript, owner, call(owner.wallet, request), request, data, form)
 
     def by_call(case, rng):
-        signed(lambda wallet, request: wallet.sign_message(**request), rng, *case)
+        number, message = case
+        # Every wallet has its turn.
+        owner = owners[number % len(owners)]
+        signed(lambda wallet, request: wallet.sign_message(**request), owner, rng, *message)
 
     def by_method(encoding, rng):
         method = rng.choice(["btc_signMessage", "signMessage"])
-        signed(lambda wallet, request: wallet.rpc(method, **request), rng, *random_message(rng, encoding))
+        owner, message = rng.choice(owners), random_message(rng, encoding)
+        signed(lambda wallet, request: wallet.rpc(method, **request), owner, rng, *message)
 
-    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     encodings = [None, "utf-8", "hex", "base64", "base58"]
     each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
 
@@ -263,8 +288,50 @@ def in_order(psbt):
     return psbt.serialize()
 
 
-def check_signed(check, owner, answer, before, indices, finalize, encoding="base64", sighash=None):
-    """Our signatures are good, and the answer is what was sent with them, or the transaction that embit makes of it."""
+def for_bitcoinjs(data, version):
+    """A PSBT that bitcoinjs-lib can read: it does not know version 2, which embit writes as version 0."""
+    if version == 0:
+        return data
+    psbt = PSBT.parse(data)
+    psbt.version = None
+    return psbt.serialize()
+
+
+def found_by_bitcoinjs(javascript, owner, before, version, signatures, after=None, finalize=False):
+    """What bitcoinjs-lib says of signatures, of the PSBT that was answered, and which transaction it makes."""
+    return javascript.call(
+        "psbt",
+        before=for_bitcoinjs(before, version),
+        after=after and for_bitcoinjs(after, version),
+        public_key=owner.public_key.sec(),
+        signatures=signatures,
+        finalize=finalize,
+    )
+
+
+def usual_sighash(kind):
+    return SIGHASH.DEFAULT if kind == "tr" else SIGHASH.ALL
+
+
+def check_by_bitcoinjs(check, javascript, owner, answer, before, encoding, sighash, what):
+    """bitcoinjs-lib finds the same signatures good, and puts them where we did."""
+    is_final, signed = answer["finalized"], answer["signed_transaction"]
+    after = None if is_final else decoded(signed, encoding)
+    sent, signatures = before.psbt.serialize(), answer["signatures"]
+    found = found_by_bitcoinjs(javascript, owner, sent, before.version, signatures, after, is_final)
+    for one in found["signatures"]:
+        kind = before.kinds[one["index"]]
+        expected = usual_sighash(kind) if sighash is None else sighash
+        good = one["holds"] and one["hash_type"] == expected
+        check.that(good, f"bitcoinjs-lib verifies input {one['index']} of {what}")
+    if is_final:
+        check.that(found["transaction"] == signed, f"bitcoinjs-lib makes the same transaction of {what}")
+    else:
+        check.that(found["is_same"], f"bitcoinjs-lib makes the same PSBT of {what}")
+
+
+def check_signed(check, javascript, owner, answer, before, indices, finalize, encoding="base64", sighash=None):
+    """Our signatures are good, and the answer is what was sent with them, or the transaction that libraries make."""
     what = f"PSBT {before.version or 0} of {','.join(before.kinds)}"
     made = {one["index"]: bytes.fromhex(one["signature"]) for one in answer["signatures"]}
     check.that(list(made) == indices, f"the inputs {indices} of {what} are signed, and no others")
@@ -284,6 +351,7 @@ def check_signed(check, owner, answer, before, indices, finalize, encoding="base
         check.that(answer["encoding"] == encoding, f"{what} is answered in {encoding}")
         after = PSBT.parse(decoded(answer["signed_transaction"], encoding))
         check.that(in_order(after) == in_order(whole), f"{what} is as it was but for the signatures")
+    check_by_bitcoinjs(check, javascript, owner, answer, before, encoding, sighash, what)
 
 
 def check_final(check, text, whole, what):
@@ -298,7 +366,7 @@ def check_final(check, text, whole, what):
     check.that(read.txid() == expected.txid(), f"embit reads the transaction of {what}")
 
 
-def check_psbts(check, owners):
+def check_psbts(check, javascript, owners):
     def by_call(kind, rng):
         version, finalize = kind
         owner, encoding = rng.choice(owners), rng.choice(["base64", "hex"])
@@ -310,14 +378,14 @@ def check_psbts(check, owners):
             indices = sorted(rng.sample(indices, rng.randint(1, len(indices))))
             request["sign_inputs"] = [{"index": index} for index in indices]
         answer = owner.wallet.sign_transaction(request)
-        check_signed(check, owner, answer, before, indices, finalize, encoding)
+        check_signed(check, javascript, owner, answer, before, indices, finalize, encoding)
 
     def by_method(kind, rng):
         version, finalize = kind
         owner, method = rng.choice(owners), rng.choice(["btc_signPsbt", "signPsbt"])
         before = Spending(rng, owner, version)
         answer = owner.wallet.rpc(method, psbt=before.text("base64"), finalize=finalize)
-        check_signed(check, owner, answer, before, before.ours(), finalize)
+        check_signed(check, javascript, owner, answer, before, before.ours(), finalize)
 
     def by_sighash(name, rng):
         """Every input of ours with a hash type that leaves others something to change.
@@ -335,7 +403,7 @@ def check_psbts(check, owners):
         listed = [{"index": index, "sighash": name + suffix} for index in indices]
         answer = owner.wallet.sign_transaction({"psbt": before.text("base64"), "sign_inputs": listed})
         sighash = SIGHASH_NAMES[name] | (SIGHASH.ANYONECANPAY if suffix else 0)
-        check_signed(check, owner, answer, before, indices, False, sighash=sighash)
+        check_signed(check, javascript, owner, answer, before, indices, False, sighash=sighash)
 
     for kind in KINDS:
         version, finalize = kind
@@ -344,7 +412,7 @@ def check_psbts(check, owners):
     each(check, "hash type", list(SIGHASH_NAMES) * (SIGHASHES // len(SIGHASH_NAMES)), by_sighash)
 
 
-def check_mutated(check, owners):
+def check_mutated(check, javascript, owners):
     """A changed bit: refused, or signed as it is, never as something else."""
 
     def examine(version, rng):
@@ -355,14 +423,56 @@ def check_mutated(check, owners):
         answer = owner.wallet.signs_or_refuses(request, "psbt")
         if answer is None:
             return
-        changed = PSBT.parse(bytes(data))
-        after = PSBT.parse(base64.b64decode(answer["signed_transaction"]))
+        changed = as_wallets_read(owner, bytes(data))
+        after = as_wallets_read(owner, base64.b64decode(answer["signed_transaction"]))
+        if changed.tx_version == 0:
+            # embit takes it for none and writes 2.
+            return
         check.that(after.tx.serialize() == changed.tx.serialize(), "the transaction is the changed one")
         for one in answer["signatures"]:
             good = signature_holds(owner, changed, one["index"], bytes.fromhex(one["signature"]))
             check.that(good, "the wallet signed the changed PSBT")
+        before, signatures = changed.serialize(), answer["signatures"]
+        found = found_by_bitcoinjs(javascript, owner, before, version, signatures, after.serialize())
+        good = found["is_same"] and all(one["holds"] for one in found["signatures"])
+        check.that(good, "bitcoinjs-lib verifies the changed PSBT")
 
     each(check, "mutated", [0, 2] * (MUTATED // 2), examine)
+
+
+def as_wallets_read(owner, data):
+    """A PSBT with what libraries need to be told: the wallet's own redeem script, and the lock time of version 2."""
+    psbt, redeem = PSBT.parse(data), script.p2wpkh(owner.public_key)
+    for scope in psbt.inputs:
+        if scope.redeem_script is None and scope.utxo and scope.script_pubkey == script.p2sh(redeem):
+            scope.redeem_script = redeem
+        for field in LOCK_TIMES:
+            if psbt.version == 2 and field in scope.unknown:
+                psbt.locktime = int.from_bytes(scope.unknown[field], "little")
+    return psbt
+
+
+def check_altered(check, javascript, owner):
+    """The libraries of JavaScript do refuse another message, and a signature of each kind of input with another bit."""
+    for form in FORMATS:
+        request = {"message": "hello"} | ({"format": form} if form else {})
+        answer, other = owner.wallet.sign_message(**request), request | {"message": "Hello"}
+        good = bip322_js_holds(javascript, owner, answer, other, b"Hello", form)
+        check.that(not good, f"bip322-js refuses another message as {form}")
+    for version, kind in itertools.product((0, 2), OURS):
+        before = Spending(check.random, owner, version, [kind])
+        answer = owner.wallet.sign_transaction({"psbt": before.text("base64")})
+        signatures = [one | {"signature": altered(one["signature"])} for one in answer["signatures"]]
+        found = found_by_bitcoinjs(javascript, owner, before.psbt.serialize(), version, signatures)
+        good = any(one["holds"] for one in found["signatures"])
+        check.that(not good, f"bitcoinjs-lib refuses an altered signature of {kind} in a PSBT {version}")
+
+
+def altered(signature):
+    """A bit of s, before the hash type if there is one, so that it is still a signature by its form."""
+    changed = bytearray.fromhex(signature)
+    changed[-2] ^= 1
+    return changed.hex()
 
 
 def check_refusals(check, owner, stranger):
@@ -424,12 +534,18 @@ def with_other_witness_script(spending):
 
 
 def main():
-    check = Check("bitcoin", "embit")
-    owners = [Owner(check, wallet) for wallet in create_wallets(Service(), check, "bitcoin", WALLETS)]
-    check_messages(check, owners)
-    check_psbts(check, owners)
-    check_mutated(check, owners)
+    check, javascript = Check("bitcoin", "embit"), JavaScript("bitcoin.mjs")
+    for package in ("bip322-js", "bitcoinjs-lib", "@bitcoinerlab/secp256k1"):
+        check.also(javascript.version(package))
+    wallets = create_wallets(Service(), check, "bitcoin", WALLETS)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        owners = list(pool.map(lambda wallet: Owner(check, javascript, wallet), wallets))
+    check_messages(check, javascript, owners)
+    check_psbts(check, javascript, owners)
+    check_mutated(check, javascript, owners)
+    check_altered(check, javascript, owners[0])
     check_refusals(check, *owners[:2])
+    javascript.end()
     check.end()
 
 

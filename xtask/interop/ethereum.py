@@ -1,4 +1,4 @@
-"""eth-account recovers the signer of what our Ethereum wallets sign, and reads and rebuilds their transactions."""
+"""eth-account and ethers recover the signers of what our Ethereum wallets sign, and read and write transactions."""
 
 from eth_account import Account
 from eth_account._utils.legacy_transactions import encode_transaction, serializable_unsigned_transaction_from_dict
@@ -10,11 +10,12 @@ from eth_keys.backends import NativeECCBackend
 from eth_utils import is_checksum_address, to_checksum_address
 from hexbytes import HexBytes
 
+from javascript import JavaScript
 from service import Check, Service
 from wallets import check_common_refusals, create_wallets, each, messages, random_message, shown
 
-WALLETS = 8
-RANDOM_MESSAGES = 250
+WALLETS = 1_000
+RANDOM_MESSAGES = 1_000
 METHOD_MESSAGES = 40
 TRANSACTIONS_PER_TYPE = 300
 METHOD_TRANSACTIONS = 40
@@ -27,6 +28,14 @@ HALF_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 
 # eth-account's curve is coincurve's, which is fast and the C library that we have, too. This one is eth-keys' own.
 PYTHON_KEYS = KeyAPI(NativeECCBackend())
 
+# ethers keeps a transaction's nonce in a number of JavaScript, and does not read a transaction with a larger one.
+MAX_SAFE_INTEGER = 2**53 - 1
+
+# Where s ends in a signature r, s, v.
+S_ENDS = 63
+
+EIP_55_EXAMPLE = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
 
 def check_form(check, text, what):
     """The 65 bytes of a signature, whose form is looked at."""
@@ -37,27 +46,48 @@ def check_form(check, text, what):
     return signature
 
 
-def check_message(check, wallet, signature, data):
-    signature = check_form(check, signature, shown(data))
+def check_addresses(check, ethers, wallets):
+    def examine(wallet, _):
+        check.that(is_checksum_address(wallet.address), "the address is in EIP-55 form")
+        read = ethers.call("address", address=wallet.address)
+        as_ours = read == {"is_valid": True, "checksum": wallet.address}
+        check.that(as_ours, f"ethers writes {wallet.address} as we do: {read}")
+
+    each(check, "address", wallets, examine)
+
+
+def check_message(check, ethers, wallet, text, data):
+    signature = check_form(check, text, shown(data))
     signer = Account.recover_message(encode_defunct(primitive=data), signature=signature)
     check.that(signer == wallet.address, f"the wallet signed {shown(data)}")
+    signer = ethers.call("message", data=data, signature=text)
+    check.that(signer == wallet.address, f"the wallet signed {shown(data)}, says ethers")
 
 
-def check_messages(check, wallets):
-    def by_call(case, rng):
-        request, data = case
-        wallet = rng.choice(wallets)
-        check_message(check, wallet, wallet.sign_message(**request)["signature"], data)
+def check_messages(check, ethers, wallets):
+    """Of every wallet at least one."""
+
+    def by_call(case, _):
+        number, (request, data) = case
+        wallet = wallets[number % WALLETS]
+        check_message(check, ethers, wallet, wallet.sign_message(**request)["signature"], data)
 
     def by_method(encoding, rng):
         request, data = random_message(rng, encoding)
         wallet = rng.choice(wallets)
         answer = wallet.rpc(rng.choice(["personal_sign", "eth_personalSign", "signMessage"]), **request)
         check.that(answer["encoding"] == "hex", "personal_sign says that it answers hex")
-        check_message(check, wallet, answer["signature"], data)
+        check_message(check, ethers, wallet, answer["signature"], data)
 
-    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     each(check, "message by rpc", [None, "utf-8", "hex"] * (METHOD_MESSAGES // 3), by_method)
+
+
+def authorization_as_json_rpc(signed):
+    """What eth-account signed, as JSON-RPC writes it."""
+    numbers = {"chainId": signed.chain_id, "nonce": signed.nonce, "yParity": signed.y_parity}
+    numbers |= {"r": signed.r, "s": signed.s}
+    return {name: hex(value) for name, value in numbers.items()} | {"address": to_checksum_address(signed.address)}
 
 
 class Maker:
@@ -84,13 +114,9 @@ class Maker:
         ]
 
     def authorization(self):
-        """One that eth-account signed, and how JSON-RPC writes it."""
+        """One that eth-account signed."""
         fields = {"chainId": self.number(40), "address": self.address(), "nonce": self.number(60)}
-        signed = Account.from_key(self._random.randbytes(32)).sign_authorization(fields)
-        numbers = {"chainId": signed.chain_id, "nonce": signed.nonce, "yParity": signed.y_parity}
-        numbers |= {"r": signed.r, "s": signed.s}
-        written = {name: hex(value) for name, value in numbers.items()}
-        return signed, written | {"address": fields["address"]}
+        return Account.from_key(self._random.randbytes(32)).sign_authorization(fields)
 
     def transaction(self, kind):
         """Fields for eth-account, and the same as a request."""
@@ -115,8 +141,9 @@ class Maker:
             fields |= {"maxFeePerBlobGas": self.number(100), "blobVersionedHashes": hashes}
         request = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
         if kind == 4:
-            signed, written = zip(*[self.authorization() for _ in range(self._random.randint(1, 2))])
-            fields["authorizationList"], request["authorizationList"] = list(signed), list(written)
+            signed = [self.authorization() for _ in range(self._random.randint(1, 2))]
+            fields["authorizationList"] = signed
+            request["authorizationList"] = [authorization_as_json_rpc(authorization) for authorization in signed]
         self._vary(request)
         # In eth-account a contract is created by an empty recipient.
         fields.setdefault("to", b"")
@@ -196,7 +223,30 @@ def rebuilt(fields, signature):
     return bytes(encode_transaction(unsigned, vrs=(v, r, s)))
 
 
-def check_transactions(check, wallets):
+def as_json_rpc(fields):
+    """The fields for eth-account as JSON-RPC writes them."""
+    written = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
+    written["to"] = written["to"] or None
+    written.setdefault("type", "0x0")
+    if signed := written.get("authorizationList"):
+        written["authorizationList"] = [authorization_as_json_rpc(authorization) for authorization in signed]
+    return written
+
+
+def check_by_ethers(check, ethers, wallet, kind, wire, fields):
+    """ethers reads what was asked for, and writes the same bytes again."""
+    if fields["nonce"] > MAX_SAFE_INTEGER:
+        return
+    read = ethers.call("transaction", wire=wire)
+    check.that(read["signer"] == wallet.address, f"the wallet signed type {kind}, says ethers")
+    check.that(read["serialized"] == wire, f"ethers sends the same bytes of type {kind}")
+    asked = as_json_rpc(fields)
+    check.that(asked.keys() <= read["fields"].keys(), f"ethers reads every field of type {kind}")
+    for name, value in read["fields"].items():
+        check.that(value == asked.get(name), f"ethers reads the {name} of type {kind} that was asked for")
+
+
+def check_transactions(check, ethers, wallets):
     def by_call(kind, rng):
         fields, request = Maker(rng).transaction(kind)
         wallet = rng.choice(wallets)
@@ -209,6 +259,7 @@ def check_transactions(check, wallets):
         check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind}")
         if kind:
             check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
+        check_by_ethers(check, ethers, wallet, kind, answer["signed_transaction"], fields)
 
     def by_method(kind, rng):
         fields, request = Maker(rng).transaction(kind)
@@ -219,6 +270,7 @@ def check_transactions(check, wallets):
         check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind} by rpc")
         if kind:
             check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
+        check_by_ethers(check, ethers, wallet, kind, answer["signed_transaction"], fields)
 
     for kind in range(5):
         each(check, f"type {kind}", [kind] * TRANSACTIONS_PER_TYPE, by_call)
@@ -234,7 +286,7 @@ def check_fields(check, kind, read, asked):
         check.that(HexBytes(read[name]) == HexBytes(asked[name]), f"{name} of type {kind} is what was asked for")
 
 
-def check_typed_data(check, wallets):
+def check_typed_data(check, ethers, wallets):
     def examine(_, rng):
         full = Maker(rng).typed_data()
         wallet = rng.choice(wallets)
@@ -242,11 +294,14 @@ def check_typed_data(check, wallets):
         signature = check_form(check, answer["signature"], "typed data")
         signer = Account.recover_message(encode_typed_data(full_message=full), signature=signature)
         check.that(signer == wallet.address, "the wallet signed the typed data")
+        read = ethers.call("typed_data", typed_data=full, signature=answer["signature"])
+        check.that(read["signer"] == wallet.address, "the wallet signed the typed data, says ethers")
+        check.that(read["primary_type"] == full["primaryType"], "ethers finds the primary type")
 
     each(check, "typed data", range(TYPED_DATA), examine)
 
 
-def check_authorizations(check, wallets):
+def check_authorizations(check, ethers, wallets):
     def examine(_, rng):
         make, wallet = Maker(rng), rng.choice(wallets)
         chain, delegate, nonce = 1 + make.number(50), make.address(), make.number(60)
@@ -258,8 +313,51 @@ def check_authorizations(check, wallets):
         vrs = tuple(int(made[name], 16) for name in ("yParity", "r", "s"))
         signer = PYTHON_KEYS.ecdsa_recover(digest, PYTHON_KEYS.Signature(vrs=vrs)).to_checksum_address()
         check.that(signer == wallet.address, "the wallet signed the authorization")
+        signer = ethers.call("authorization", authorization=made)
+        check.that(signer == wallet.address, "the wallet signed the authorization, says ethers")
 
     each(check, "authorization", range(AUTHORIZATIONS), examine)
+
+
+def check_altered(check, ethers, wallet):
+    """One bit changed, and ethers throws or finds another signer."""
+
+    def signer(call, asked):
+        try:
+            found = ethers.call(call, **asked)
+        except ValueError:
+            return None
+        return found["signer"] if isinstance(found, dict) else found
+
+    def tells_apart(call, right, wrong):
+        found = signer(call, right), signer(call, right | wrong)
+        check.that(found[0] == wallet.address != found[1], f"ethers tells a changed {call} from the right one")
+
+    signature = wallet.sign_message(message="hi")["signature"]
+    right = {"data": b"hi", "signature": signature}
+    tells_apart("message", right, {"data": b"hh"})
+    tells_apart("message", right, {"signature": flipped(signature, S_ENDS)})
+    for kind in range(5):
+        _, request = Maker(check.random).transaction(kind)
+        wire = wallet.sign_transaction(request | {"nonce": "0x7"})["signed_transaction"]
+        tells_apart("transaction", {"wire": wire}, {"wire": flipped(wire, -1)})
+    full = Maker(check.random).typed_data()
+    signature = wallet.rpc("eth_signTypedData_v4", typed_data=full)["signature"]
+    right = {"typed_data": full, "signature": signature}
+    tells_apart("typed_data", right, {"signature": flipped(signature, S_ENDS)})
+    params = {"contractAddress": wallet.address, "chainId": "0x1", "nonce": "0x7"}
+    made = wallet.rpc("eth_sign7702Authorization", **params)["authorization"]
+    tells_apart("authorization", {"authorization": made}, {"authorization": made | {"nonce": "0x6"}})
+    wrong_case = EIP_55_EXAMPLE[:-1] + EIP_55_EXAMPLE[-1].swapcase()
+    is_valid = [ethers.call("address", address=address)["is_valid"] for address in (EIP_55_EXAMPLE, wrong_case)]
+    check.that(is_valid == [True, False], "ethers tells an address with a wrong checksum from the right one")
+
+
+def flipped(text, place):
+    """0x hex with the lowest bit of one byte changed."""
+    data = bytearray.fromhex(text.removeprefix("0x"))
+    data[place] ^= 1
+    return f"0x{data.hex()}"
 
 
 def check_refusals(check, wallet, stranger):
@@ -296,14 +394,17 @@ def check_refusals(check, wallet, stranger):
 
 def main():
     check = Check("ethereum", "eth-account", "eth-keys", "coincurve")
+    ethers = JavaScript("ethereum.mjs")
+    check.also(ethers.version("ethers"))
     wallets = create_wallets(Service(), check, "ethereum", WALLETS)
-    for wallet in wallets:
-        check.that(is_checksum_address(wallet.address), "the address is in EIP-55 form")
-    check_messages(check, wallets)
-    check_transactions(check, wallets)
-    check_typed_data(check, wallets)
-    check_authorizations(check, wallets)
+    check_addresses(check, ethers, wallets)
+    check_messages(check, ethers, wallets)
+    check_transactions(check, ethers, wallets)
+    check_typed_data(check, ethers, wallets)
+    check_authorizations(check, ethers, wallets)
+    check_altered(check, ethers, wallets[0])
     check_refusals(check, *wallets[:2])
+    ethers.end()
     check.end()
 
 

@@ -1,17 +1,14 @@
-// @hpke/core seals and opens for key_transfer.py: one request as JSON on each line of stdin, one answer on each of stdout.
+// @hpke/core seals and opens for key_transfer.py.
 
-import { createInterface } from "node:readline";
-import { readFileSync } from "node:fs";
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from "@hpke/core";
 import { Chacha20Poly1305 } from "@hpke/chacha20poly1305";
 import { DhkemX25519HkdfSha256 } from "@hpke/dhkem-x25519";
+import { answer, bytes, hex } from "./calls.mjs";
 
 const KEMS = { x25519: DhkemX25519HkdfSha256, p256: DhkemP256HkdfSha256 };
 const AEADS = { CHACHA20_POLY1305: Chacha20Poly1305, AES_GCM256: Aes256Gcm };
 
 const suite = (kem, aead) => new CipherSuite({ kem: new KEMS[kem](), kdf: new HkdfSha256(), aead: new AEADS[aead]() });
-const bytes = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
-const hex = (buffer) => Buffer.from(buffer).toString("hex");
 
 const recipients = [];
 
@@ -34,13 +31,6 @@ const CALLS = {
     const context = await chosen.createRecipientContext({ recipientKey, enc: bytes(encapsulated_key) });
     return { plaintext: hex(await context.open(bytes(ciphertext))) };
   },
-  async version() {
-    const lock = JSON.parse(readFileSync(new URL("package-lock.json", import.meta.url)));
-    return { version: lock.packages["node_modules/@hpke/core"].version };
-  },
 };
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { call, ...request } = JSON.parse(line);
-  console.log(JSON.stringify(await CALLS[call](request)));
-}
+await answer(CALLS);

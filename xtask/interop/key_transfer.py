@@ -4,9 +4,6 @@ make them."""
 import base64
 import hashlib
 import json
-import os
-import subprocess
-import threading
 
 import base58
 import embit.bip32
@@ -21,6 +18,7 @@ from scalecodec.utils.ss58 import ss58_encode
 from solders.keypair import Keypair as SolanaKeypair
 from stellar_sdk import Keypair as StellarKeypair
 
+from javascript import JavaScript
 from service import Check, Refused, Service
 from wallets import each
 
@@ -39,7 +37,7 @@ TESTNET = NETWORKS["test"]
 Account.enable_unaudited_hdwallet_features()
 
 
-class Python:
+class Pyhpke:
     """pyhpke."""
 
     @staticmethod
@@ -63,40 +61,28 @@ class Python:
         return pair.public_key.to_public_bytes(), opens
 
 
-class JavaScript:
-    """@hpke/core, in a process of its own."""
+class HpkeCore:
+    """@hpke/core."""
 
     def __init__(self):
-        home = os.environ["VESTRY_INTEROP_NODE"]
-        command = ["node", f"{home}/key_transfer.mjs"]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=home)
-        self._lock = threading.Lock()
-        self.version = self._call("version")["version"]
-
-    def _call(self, call, **request):
-        hex_of = {name: value.hex() if isinstance(value, bytes) else value for name, value in request.items()}
-        with self._lock:
-            print(json.dumps({"call": call, **hex_of}), file=self._process.stdin, flush=True)
-            return json.loads(self._process.stdout.readline())
+        self._javascript = JavaScript("key_transfer.mjs")
+        self.version = self._javascript.version("@hpke/core")
+        self.end = self._javascript.end
 
     def seal(self, kem, aead, public_key, plaintext, info=b"", aad=b""):
-        sent = self._call("seal", kem=kem, aead=aead, public_key=public_key, plaintext=plaintext, info=info, aad=aad)
+        asked = {"kem": kem, "aead": aead, "public_key": public_key, "plaintext": plaintext, "info": info, "aad": aad}
+        sent = self._javascript.call("seal", **asked)
         return bytes.fromhex(sent["encapsulated_key"]), bytes.fromhex(sent["ciphertext"])
 
     def recipient(self, _rng):
         kem, aead = OF_EXPORTS
-        made = self._call("recipient", kem=kem, aead=aead)
+        made = self._javascript.call("recipient", kem=kem, aead=aead)
 
         def opens(encapsulated, ciphertext):
-            opened = self._call("open", id=made["id"], encapsulated_key=encapsulated, ciphertext=ciphertext)
-            return bytes.fromhex(opened["plaintext"])
+            sent = {"encapsulated_key": encapsulated, "ciphertext": ciphertext}
+            return bytes.fromhex(self._javascript.call("open", id=made["id"], **sent)["plaintext"])
 
         return bytes.fromhex(made["public_key"]), opens
-
-    def end(self):
-        self._process.stdin.close()
-        self._process.wait()
 
 
 class Ethereum:
@@ -333,16 +319,16 @@ class Exporter(Service):
 
 def main():
     service, exporter = Service(), Exporter()
-    javascript = JavaScript()
+    hpke_core = HpkeCore()
     check = Check("key_transfer", "pyhpke", "eth-account", "solders", "embit", "stellar-sdk", "py-sr25519-bindings")
-    check.also(f"@hpke/core={javascript.version}")
-    for library in (Python(), javascript):
+    check.also(hpke_core.version)
+    for library in (Pyhpke(), hpke_core):
         user_id = new_user(service, check, type(library).__name__.lower())
         check_keys(service, check, library, user_id)
         check_phrases(service, check, library, user_id)
         check_refusals(service, check, library, user_id)
         check_exports(exporter, check, library, user_id)
-    javascript.end()
+    hpke_core.end()
     check.end()
 
 

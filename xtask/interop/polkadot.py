@@ -1,4 +1,5 @@
-"""py-sr25519-bindings verifies what Polkadot wallets sign; scalecodec writes payloads and reads extrinsics."""
+"""py-sr25519-bindings verifies what Polkadot wallets sign; scalecodec writes payloads and reads extrinsics. In
+JavaScript @polkadot/util-crypto and @polkadot/types do the same."""
 
 import hashlib
 
@@ -7,11 +8,12 @@ from scalecodec.base import RuntimeConfigurationObject, ScaleBytes
 from scalecodec.type_registry import load_type_registry_preset
 from scalecodec.utils.ss58 import ss58_decode, ss58_encode
 
+from javascript import JavaScript
 from service import Check, Service
 from wallets import check_common_refusals, create_wallets, each, messages, random_message, shown
 
-WALLETS = 4
-RANDOM_MESSAGES = 250
+WALLETS = 1_000
+RANDOM_MESSAGES = 1_000
 METHOD_MESSAGES = 60
 TRANSACTIONS_PER_KIND = 300
 METHOD_TRANSACTIONS = 60
@@ -72,19 +74,34 @@ def wrapped(data):
     return data if is_wrapped or is_ethereum else b"<Bytes>" + data + b"</Bytes>"
 
 
-def check_message(check, wallet, answer, data):
+def polkadot_js_holds(javascript, wallet, signature, data):
+    """Whether polkadot.js takes a signature for that of a message."""
+    return javascript.call("message", address=wallet.address, message=data, signature=signature)
+
+
+def check_address(check, javascript, wallet):
+    check.that(ss58_encode(public_key(wallet), 0) == wallet.address, "the address is SS58 of prefix 0")
+    found = javascript.call("address", address=wallet.address)
+    same = found == {"public_key": public_key(wallet).hex(), "address": wallet.address}
+    check.that(same, "polkadot.js reads the same key in the address, and writes the same address for it")
+
+
+def check_message(check, javascript, wallet, answer, data):
     signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
     check.that(answer["encoding"] == "hex", "a message is answered in hex")
     check.that(answer["signature"].startswith("0x") and len(signature) == 64, f"64 bytes of 0x hex for {shown(data)}")
     check.that(holds(wallet, wrapped(data), signature), f"the wallet signed {shown(data)}")
     check.that(not holds(wallet, wrapped(data) + b"!", signature), f"and nothing else than {shown(data)}")
+    good = polkadot_js_holds(javascript, wallet, answer["signature"], data)
+    check.that(good, f"polkadot.js verifies {shown(data)}")
 
 
-def check_messages(check, wallets):
+def check_messages(check, javascript, wallets):
     def by_call(case, rng):
-        request, data = case
-        wallet = rng.choice(wallets)
-        check_message(check, wallet, wallet.sign_message(**request), data)
+        number, (request, data) = case
+        # Every wallet has its turn.
+        wallet = wallets[number % len(wallets)]
+        check_message(check, javascript, wallet, wallet.sign_message(**request), data)
 
     def by_method(encoding, rng):
         request, data = random_message(rng, encoding)
@@ -92,9 +109,9 @@ def check_messages(check, wallets):
         if rng.random() < 0.5:
             request["address"] = wallet.address
         method = rng.choice(["polkadot_signMessage", "dot_signRaw", "signMessage"])
-        check_message(check, wallet, wallet.rpc(method, **request), data)
+        check_message(check, javascript, wallet, wallet.rpc(method, **request), data)
 
-    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     encodings = [None, "utf-8", "hex", "base64", "base58"]
     each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
 
@@ -214,18 +231,51 @@ def read_back(data, payload, field):
     return value == asked
 
 
-def check_signed(check, wallet, answer, payload, kind):
+def found_by_polkadot_js(javascript, payload, signature, transaction):
+    """What polkadot.js signs for a payload and makes of it, and what it reads in a transaction."""
+    return javascript.call("transaction", payload=payload.request, signature=signature, transaction=transaction)
+
+
+def raw_holds(javascript, request, signature):
+    """Whether polkadot.js takes a signature for that of a raw payload."""
+    return javascript.call("raw", address=request["address"], data=request["data"][2:], signature=signature)
+
+
+def check_by_polkadot_js(check, javascript, wallet, answer, payload, kind):
+    """polkadot.js signs the same bytes, makes the same transaction, and reads in it what was asked for."""
+    transaction = answer["signed_transaction"]
+    found = found_by_polkadot_js(javascript, payload, answer["signature"], transaction)
+    check.that(found["signed"] == payload.signed().hex(), f"polkadot.js signs the same bytes for {kind}")
+    check.that(found["holds"], f"polkadot.js verifies {kind}")
+    check.that(found["transaction"] == transaction, f"polkadot.js makes the same transaction of {kind}")
+    values = payload.values
+    asked = {
+        "signer": wallet.address,
+        "signature": {"sr25519": "0x" + answer["signature"][4:]},
+        "era": payload.request["era"],
+        "nonce": str(values["nonce"]),
+        "tip": str(values["tip"]),
+        "asset_id": payload.encoded("assetId").hex() if "assetId" in values else None,
+        "mode": values.get("mode"),
+        "call": payload.request["method"],
+    }
+    check.that(found["fields"] == asked, f"polkadot.js reads what was asked for in {kind}")
+
+
+def check_signed(check, javascript, wallet, answer, payload, kind):
     signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
     check.that(len(signature) == 65 and signature[0] == 1, f"the signature of {kind} says that it is of sr25519")
     check.that(holds(wallet, payload.signed(), signature[1:]), f"the wallet signed {kind}")
     check_extrinsic(check, wallet, answer, payload, kind)
+    check_by_polkadot_js(check, javascript, wallet, answer, payload, kind)
 
 
-def check_transactions(check, wallets):
+def check_transactions(check, javascript, wallets):
     def by_call(kind, rng):
         wallet = rng.choice(wallets)
         payload = Payload(rng, kind, wallet)
-        check_signed(check, wallet, wallet.sign_transaction(payload.request), payload, kind)
+        answer = wallet.sign_transaction(payload.request)
+        check_signed(check, javascript, wallet, answer, payload, kind)
 
     def by_method(kind, rng):
         wallet = rng.choice(wallets)
@@ -234,7 +284,7 @@ def check_transactions(check, wallets):
         request = payload.request | {"withSignedTransaction": wants}
         params = {"address": wallet.address, "transactionPayload": request}
         answer = wallet.rpc("polkadot_signTransaction", **params)
-        check_signed(check, wallet, answer, payload, kind)
+        check_signed(check, javascript, wallet, answer, payload, kind)
         named = answer["signed_transaction"] if wants else None
         check.that(answer.get("signedTransaction") == named, "signedTransaction is there when it is asked for")
 
@@ -246,12 +296,36 @@ def check_transactions(check, wallets):
         signed = hashlib.blake2b(data, digest_size=32).digest() if len(data) > 256 else data
         signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
         check.that(signature[:1] == b"\1" and holds(wallet, signed, signature[1:]), "the wallet signed a raw payload")
+        good = raw_holds(javascript, request, answer["signature"])
+        check.that(good, "polkadot.js verifies a raw payload")
         check.that(answer["signed_transaction"] is None, "a raw payload gives no transaction")
 
     for kind in KINDS:
         each(check, kind, [kind] * TRANSACTIONS_PER_KIND, by_call)
     each(check, "raw", range(TRANSACTIONS_PER_KIND), raw)
     each(check, "transaction by rpc", KINDS * (METHOD_TRANSACTIONS // len(KINDS)), by_method)
+
+
+def check_altered(check, javascript, wallet):
+    """polkadot.js does refuse: a signature of each kind with another bit."""
+    signature = wallet.sign_message(message="hello")["signature"]
+    good = polkadot_js_holds(javascript, wallet, altered(signature), b"hello")
+    check.that(not good, "polkadot.js refuses an altered signature of a message")
+    for kind in KINDS:
+        payload = Payload(check.random, kind, wallet)
+        answer = wallet.sign_transaction(payload.request)
+        signature = altered(answer["signature"])
+        found = found_by_polkadot_js(javascript, payload, signature, answer["signed_transaction"])
+        check.that(not found["holds"], f"polkadot.js refuses an altered signature of {kind}")
+    request = {"address": wallet.address, "data": "0x1234", "type": "payload"}
+    answer = wallet.sign_transaction(request)
+    good = raw_holds(javascript, request, altered(answer["signature"]))
+    check.that(not good, "polkadot.js refuses an altered signature of a raw payload")
+
+
+def altered(signature):
+    """Another bit of s, so that the point before it is still one."""
+    return f"{signature[:-32]}{int(signature[-32], 16) ^ 1:x}{signature[-31:]}"
 
 
 def check_refusals(check, wallet, stranger):
@@ -301,13 +375,17 @@ def check_refusals(check, wallet, stranger):
 
 
 def main():
-    check = Check("polkadot", "py-sr25519-bindings", "scalecodec")
+    check, javascript = Check("polkadot", "py-sr25519-bindings", "scalecodec"), JavaScript("polkadot.mjs")
+    for package in ("@polkadot/util-crypto", "@polkadot/types"):
+        check.also(javascript.version(package))
     wallets = create_wallets(Service(), check, "DOT", WALLETS)
     for wallet in wallets:
-        check.that(ss58_encode(public_key(wallet), 0) == wallet.address, "the address is SS58 of prefix 0")
-    check_messages(check, wallets)
-    check_transactions(check, wallets)
+        check_address(check, javascript, wallet)
+    check_messages(check, javascript, wallets)
+    check_transactions(check, javascript, wallets)
+    check_altered(check, javascript, wallets[0])
     check_refusals(check, *wallets[:2])
+    javascript.end()
     check.end()
 
 

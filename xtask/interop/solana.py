@@ -1,4 +1,5 @@
-"""solders verifies what our Solana wallets sign: messages, off-chain messages, transactions of all versions."""
+"""solders, and @solana/kit with @solana/offchain-messages, verify what our Solana wallets sign: messages, off-chain
+messages, transactions of all versions."""
 
 import base64
 
@@ -12,6 +13,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
+from javascript import JavaScript
 from service import Check, Service
 from wallets import (
     check_broken,
@@ -26,11 +28,13 @@ from wallets import (
     shown,
 )
 
-WALLETS = 4
-RANDOM_MESSAGES = 250
+WALLETS = 1_000
+RANDOM_MESSAGES = 1_000
 METHOD_MESSAGES = 60
-OFFCHAIN_MESSAGES = 100
-TRANSACTIONS_PER_KIND = 300
+# Half of them of each version.
+OFFCHAIN_MESSAGES = 600
+# Of legacy and v0, which kit decodes, 1,000 together.
+TRANSACTIONS_PER_KIND = 500
 METHOD_TRANSACTIONS = 60
 MUTATED = 100
 
@@ -43,27 +47,47 @@ def public_key(wallet):
     return Pubkey.from_string(wallet.address)
 
 
-def check_message(check, wallet, answer, data, encoding):
+def check_addresses(check, kit, wallets):
+    for wallet in wallets:
+        check.that(public_key(wallet).is_on_curve(), "the address is a public key for solders")
+        data = base58.b58decode(wallet.address)
+        check.that(len(data) == 32, "the address is base58 of 32 bytes")
+        facts = kit.call("address", address=wallet.address)
+        check.that(facts["is_address"] and not facts["is_off_curve"], "the address is a public key for kit")
+        check.that(facts["bytes"] == data.hex(), "kit reads the same 32 bytes of the address")
+
+
+def kit_verifies_message(kit, wallet, answer, request):
+    """Whether kit finds the signature good over what it reads in the request itself."""
+    asked = {"message": request["message"], "encoding": request.get("encoding", "utf-8")}
+    answered = {"signature": answer["signature"], "signature_encoding": answer["encoding"]}
+    return kit.call("message", address=wallet.address, **asked, **answered)
+
+
+def check_message(check, kit, wallet, answer, request, data):
     """The signature holds over the bytes themselves, with nothing before them."""
+    encoding = request.get("encoding")
     expected = encoding if encoding == "base64" else "base58"
     check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
     signature = Signature.from_bytes(decoded(answer["signature"], expected))
     check.that(signature.verify(public_key(wallet), data), f"the wallet signed {shown(data)}")
+    check.that(kit_verifies_message(kit, wallet, answer, request), f"the wallet signed {shown(data)} for kit")
 
 
-def check_messages(check, wallets):
+def check_messages(check, kit, wallets):
     def by_call(case, rng):
-        request, data = case
-        wallet = rng.choice(wallets)
-        check_message(check, wallet, wallet.sign_message(**request), data, request.get("encoding"))
+        number, (request, data) = case
+        # Each wallet in turn, so that every address is seen to be that of the key that signs.
+        wallet = wallets[number % WALLETS]
+        check_message(check, kit, wallet, wallet.sign_message(**request), request, data)
 
     def by_method(encoding, rng):
         request, data = random_message(rng, encoding)
         wallet = rng.choice(wallets)
         answer = wallet.rpc(rng.choice(["sol_signMessage", "signMessage"]), **request)
-        check_message(check, wallet, answer, data, encoding)
+        check_message(check, kit, wallet, answer, request, data)
 
-    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     encodings = [None, "utf-8", "base58", "base64"]
     each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
 
@@ -81,7 +105,14 @@ def offchain_message(wallet, version, domain, text):
     return head + domain + bytes([text_format]) + signers + len(data).to_bytes(2, "little") + data
 
 
-def check_offchain_messages(check, wallets):
+def kit_on_offchain_message(kit, wallet, answer, version, domain, text):
+    """What @solana/offchain-messages finds in an answer."""
+    asked = {"version": version, "message": text, "application_domain": base58.b58encode(domain).decode()}
+    answered = {name: answer[name] for name in ("offchain_message", "signature")}
+    return kit.call("offchainMessage", address=wallet.address, **asked, **answered)
+
+
+def check_offchain_messages(check, kit, wallets):
     def examine(version, rng):
         wallet, text, domain = rng.choice(wallets), random_text(rng), bytes(32)
         params = {"message": text, "version": version}
@@ -93,8 +124,17 @@ def check_offchain_messages(check, wallets):
         check.that(base64.b64decode(answer["offchain_message"]) == expected, f"the layout of version {version}")
         signature = Signature.from_string(answer["signature"])
         check.that(signature.verify(public_key(wallet), expected), f"the wallet signed version {version}")
+        found = kit_on_offchain_message(kit, wallet, answer, version, domain, text)
+        check.that(found["reads_what_was_asked"], f"kit reads what was asked in version {version}")
+        check.that(found["makes_the_same"], f"kit makes the same bytes of version {version}")
+        check.that(found["verified"], f"the wallet signed version {version} for kit")
 
     each(check, "off-chain message", [0, 1] * (OFFCHAIN_MESSAGES // 2), examine)
+
+
+def signers_of(message):
+    """Whose signatures are required, in the order of the slots."""
+    return message.account_keys[: message.header.num_required_signatures]
 
 
 class Maker:
@@ -148,21 +188,60 @@ class Maker:
             message = self.message(kind, others)
             made = {key.pubkey(): key.sign_message(to_bytes_versioned(message)) for key in others}
             held = {key: one for key, one in made.items() if self._random.random() < 0.5}
-            required = message.account_keys[: message.header.num_required_signatures]
-            slots = [held.get(key, Signature.default()) for key in required]
+            slots = [held.get(key, Signature.default()) for key in signers_of(message)]
             transaction = VersionedTransaction.populate(message, slots)
             if len(bytes(transaction)) <= LARGEST[kind]:
                 return transaction
 
 
-def check_signed(check, wallet, answer, before, encoding, kind):
+VERSIONS = {Message: "legacy", MessageV0: 0, MessageV1: 1}
+SETTINGS = ("priority_fee", "compute_unit_limit", "loaded_accounts_data_size_limit", "heap_size")
+
+
+def told(message):
+    """A message in the words of solana.mjs."""
+    header, version = message.header, VERSIONS[type(message)]
+    counts = header.num_readonly_signed_accounts, header.num_readonly_unsigned_accounts
+    tables = message.address_table_lookups if version == 0 else []
+    config = {name: getattr(message.config, name) for name in SETTINGS} if version == 1 else {}
+    return {
+        "version": version,
+        "header": [header.num_required_signatures, *counts],
+        "accounts": [str(key) for key in message.account_keys],
+        "blockhash": str(message.recent_blockhash),
+        "instructions": [[one.program_id_index, list(one.accounts), one.data.hex()] for one in message.instructions],
+        "tables": [[str(one.account_key), list(one.writable_indexes), list(one.readonly_indexes)] for one in tables],
+        "config": {name: str(value) for name, value in config.items() if value is not None},
+    }
+
+
+def check_signed_for_kit(check, kit, answer, expected, kind):
+    """kit finds in the answer the transaction that solders expects, and who signed it."""
+    found = kit.call("transaction", signed=answer["signed_transaction"], encoding=answer["encoding"])
+    message = expected.message
+    slots = [
+        [str(key), None if held == Signature.default() else bytes(held).hex()]
+        for key, held in zip(signers_of(message), expected.signatures, strict=True)
+    ]
+    check.that(found["message"] == told(message), f"kit reads the message of {kind}")
+    check.that(found["message_bytes"] == to_bytes_versioned(message).hex(), f"kit finds the bytes of {kind}")
+    check.that(found["signatures"] == slots, f"kit finds the signatures of {kind}")
+    check.that(found["verified"] == expected.verify_with_results(), f"kit verifies the signatures of {kind}")
+    # A slot counts as signed for kit whatever is in it.
+    fully_signed = found["fully_signed"] and all(found["verified"])
+    check.that(answer["fully_signed"] == fully_signed, f"fully_signed of {kind} is what kit finds")
+    if found["message"]["version"] != 1:
+        check.that(found["writes_the_same"], f"kit writes {kind} the same")
+
+
+def check_signed(check, kit, wallet, answer, before, encoding, kind):
     """Our slot holds a good signature; the message and the other slots are as they came."""
     message = to_bytes_versioned(before.message)
     after = VersionedTransaction.from_bytes(decoded(answer["signed_transaction"], encoding))
-    required = before.message.account_keys[: before.message.header.num_required_signatures]
     signature = Signature.from_string(answer["signature"])
     expected = [
-        signature if key == public_key(wallet) else held for key, held in zip(required, before.signatures, strict=True)
+        signature if key == public_key(wallet) else held
+        for key, held in zip(signers_of(before.message), before.signatures, strict=True)
     ]
     check.that(answer["encoding"] == encoding, f"{kind} is answered in {encoding}")
     check.that(after.message == before.message, f"the message of {kind} is what was sent")
@@ -172,9 +251,10 @@ def check_signed(check, wallet, answer, before, encoding, kind):
     check.that(bytes(after) == decoded(answer["signed_transaction"], encoding), f"solders writes {kind} the same")
     good = after.verify_with_results()
     check.that(answer["fully_signed"] == all(good), f"fully_signed of {kind} is what solders finds")
+    check_signed_for_kit(check, kit, answer, VersionedTransaction.populate(before.message, expected), kind)
 
 
-def check_transactions(check, wallets):
+def check_transactions(check, kit, wallets):
     def by_call(kind, rng):
         wallet = rng.choice(wallets)
         before = Maker(rng, wallet).transaction(kind)
@@ -187,7 +267,7 @@ def check_transactions(check, wallets):
         else:
             sent = bytes(before)
         answer = wallet.sign_transaction({"transaction": encoded(sent, encoding), "encoding": encoding})
-        check_signed(check, wallet, answer, before, encoding, kind)
+        check_signed(check, kit, wallet, answer, before, encoding, kind)
         # Not of changed ones: solders has limits for the heap of v1 that newer releases of the network have not.
         before.sanitize()
 
@@ -196,14 +276,14 @@ def check_transactions(check, wallets):
         before = Maker(rng, wallet).transaction(kind)
         method = rng.choice(["sol_signTransaction", "signTransaction"])
         answer = wallet.rpc(method, transaction=encoded(bytes(before), "base64"), encoding="base64")
-        check_signed(check, wallet, answer, before, "base64", kind)
+        check_signed(check, kit, wallet, answer, before, "base64", kind)
 
     for kind in KINDS:
         each(check, kind, [kind] * TRANSACTIONS_PER_KIND, by_call)
     each(check, "transaction by rpc", KINDS * (METHOD_TRANSACTIONS // len(KINDS)), by_method)
 
 
-def check_two_signers(check, wallets):
+def check_two_signers(check, kit, wallets):
     """Two wallets of ours sign one transaction, one after the other."""
 
     def examine(kind, rng):
@@ -232,6 +312,7 @@ def check_two_signers(check, wallets):
         check.that(done == [False, True], "the last of the signatures makes it fully signed")
         whole = VersionedTransaction.from_bytes(base64.b64decode(text))
         check.that(all(whole.verify_with_results()), "all three signatures are good")
+        check_signed_for_kit(check, kit, answer, whole, "a transaction of two wallets")
 
     each(check, "two signers", range(30), examine)
 
@@ -245,7 +326,7 @@ def read_either(data):
         return VersionedTransaction.populate(message, [Signature.default()] * message.header.num_required_signatures)
 
 
-def check_mutated(check, wallets):
+def check_mutated(check, kit, wallets):
     """A changed byte: refused, or signed as it is, never as something else."""
 
     def examine(kind, rng):
@@ -257,9 +338,47 @@ def check_mutated(check, wallets):
         if answer is None:
             return
         before = read_either(bytes(data))
-        check_signed(check, wallet, answer, before, "base64", f"a changed {kind}")
+        check_signed(check, kit, wallet, answer, before, "base64", f"a changed {kind}")
 
     each(check, "mutated", KINDS * (MUTATED // len(KINDS)), examine)
+
+
+def flipped(data, part, rng):
+    """The bytes with another bit in this part of them."""
+    changed = bytearray(data)
+    changed[data.index(part) + rng.randrange(len(part))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def check_kit(check, kit, wallet):
+    """kit says no when a bit is another: what it said before means something."""
+    rng, request = check.random, {"message": "dGVzdA==", "encoding": "base64"}
+    answer = wallet.sign_message(**request)
+    signature = base64.b64decode(answer["signature"])
+    wrong = answer | {"signature": encoded(flipped(signature, signature, rng), "base64")}
+    check.that(not kit_verifies_message(kit, wallet, wrong, request), "kit refuses a changed signature")
+    other = request | {"message": encoded(flipped(b"test", b"test", rng), "base64")}
+    check.that(not kit_verifies_message(kit, wallet, answer, other), "kit refuses a changed message")
+    for version in (0, 1):
+        answer = wallet.rpc("sol_signOffchainMessage", message="test", version=version)
+        signature = base58.b58decode(answer["signature"])
+        wrong = answer | {"signature": encoded(flipped(signature, signature, rng), "base58")}
+        found = kit_on_offchain_message(kit, wallet, wrong, version, bytes(32), "test")
+        check.that(not found["verified"], f"kit refuses a changed signature of version {version}")
+        found = kit_on_offchain_message(kit, wallet, answer, version, bytes(32), "text")
+        same = found["reads_what_was_asked"] or found["makes_the_same"]
+        check.that(not same, f"kit sees another text in version {version}")
+    for kind in KINDS:
+        before = Maker(rng, wallet).transaction(kind)
+        answer = wallet.sign_transaction({"transaction": encoded(bytes(before), "base64"), "encoding": "base64"})
+        signed, signature = base64.b64decode(answer["signed_transaction"]), base58.b58decode(answer["signature"])
+        slot = list(before.message.account_keys).index(public_key(wallet))
+        for part, what in ((signature, "signature"), (bytes(before.message.recent_blockhash), "blockhash")):
+            changed = encoded(flipped(signed, part, rng), "base64")
+            found = kit.call("transaction", signed=changed, encoding="base64")
+            check.that(not found["verified"][slot], f"kit refuses {kind} with a changed {what}")
+            same = found["message"] == told(before.message)
+            check.that(same == (what == "signature"), f"kit sees the changed {what} of {kind}")
 
 
 def check_refusals(check, wallet, stranger):
@@ -275,7 +394,7 @@ def check_refusals(check, wallet, stranger):
             request = {"message": disguised, "encoding": "base64"}
             wallet.refuses("sign_message", request, "message", f"{kind} disguised as a message")
             call = {"method": "sol_signMessage", "params": request}
-            wallet.refuses("rpc", call, "message", f"{kind} disguised as a message of rpc")
+            wallet.refuses("rpc", call, "params.message", f"{kind} disguised as a message of rpc")
     check_common_refusals(wallet, good, "sol_signMessage")
     for encoding in ("hex", "utf-8", "", 7):
         wallet.refuses_transaction(good | {"encoding": encoding}, "encoding", f"a transaction in {encoding!r}")
@@ -284,17 +403,19 @@ def check_refusals(check, wallet, stranger):
 
 
 def main():
-    check = Check("solana", "solders")
+    check, kit = Check("solana", "solders"), JavaScript("solana.mjs")
+    for package in ("@solana/kit", "@solana/offchain-messages"):
+        check.also(kit.version(package))
     wallets = create_wallets(Service(), check, "solana", WALLETS)
-    for wallet in wallets:
-        check.that(public_key(wallet).is_on_curve(), "the address is a public key for solders")
-        check.that(len(base58.b58decode(wallet.address)) == 32, "the address is base58 of 32 bytes")
-    check_messages(check, wallets)
-    check_offchain_messages(check, wallets)
-    check_transactions(check, wallets)
-    check_two_signers(check, wallets)
-    check_mutated(check, wallets)
+    check_addresses(check, kit, wallets)
+    check_messages(check, kit, wallets)
+    check_offchain_messages(check, kit, wallets)
+    check_transactions(check, kit, wallets)
+    check_two_signers(check, kit, wallets)
+    check_mutated(check, kit, wallets)
+    check_kit(check, kit, wallets[0])
     check_refusals(check, *wallets[:2])
+    kit.end()
     check.end()
 
 

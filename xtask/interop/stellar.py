@@ -1,4 +1,5 @@
-"""stellar-sdk verifies what our Stellar wallets sign: messages, envelopes of all kinds, Soroban authorizations."""
+"""stellar-sdk and @stellar/stellar-sdk verify what our Stellar wallets sign: messages, envelopes of all kinds, Soroban
+authorizations."""
 
 import base64
 import hashlib
@@ -7,6 +8,7 @@ import stellar_sdk
 from stellar_sdk import (
     Account,
     Asset,
+    FeeBumpTransaction,
     Keypair,
     MuxedAccount,
     Network,
@@ -20,6 +22,7 @@ from stellar_sdk import (
 from stellar_sdk.auth import authorization_payload_hash, authorize_entry
 from stellar_sdk.exceptions import BadSignatureError
 
+from javascript import JavaScript
 from service import Check, Service
 from wallets import (
     check_broken,
@@ -27,20 +30,26 @@ from wallets import (
     create_wallets,
     decoded,
     each,
+    encoded,
     messages,
     random_message,
     shown,
 )
 
-WALLETS = 4
-RANDOM_MESSAGES = 250
+WALLETS = 1_000
+RANDOM_MESSAGES = 1_000
 METHOD_MESSAGES = 60
 TRANSACTIONS_PER_KIND = 300
 METHOD_TRANSACTIONS = 60
-AUTH_ENTRIES = 100
+# Wallets that sign one and the same transaction.
+SIGNERS = 4
+# Half of them with credentials of version 2.
+AUTH_ENTRIES = 600
 MUTATED = 100
 
 KINDS = ("v0", "v1", "fee-bump", "soroban")
+# Names of their envelopes in JavaScript.
+ENVELOPES = {"v0": "envelopeTypeTxV0", "fee-bump": "envelopeTypeTxFeeBump"}
 PASSPHRASE = Network.TESTNET_NETWORK_PASSPHRASE
 
 
@@ -53,8 +62,22 @@ def holds(wallet, data, signature):
     return True
 
 
-def check_message(check, wallet, answer, data, encoding):
-    """SEP-53, by the library."""
+def check_addresses(check, javascript, wallets):
+    for wallet in wallets:
+        check.that(StrKey.is_valid_ed25519_public_key(wallet.address), "the address is a strkey of a public key")
+        found = javascript.call("address", address=wallet.address)
+        check.that(found["is_valid"], "the address is a strkey of a public key in JavaScript")
+        key = StrKey.decode_ed25519_public_key(wallet.address)
+        same = found["bytes"] == key.hex() and found["encoded"] == wallet.address
+        check.that(same, "JavaScript reads and writes the same address")
+
+
+def verified_message(javascript, wallet, data, signature):
+    return javascript.call("message", address=wallet.address, data=data, signature=encoded(signature, "base64"))
+
+
+def check_message(check, javascript, wallet, answer, data, encoding):
+    """SEP-53, by the libraries."""
     expected = "hex" if encoding == "hex" else "base64"
     check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
     signature = decoded(answer["signature"], expected)
@@ -64,20 +87,24 @@ def check_message(check, wallet, answer, data, encoding):
     except BadSignatureError:
         good = False
     check.that(good, f"the wallet signed {shown(data)}")
+    good = verified_message(javascript, wallet, data, signature)
+    check.that(good, f"the wallet signed {shown(data)} for JavaScript")
 
 
-def check_messages(check, wallets):
+def check_messages(check, javascript, wallets):
     def by_call(case, rng):
-        request, data = case
-        wallet = rng.choice(wallets)
-        check_message(check, wallet, wallet.sign_message(**request), data, request.get("encoding"))
+        number, (request, data) = case
+        # Each wallet in turn, so that every address is seen to be that of the key that signs.
+        wallet = wallets[number % WALLETS]
+        check_message(check, javascript, wallet, wallet.sign_message(**request), data, request.get("encoding"))
 
     def by_method(encoding, rng):
         request, data = random_message(rng, encoding)
         wallet = rng.choice(wallets)
-        check_message(check, wallet, wallet.rpc("xlm_signMessage", **request), data, encoding)
+        method = rng.choice(["xlm_signMessage", "signMessage"])
+        check_message(check, javascript, wallet, wallet.rpc(method, **request), data, encoding)
 
-    each(check, "message", messages(check.random, RANDOM_MESSAGES), by_call)
+    each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     encodings = [None, "utf-8", "hex", "base64", "base58"]
     each(check, "message by rpc", encodings * (METHOD_MESSAGES // len(encodings)), by_method)
 
@@ -184,16 +211,16 @@ class Maker:
             credentials = xdr.SorobanCredentials(kinds.SOROBAN_CREDENTIALS_ADDRESS, address=credentials)
         return xdr.SorobanAuthorizationEntry(credentials, invocation)
 
-    def preimage(self, in_v2):
-        """What an account signs to give leave, as the library puts it together."""
-        seen = []
+    def authorization(self, in_v2):
+        """What a contract asks for, until when, and what an account signs to give leave, as the library has it."""
+        seen, entry, valid_until = [], self.auth_entry(in_v2), self._random.randrange(2**32)
 
         def signer(preimage):
             seen.append(preimage)
             return scval.to_void()
 
-        authorize_entry(self.auth_entry(in_v2), signer, self._random.randrange(2**32), PASSPHRASE)
-        return seen[0]
+        authorize_entry(entry, signer, valid_until, PASSPHRASE)
+        return entry, valid_until, seen[0]
 
     def envelope(self, kind, address):
         """An envelope, with the signatures of others or none; the wallet is its source or another signer."""
@@ -231,7 +258,49 @@ class Maker:
             builder.add_extra_signer(self.keypair().public_key)
 
 
-def check_signed(check, wallet, answer, before, kind):
+def told(transaction):
+    """A transaction in the words of stellar.mjs."""
+    if isinstance(transaction, FeeBumpTransaction):
+        return {
+            "fee_source": transaction.fee_source.universal_account_id,
+            "fee": str(transaction.fee),
+            "inner": told(transaction.inner_transaction_envelope.transaction),
+        }
+    conditions = transaction.preconditions
+    times, ledgers = conditions.time_bounds, conditions.ledger_bounds
+    return {
+        "source": transaction.source.universal_account_id,
+        "fee": str(transaction.fee),
+        "sequence": str(transaction.sequence),
+        "memo": transaction.memo.to_xdr_object().to_xdr_bytes().hex(),
+        "time_bounds": [str(times.min_time), str(times.max_time)],
+        "ledger_bounds": ledgers and [ledgers.min_ledger, ledgers.max_ledger],
+        "operations": [told_operation(one) for one in transaction.operations],
+    }
+
+
+def told_operation(operation):
+    name = type(operation).__name__
+    return [name[0].lower() + name[1:], operation.source and operation.source.universal_account_id]
+
+
+def check_signed_for_javascript(check, javascript, wallet, answer, before, kind):
+    """The same of the other library: what it reads in the answer is what was asked for."""
+    asked = {"address": wallet.address, "passphrase": PASSPHRASE}
+    found = javascript.call("transaction", signed=answer["signed_transaction"], **asked)
+    transaction = before.transaction.to_xdr_object().to_xdr_bytes()
+    kept = [[one.signature_hint.hex(), one.signature.hex()] for one in before.signatures]
+    added = [found["hint"], base64.b64decode(answer["signature"]).hex()]
+    check.that(found["kind"] == ENVELOPES.get(kind, "envelopeTypeTx"), f"{kind} is what it was in JavaScript")
+    check.that(found["told"] == told(before.transaction), f"JavaScript reads the transaction of {kind}")
+    check.that(found["transaction"] == transaction.hex(), f"JavaScript writes the transaction of {kind} the same")
+    check.that(found["writes_the_same"], f"JavaScript writes {kind} the same")
+    check.that(found["hash"] == answer["hash"], f"JavaScript finds the hash of {kind}")
+    check.that(found["signatures"] == [*kept, added], f"one signature of {kind} is new in JavaScript")
+    check.that(found["verified"], f"the wallet signed {kind} for JavaScript")
+
+
+def check_signed(check, javascript, wallet, answer, before, kind):
     """One signature, of the wallet, is added; everything else is as it came."""
     signed = answer["signed_transaction"]
     after = TransactionBuilder.from_xdr(signed, PASSPHRASE)
@@ -245,9 +314,10 @@ def check_signed(check, wallet, answer, before, kind):
     hint = Keypair.from_public_key(wallet.address).signature_hint()
     check.that(added.signature_hint == hint, f"the hint of {kind} is the wallet's")
     check.that(holds(wallet, before.hash(), added.signature), f"the wallet signed {kind}")
+    check_signed_for_javascript(check, javascript, wallet, answer, before, kind)
 
 
-def check_transactions(check, wallets):
+def check_transactions(check, javascript, wallets):
     def by_call(kind, rng):
         wallet = rng.choice(wallets)
         before = Maker(rng).envelope(kind, wallet.address)
@@ -255,7 +325,7 @@ def check_transactions(check, wallets):
         if rng.random() < 0.3:
             request["network_passphrase"] = PASSPHRASE
         answer = wallet.sign_transaction(request)
-        check_signed(check, wallet, answer, before, kind)
+        check_signed(check, javascript, wallet, answer, before, kind)
         if rng.random() < 0.2:
             again = wallet.sign_transaction({"xdr": answer["signed_transaction"]})
             same = again["signed_transaction"] == answer["signed_transaction"]
@@ -264,21 +334,24 @@ def check_transactions(check, wallets):
     def by_method(kind, rng):
         wallet = rng.choice(wallets)
         before = Maker(rng).envelope(kind, wallet.address)
-        method = rng.choice(["xlm_signTransaction", "stellar_signXDR"])
+        method = rng.choice(["xlm_signTransaction", "signTransaction", "stellar_signXDR"])
         answer = wallet.rpc(method, xdr=before.to_xdr())
-        check_signed(check, wallet, answer, before, kind)
+        check_signed(check, javascript, wallet, answer, before, kind)
         if method == "stellar_signXDR":
             check.that(answer["signedXDR"] == answer["signed_transaction"], "signedXDR is the signed transaction")
 
     def by_all(kind, rng):
         """A transaction that several wallets must sign."""
-        before = Maker(rng).envelope(kind, wallets[0].address)
+        signers = rng.sample(wallets, SIGNERS)
+        before = Maker(rng).envelope(kind, signers[0].address)
         before.signatures.clear()
-        text = before.to_xdr()
-        for wallet in wallets:
-            text = wallet.sign_transaction({"xdr": text})["signed_transaction"]
-        after = TransactionBuilder.from_xdr(text, PASSPHRASE)
-        pairs = zip(wallets, after.signatures, strict=True)
+        text, last = before.to_xdr(), before
+        for wallet in signers:
+            answer = wallet.sign_transaction({"xdr": text})
+            check_signed_for_javascript(check, javascript, wallet, answer, last, kind)
+            text = answer["signed_transaction"]
+            last = TransactionBuilder.from_xdr(text, PASSPHRASE)
+        pairs = zip(signers, last.signatures, strict=True)
         check.that(all(holds(wallet, before.hash(), one.signature) for wallet, one in pairs), f"all signed {kind}")
 
     for kind in KINDS:
@@ -287,19 +360,37 @@ def check_transactions(check, wallets):
     each(check, "transaction of several signers", KINDS * 5, by_all)
 
 
-def check_auth_entries(check, wallets):
+def authorization_for_javascript(javascript, wallet, answer, authorization):
+    """What JavaScript finds when it puts together itself what was to be signed."""
+    entry, valid_until, _ = authorization
+    asked = {"entry": entry.to_xdr(), "valid_until": valid_until, "passphrase": PASSPHRASE}
+    return javascript.call("authorization", address=wallet.address, signature=answer["signature"], **asked)
+
+
+def check_auth_entries(check, javascript, wallets):
     def examine(in_v2, rng):
-        wallet, preimage = rng.choice(wallets), Maker(rng).preimage(in_v2)
-        answer = wallet.rpc("xlm_signAuthEntry", auth_entry=preimage.to_xdr())
+        wallet, authorization = rng.choice(wallets), Maker(rng).authorization(in_v2)
+        preimage = authorization[-1]
+        method = rng.choice(["xlm_signAuthEntry", "signAuthEntry"])
+        answer = wallet.rpc(method, auth_entry=preimage.to_xdr())
         digest = authorization_payload_hash(preimage)
         check.that(answer["hash"] == digest.hex(), "the hash of the authorization")
         check.that(answer["encoding"] == "base64", "the authorization is answered in base64")
         check.that(holds(wallet, digest, base64.b64decode(answer["signature"])), "the wallet signed the authorization")
+        asked = {"address": wallet.address, "preimage": preimage.to_xdr(), "signature": answer["signature"]}
+        found = javascript.call("preimage", **asked)
+        check.that(found["hash"] == answer["hash"], "JavaScript finds the hash of the authorization")
+        check.that(found["verified"], "the wallet signed the authorization for JavaScript")
+        # This release of the JavaScript library knows neither credentials of version 2 (CAP-71) nor their preimage.
+        if not in_v2:
+            found = authorization_for_javascript(javascript, wallet, answer, authorization)
+            check.that(found["preimage"] == preimage.to_xdr(), "JavaScript asks the account for the same")
+            check.that(found["accepted"], "JavaScript takes the signature for the authorization")
 
     each(check, "authorization", [False, True] * (AUTH_ENTRIES // 2), examine)
 
 
-def check_mutated(check, wallets):
+def check_mutated(check, javascript, wallets):
     """A changed bit: refused, or signed as it is, never as something else."""
 
     def examine(kind, rng):
@@ -318,6 +409,12 @@ def check_mutated(check, wallets):
         good = holds(wallet, bytes.fromhex(answer["hash"]), base64.b64decode(answer["signature"]))
         check.that(good, f"the wallet signed the changed {kind}")
         check.that(bytes.fromhex(answer["hash"]) == hash_of(changed), f"the hash of the changed {kind}")
+        asked = {"address": wallet.address, "passphrase": PASSPHRASE, "signature": answer["signature"]}
+        found = javascript.call("envelope", signed=answer["signed_transaction"], **asked)
+        check.that(found["transaction"] == body[4:].hex(), f"JavaScript reads the changed {kind}")
+        check.that(found["writes_the_same"], f"JavaScript writes the changed {kind} the same")
+        check.that(found["hash"] == answer["hash"], f"JavaScript finds the hash of the changed {kind}")
+        check.that(found["verified"], f"the wallet signed the changed {kind} for JavaScript")
 
     each(check, "mutated", KINDS * (MUTATED // len(KINDS)), examine)
 
@@ -338,6 +435,52 @@ def hash_of(envelope):
     return hashlib.sha256(network + part).digest()
 
 
+def flipped(data, part, rng):
+    """The bytes with another bit in this part of them."""
+    changed = bytearray(data)
+    changed[data.index(part) + rng.randrange(len(part))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def check_javascript(check, javascript, wallet):
+    """JavaScript says no when a bit is another: what it said before means something."""
+    rng, data = check.random, b"test"
+    signature = base64.b64decode(wallet.sign_message(message="test")["signature"])
+    wrong = flipped(signature, signature, rng)
+    good = verified_message(javascript, wallet, data, wrong)
+    check.that(not good, "JavaScript refuses a changed signature of a message")
+    good = verified_message(javascript, wallet, flipped(data, data, rng), signature)
+    check.that(not good, "JavaScript refuses a changed message")
+    for kind in KINDS:
+        before = Maker(rng).envelope(kind, wallet.address)
+        answer = wallet.sign_transaction({"xdr": before.to_xdr()})
+        signed, signature = (base64.b64decode(answer[name]) for name in ("signed_transaction", "signature"))
+        # The seconds of the time bounds: any bit of them makes another transaction that can be read.
+        inner = before.transaction.inner_transaction_envelope if kind == "fee-bump" else before
+        seconds = inner.transaction.preconditions.time_bounds.to_xdr_object().to_xdr_bytes()
+        for part, what in ((signature, "signature"), (seconds, "time")):
+            asked = {"address": wallet.address, "passphrase": PASSPHRASE}
+            changed = encoded(flipped(signed, part, rng), "base64")
+            found = javascript.call("transaction", signed=changed, **asked)
+            check.that(not found["verified"], f"JavaScript refuses {kind} with a changed {what}")
+            same = found["told"] == told(before.transaction) and found["hash"] == answer["hash"]
+            check.that(same == (what == "signature"), f"JavaScript sees the changed {what} of {kind}")
+            held = flipped(signature, part, rng) if what == "signature" else signature
+            found = javascript.call("envelope", signed=changed, signature=encoded(held, "base64"), **asked)
+            check.that(not found["verified"], f"JavaScript refuses the envelope of {kind} with a changed {what}")
+    for in_v2 in (False, True):
+        authorization = Maker(rng).authorization(in_v2)
+        preimage = authorization[-1].to_xdr()
+        answer = wallet.rpc("xlm_signAuthEntry", auth_entry=preimage)
+        signature = base64.b64decode(answer["signature"])
+        wrong = {"signature": encoded(flipped(signature, signature, rng), "base64")}
+        found = javascript.call("preimage", address=wallet.address, preimage=preimage, **wrong)
+        check.that(not found["verified"], "JavaScript refuses a changed signature of an authorization")
+        if not in_v2:
+            found = authorization_for_javascript(javascript, wallet, wrong, authorization)
+            check.that(not found["accepted"], "JavaScript takes no changed signature for the authorization")
+
+
 def check_refusals(check, wallet, stranger):
     make = Maker(check.random)
     for kind in KINDS:
@@ -350,7 +493,7 @@ def check_refusals(check, wallet, stranger):
     while len(full.signatures) < 20:
         full.sign(make.keypair())
     wallet.refuses_transaction({"xdr": full.to_xdr()}, "xdr", "an envelope with 20 signatures")
-    preimage = make.preimage(False).to_xdr()
+    preimage = make.authorization(False)[-1].to_xdr()
     for wrong, why in (
         (good["xdr"], "a transaction"),
         (base64.b64encode(base64.b64decode(preimage)[:-4]).decode(), "a truncated preimage"),
@@ -364,15 +507,17 @@ def check_refusals(check, wallet, stranger):
 
 
 def main():
-    check = Check("stellar", "stellar-sdk")
+    check, javascript = Check("stellar", "stellar-sdk"), JavaScript("stellar.mjs")
+    check.also(javascript.version("@stellar/stellar-sdk"))
     wallets = create_wallets(Service(), check, "XLM", WALLETS)
-    for wallet in wallets:
-        check.that(StrKey.is_valid_ed25519_public_key(wallet.address), "the address is a strkey of a public key")
-    check_messages(check, wallets)
-    check_transactions(check, wallets)
-    check_auth_entries(check, wallets)
-    check_mutated(check, wallets)
+    check_addresses(check, javascript, wallets)
+    check_messages(check, javascript, wallets)
+    check_transactions(check, javascript, wallets)
+    check_auth_entries(check, javascript, wallets)
+    check_mutated(check, javascript, wallets)
+    check_javascript(check, javascript, wallets[0])
     check_refusals(check, *wallets[:2])
+    javascript.end()
     check.end()
 
 

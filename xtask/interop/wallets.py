@@ -126,7 +126,8 @@ class Wallet:
 
 def create_wallets(service, check, wallet_type, count):
     """So many wallets, each with an address of its own."""
-    wallets = [Wallet(service, check, wallet_type, number) for number in range(count)]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        wallets = list(pool.map(lambda number: Wallet(service, check, wallet_type, number), range(count)))
     addresses = {wallet.address for wallet in wallets}
     check.that(len(addresses) == count, "every wallet has an address of its own")
     return wallets

@@ -12,11 +12,12 @@ pub(crate) const ABOUT: &str = "\
 Let reference implementations from PyPI and npm check what the service signs, takes and hands out.
 
 Starts `vestry dev` on a free port with an empty data directory and runs the scripts of xtask/interop against it:
-  ethereum      eth-account recovers who signed messages, transactions of types 0 to 4, typed data and authorizations
-  solana        solders verifies messages and legacy, v0 and v1 transactions, and reads them back
-  bitcoin       embit verifies messages by BIP-322 and BIP-137 and PSBTs of both versions, and finalizes the same
-  polkadot      py-sr25519-bindings verifies messages and payloads that scalecodec writes; it reads the extrinsics
-  stellar       stellar-sdk verifies messages, envelopes of all kinds and authorizations, and reads them back
+  ethereum      eth-account and ethers recover who signed messages, transactions of types 0 to 4, typed data and authorizations
+  ethers_suite  the keys, transactions and typed data of ethers' own test suite give what they give there
+  solana        solders and @solana/kit verify messages and legacy, v0 and v1 transactions, and read them back
+  bitcoin       embit and bitcoinjs-lib verify messages by BIP-322 and BIP-137 and PSBTs of both versions, and finalize the same
+  polkadot      py-sr25519-bindings, scalecodec and polkadot.js verify messages and payloads, and read the extrinsics
+  stellar       stellar-sdk in Python and in JavaScript verifies messages, envelopes of all kinds and authorizations
   key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open what is exported
   identity_providers  people sign in at oidc-provider, with its pages and cookies, and at Apple's endpoints in JavaScript
   streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
@@ -29,6 +30,7 @@ Each prints cases, mismatches, its seed and the versions of the libraries; one m
 /// The scripts, in the order they run.
 const SCRIPTS: &[&str] = &[
     "ethereum.py",
+    "ethers_suite.py",
     "solana.py",
     "bitcoin.py",
     "polkadot.py",

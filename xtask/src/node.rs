@@ -16,7 +16,16 @@ pub(crate) const MISSING: Missing = Missing {
 
 /// What the environment is made of, and the scripts that run in it.
 const PACKAGES: &[&str] = &["package.json", "package-lock.json"];
-const SCRIPTS: &[&str] = &["identity_provider.mjs", "key_transfer.mjs"];
+const SCRIPTS: &[&str] = &[
+    "bitcoin.mjs",
+    "calls.mjs",
+    "ethereum.mjs",
+    "identity_provider.mjs",
+    "key_transfer.mjs",
+    "polkadot.mjs",
+    "solana.mjs",
+    "stellar.mjs",
+];
 
 /// An environment in `target/interop/node` with exactly the packages of `xtask/interop/package-lock.json`.
 pub(crate) struct Node {

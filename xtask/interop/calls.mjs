@@ -1,0 +1,22 @@
+// How a script in Python asks libraries from npm: one request as JSON on each line of stdin, one answer on each of stdout.
+// What a call throws is told as well, so that a library that refuses what we signed is a mismatch and no silence.
+
+import { createInterface } from "node:readline";
+
+export const bytes = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
+export const hex = (buffer) => Buffer.from(buffer).toString("hex");
+
+export async function answer(calls) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { call, ...request } = JSON.parse(line);
+    console.log(JSON.stringify(await answered(calls[call], request)));
+  }
+}
+
+async function answered(call, request) {
+  try {
+    return { answer: await call(request) };
+  } catch (fault) {
+    return { fault: String(fault) };
+  }
+}
