@@ -118,8 +118,11 @@ impl Service {
         wallet: &StoredWallet,
         key: &WalletKey,
     ) -> Result<Created, CreateWalletError> {
-        let world = wallet.wallet.world;
+        let Wallet { world, user_id, .. } = wallet.wallet;
         let mut tx = self.ports.store.begin().await?;
+        if !tx.users().lock(&world, user_id).await? {
+            return Err(CreateWalletError::UserNotFound);
+        }
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {

@@ -51,6 +51,25 @@ async fn r1_parallel_creates_make_one_wallet() {
     assert!(rig.service.get_wallet(&test, wallets[0].id).await.unwrap() == wallets[0]);
 }
 
+/// I8: a user who is deleted in the middle is not there; that is no trouble of the service.
+#[tokio::test]
+async fn no_wallet_is_made_for_a_user_who_goes() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let (other, caller) = (rig.other_process(), Arc::clone(&test));
+    rig.store.before_next_begin(async move {
+        other.delete_user(&caller, user).await.unwrap();
+    });
+    let (ethereum, usual) = (WalletType::Ethereum, AddressForm::Usual);
+    let made = rig
+        .service
+        .create_wallet(&test, user, ethereum, usual)
+        .await;
+    assert!(matches!(made, Err(CreateWalletError::UserNotFound)));
+    assert_eq!(rig.wallets().await, 0);
+}
+
 #[tokio::test]
 async fn the_default_wallet_is_made_once_and_answered_ever_after() {
     let rig = Rig::new().await;
