@@ -4,6 +4,7 @@ use vestry_domain::audit::{AuditAction, AuditEvent, ResultHash};
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_ports::custody::CustodyError;
+use vestry_ports::store::StoreError;
 
 use crate::{Caller, Fault, Service};
 
@@ -48,20 +49,21 @@ impl Service {
         self.event(caller, wallet_id, action, detail, result)
     }
 
-    /// What a failure of the custodian means, after noting that a wallet or its key was tampered with. That the note could
-    /// not be written is in the log of the service; the answer is the failure either way.
+    /// A failure, after noting it if it is that a wallet or its key was tampered with. That the note could not be written is in
+    /// the log of the service; the answer is the failure either way.
     pub(crate) async fn noted(
         &self,
         caller: &Caller,
         wallet_id: WalletId,
-        error: CustodyError,
+        failure: impl Into<Fault>,
     ) -> Fault {
-        if let CustodyError::Tampered { place } = &error {
+        let fault = failure.into();
+        if let Some(place) = tampered(&fault) {
             let action = AuditAction::Tampered;
-            let event = self.event(caller, wallet_id, action, (*place).to_owned(), None);
+            let event = self.event(caller, wallet_id, action, place.to_owned(), None);
             drop(self.record(event).await);
         }
-        error.into()
+        fault
     }
 
     fn event(
@@ -81,5 +83,17 @@ impl Service {
             result,
             at: self.now(&caller.world),
         }
+    }
+}
+
+/// What was tampered with: something that failed its authentication, or a table with a value that the service never writes.
+fn tampered(fault: &Fault) -> Option<&'static str> {
+    match fault {
+        Fault::Tampered(CustodyError::Tampered { place }) => Some(place),
+        Fault::Internal(cause) => match cause.downcast_ref() {
+            Some(StoreError::Corrupt { table, .. }) => Some(table),
+            _ => None,
+        },
+        _ => None,
     }
 }

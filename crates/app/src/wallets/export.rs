@@ -60,7 +60,7 @@ impl Service {
             let message = "entropy_type is private_key: phrases are not kept";
             return Err(Invalid::value("entropy_type", message).into());
         }
-        let found = self.usable_wallet(&caller.world, command.wallet_id).await;
+        let found = self.usable_wallet(caller, command.wallet_id).await;
         let UsableWallet { stored, key, .. } = found??;
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
         let exported = match self.ports.custodian.export(stored, key, recipient).await {

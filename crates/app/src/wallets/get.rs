@@ -3,6 +3,7 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_ports::custody::CustodyError;
 
 use crate::{Caller, Fault, NotAllowed, Service};
 
@@ -58,6 +59,8 @@ impl Service {
         if wallet.is_read_only {
             return Ok(wallet);
         }
-        Err(Fault::Internal("a wallet has lost its key".into()))
+        // Its key was taken out of the database.
+        let place = "wallet key";
+        Err(CustodyError::Tampered { place }.into())
     }
 }

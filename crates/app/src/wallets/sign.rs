@@ -67,9 +67,16 @@ impl Service {
             return Ok(signed);
         }
         let wallet_id = command.wallet_id();
-        let usable = self.usable_wallet(&caller.world, wallet_id).await??;
-        let request = command.request(usable.stored.wallet.wallet_type)?;
+        let usable = self.usable_wallet(caller, wallet_id).await??;
         let UsableWallet { stored, key, state } = usable;
+        let request = match command.request(stored.wallet.wallet_type) {
+            Ok(request) => request,
+            Err(refused) => {
+                // The type is what the database says, too.
+                self.authenticated(caller, stored).await?;
+                return Err(refused.into());
+            }
+        };
         let known = state.map(|state| KnownWallet {
             stored: stored.clone(),
             key: key.clone(),

@@ -1,12 +1,11 @@
 //! Whether the key of a wallet may be used at all: asked before it signs and before it leaves.
 
-use vestry_domain::World;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::StoredWallet;
+use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_ports::store::{FoundWallet, WalletState};
 
-use crate::{Fault, Service};
+use crate::{Caller, Fault, Service};
 
 /// A wallet with its key, neither of them authenticated yet.
 pub(super) struct UsableWallet {
@@ -32,24 +31,41 @@ pub enum UnusableWallet {
 
 impl Service {
     /// A wallet as it is now. What is refused here was authenticated first: nobody who writes the database decides what the
-    /// answer is.
+    /// answer is, and that somebody tried is in the log.
     pub(super) async fn usable_wallet(
         &self,
-        world: &World,
+        caller: &Caller,
         id: WalletId,
     ) -> Result<Result<UsableWallet, UnusableWallet>, Fault> {
-        let Some(found) = self.wallet_to_use(world, id).await? else {
-            return Ok(Err(UnusableWallet::NotFound));
+        let found = match self.wallet_to_use(&caller.world, id).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(Err(UnusableWallet::NotFound)),
+            Err(fault) => return Err(self.noted(caller, id, fault).await),
         };
         let FoundWallet { stored, key, state } = found;
         let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
-            self.keyless(stored).await?;
-            return Ok(Err(UnusableWallet::ReadOnly));
+            return match self.keyless(stored).await {
+                Ok(_) => Ok(Err(UnusableWallet::ReadOnly)),
+                Err(fault) => Err(self.noted(caller, id, fault).await),
+            };
         };
         if stored.wallet.disabled_at.is_some() {
-            self.ports.custodian.authenticate(stored).await?;
+            self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
         Ok(Ok(UsableWallet { stored, key, state }))
+    }
+
+    /// A wallet whose row is what it was; that it is not is noted.
+    pub(super) async fn authenticated(
+        &self,
+        caller: &Caller,
+        stored: StoredWallet,
+    ) -> Result<Wallet, Fault> {
+        let id = stored.wallet.id;
+        match self.ports.custodian.authenticate(stored).await {
+            Ok(wallet) => Ok(wallet),
+            Err(error) => Err(self.noted(caller, id, error).await),
+        }
     }
 }

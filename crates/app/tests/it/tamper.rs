@@ -1,15 +1,20 @@
 //! Rows that somebody wrote to behind the service's back.
 
+use serde_json::json;
 use vestry_app::Caller;
 use vestry_app::Fault;
 use vestry_app::users::GetUserError;
-use vestry_app::wallets::{GetWalletError, ListWallets, ListWalletsError, SignError};
+use vestry_app::wallets::{
+    GetWalletError, ListWallets, ListWalletsError, SignError, SignTransaction,
+};
+use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::custody::WalletOrder;
-use vestry_ports::store::{Created, Store};
+use vestry_ports::store::{Created, Store, StoreError};
 
+use crate::audit::{actions, entries};
 use crate::rig::Rig;
 use crate::wallets::text;
 
@@ -68,7 +73,8 @@ async fn an_unaltered_row_works() {
     }
 }
 
-/// T5, T6: whatever is changed in the row, `GET` and signing both refuse; so do the calls that list it.
+/// T5, T6: whatever is changed in the row, `GET` and signing both refuse; so do the calls that list it. That somebody tried to
+/// sign with it is in the log, also where what was changed would have been a reason to refuse.
 #[tokio::test]
 async fn t5_t6_an_edited_row_is_refused_everywhere() {
     for wallet_type in WalletType::ALL {
@@ -80,7 +86,7 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let other = unstored_of(&rig, &test, "other@example.com", wallet_type).await;
-    let edits: [(&str, Edit); 8] = [
+    let edits: [(&str, Edit); 9] = [
         ("public_address", |row, other| {
             row.wallet
                 .public_address
@@ -90,6 +96,9 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             row.wallet.user_id = other.0.wallet.user_id
         }),
         ("is_read_only", |row, _| row.wallet.is_read_only = true),
+        ("disabled_at", |row, _| {
+            row.wallet.disabled_at = Some(row.wallet.created_at)
+        }),
         ("is_imported", |row, _| row.wallet.is_imported = true),
         ("account_index", |row, _| row.wallet.account_index = Some(0)),
         ("created_at", |row, _| {
@@ -119,6 +128,17 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
             "{field}: {signed:?}"
         );
+        let transaction = SignTransaction {
+            wallet_id: id,
+            transactions: vec![(wallet_type, json!({}))],
+        };
+        let signed = rig.service.sign(&test, transaction).await;
+        assert!(
+            matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+            "{field}: {signed:?}"
+        );
+        let noted = actions(&entries(&rig, &test, id).await);
+        assert_eq!(noted, [AuditAction::Tampered; 2], "{field}");
         let user = rig.service.get_user(&test, owner).await;
         assert!(
             matches!(&user, Err(GetUserError::Fault(fault)) if is_tampered(fault)),
@@ -134,6 +154,40 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
             "{field}: {listed:?}"
         );
     }
+}
+
+/// T5: a key that was taken out of the database, and a value that the service never writes, are noted like any other change.
+#[tokio::test]
+async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (lost, _key) = unstored(&rig, &test, "ada@example.com").await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let created = tx.wallets().insert_keyless(&lost).await.unwrap();
+    assert_eq!(created, Created::Yes);
+    tx.commit().await.unwrap();
+    let id = lost.wallet.id;
+    let signed = rig.service.sign(&test, text(id, "hi")).await;
+    assert!(
+        matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+        "{signed:?}"
+    );
+    // Once for all who read together, and once for each alone.
+    rig.store
+        .refuse_views([(); 2].map(|()| StoreError::Corrupt {
+            table: "wallets",
+            column: "wallet_type",
+        }));
+    let signed = rig.service.sign(&test, text(id, "hi")).await;
+    assert!(
+        matches!(&signed, Err(SignError::Fault(Fault::Internal(_)))),
+        "{signed:?}"
+    );
+    let noted = entries(&rig, &test, id).await;
+    assert_eq!(actions(&noted), [AuditAction::Tampered; 2]);
+    let mut details: Vec<_> = noted.iter().map(|entry| &*entry.event.detail).collect();
+    details.sort_unstable();
+    assert_eq!(details, ["wallet key", "wallets"]);
 }
 
 /// T1, T3: keys that changed places open nowhere, and `GET` refuses as well as signing.
