@@ -229,7 +229,7 @@ ids! {
     /// A chain of the audit log.
     AuditChainId "auditchain";
     /// An entry of the audit log.
-    AuditEntryId "audit";
+    AuditEntryId "aud";
     /// A user's e-mail address.
     EmailId "email";
     /// A job of the outbox.

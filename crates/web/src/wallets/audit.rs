@@ -22,7 +22,7 @@ pub(crate) struct Filter {
     #[param(minimum = 10, maximum = 100, default = 50, nullable = false)]
     limit: Option<i64>,
     /// The last entry of the page before.
-    #[param(pattern = "^audit_[0-9A-Za-z]{27}$", nullable = false)]
+    #[param(pattern = "^aud_[0-9A-Za-z]{27}$", nullable = false)]
     starting_after: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Filter {
 #[serde(deny_unknown_fields)]
 #[schema(as = AuditEntry)]
 pub(crate) struct Entry {
-    #[schema(pattern = "^audit_[0-9A-Za-z]{27}$")]
+    #[schema(pattern = "^aud_[0-9A-Za-z]{27}$")]
     id: String,
     #[schema(pattern = "^wallet_[0-9A-Za-z]{27}$")]
     wallet_id: String,

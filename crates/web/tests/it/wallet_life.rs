@@ -169,7 +169,7 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "created_at": 1800000060,
             "detail": "",
             "hash": "[session token]",
-            "id": "[audit id]",
+            "id": "[aud id]",
             "result_sha256": null,
             "sequence": 4,
             "wallet_id": "[wallet id]"
@@ -181,7 +181,7 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "created_at": 1800000060,
             "detail": "personal_sign",
             "hash": "[session token]",
-            "id": "[audit id]",
+            "id": "[aud id]",
             "result_sha256": "[session token]",
             "sequence": 3,
             "wallet_id": "[wallet id]"
@@ -193,7 +193,7 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "created_at": 1800000000,
             "detail": "",
             "hash": "[session token]",
-            "id": "[audit id]",
+            "id": "[aud id]",
             "result_sha256": "[session token]",
             "sequence": 2,
             "wallet_id": "[wallet id]"
@@ -205,7 +205,7 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "created_at": 1800000000,
             "detail": "",
             "hash": "[session token]",
-            "id": "[audit id]",
+            "id": "[aud id]",
             "result_sha256": null,
             "sequence": 1,
             "wallet_id": "[wallet id]"

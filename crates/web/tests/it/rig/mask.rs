@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const PREFIXES: [&str; 15] = [
     "app",
-    "audit",
+    "aud",
     "auditchain",
     "email",
     "jwk",
