@@ -150,6 +150,7 @@ macro_rules! store_suite {
                 a_user_is_locked_in_its_world
                 what_is_read_under_a_lock_stays_true
                 a_deleted_user_leaves_nothing
+                a_deletion_names_the_wallets_whose_keys_went
                 parallel_deletions_count_once
                 nothing_is_attached_to_a_deleted_user
             }

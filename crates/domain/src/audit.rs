@@ -36,13 +36,15 @@ pub enum AuditAction {
     Disable,
     /// The wallet was told to sign again.
     Enable,
+    /// The key was destroyed with its user. Noted before it is done, which may still be refused.
+    Delete,
     /// The stored wallet or key failed its authentication, and nothing was done with it.
     Tampered,
 }
 
 impl AuditAction {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Create,
         Self::Import,
         Self::Export,
@@ -51,6 +53,7 @@ impl AuditAction {
         Self::Rpc,
         Self::Disable,
         Self::Enable,
+        Self::Delete,
         Self::Tampered,
     ];
 
@@ -65,6 +68,7 @@ impl AuditAction {
             Self::Rpc => "rpc",
             Self::Disable => "disable",
             Self::Enable => "enable",
+            Self::Delete => "delete",
             Self::Tampered => "tampered",
         }
     }

@@ -37,7 +37,7 @@ pub enum ListAuditError {
     /// A field was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// No such wallet in this world.
+    /// There is and was no such wallet in this world.
     #[error("the wallet does not exist")]
     NotFound,
     /// See [`Fault`]; an entry that somebody edited is refused as one.
@@ -46,7 +46,7 @@ pub enum ListAuditError {
 }
 
 impl Service {
-    /// Lists what was done with a wallet. Each entry is checked by its keyed hash; that none is missing is for
+    /// Lists what was done with a wallet, also when it is gone. Each entry is checked by its keyed hash; that none is missing is for
     /// [`Service::verify_audit_log`] to say.
     ///
     /// # Errors
@@ -63,15 +63,20 @@ impl Service {
         }
         let world = &caller.world;
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let wallet = read.wallets().find(world, query.wallet_id).await;
-        if wallet.map_err(Fault::from)?.is_none() {
-            return Err(ListAuditError::NotFound);
-        }
+        let id = query.wallet_id;
         let mut entries = read
             .audit_log()
-            .of_wallet(world, query.wallet_id, query.starting_after, limit + 1)
+            .of_wallet(world, id, query.starting_after, limit + 1)
             .await
             .map_err(Fault::from)?;
+        if entries.is_empty() {
+            // A wallet with nothing to tell, the end of what there is, or no wallet that there ever was.
+            let wallet = read.wallets().find(world, id).await;
+            let any = read.audit_log().of_wallet(world, id, None, 1).await;
+            if wallet.map_err(Fault::from)?.is_none() && any.map_err(Fault::from)?.is_empty() {
+                return Err(ListAuditError::NotFound);
+            }
+        }
         drop(read);
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = entries.len() > shown;

@@ -1,7 +1,10 @@
 //! `users/{user_id}/delete`: a user and everything that belongs to it, at once.
 
+use std::collections::HashSet;
+
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::UserId;
+use vestry_domain::audit::AuditAction;
+use vestry_domain::ids::{UserId, WalletId};
 
 use crate::fault::{may_lose_race, retried};
 use crate::{Caller, Fault, NotAllowed, Service, guard};
@@ -24,26 +27,44 @@ may_lose_race!(DeleteUserError);
 
 impl Service {
     /// Deletes a user with identifiers, credentials, sessions (S-5), wallets and their keys, in one transaction. There is no way
-    /// back: what a wallet of the user held can be moved by nobody any more.
+    /// back: what a wallet of the user held can be moved by nobody any more. That a key is destroyed is noted before it is.
     ///
     /// # Errors
     /// [`DeleteUserError`]; nothing is deleted then.
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
         caller.require(Scope::UsersWrite)?;
-        retried(|| self.try_to_delete_user(caller, id)).await
+        let mut noted = HashSet::new();
+        loop {
+            let unnoted = retried(|| self.try_to_delete_user(caller, id, &noted)).await?;
+            if unnoted.is_empty() {
+                return Ok(());
+            }
+            for wallet in unnoted {
+                self.note_use(caller, wallet, AuditAction::Delete).await?;
+                noted.insert(wallet);
+            }
+        }
     }
 
-    async fn try_to_delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
+    /// Deletes a user if it was noted of all its keys. Answers those of which it was not; nothing is deleted then. What the
+    /// deletion itself finds counts, and not what a look before it would have found.
+    async fn try_to_delete_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        noted: &HashSet<WalletId>,
+    ) -> Result<Vec<WalletId>, DeleteUserError> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
         guard::forget_all_of(&mut *tx, world, id)
             .await
             .map_err(Fault::from)?;
-        let deleted = tx.users().delete(world, id).await;
-        if !deleted.map_err(Fault::from)? {
-            return Err(DeleteUserError::NotFound);
+        let deleted = tx.users().delete(world, id).await.map_err(Fault::from)?;
+        let mut keys = deleted.ok_or(DeleteUserError::NotFound)?;
+        keys.retain(|wallet| !noted.contains(wallet));
+        if keys.is_empty() {
+            self.commit_last(tx).await.map_err(Fault::from)?;
         }
-        self.commit_last(tx).await.map_err(Fault::from)?;
-        Ok(())
+        Ok(keys)
     }
 }

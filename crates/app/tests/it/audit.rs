@@ -1,9 +1,11 @@
 //! The audit log: what is noted, that it is noted before the answer, and what a verification finds.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use vestry_app::audit::{AuditFlaw, Flaw, ListAudit, ListAuditError};
+use vestry_app::users::DeleteUserError;
 use vestry_app::wallets::{CallMethod, SignError, SignMessage};
 use vestry_app::{Caller, Fault};
 use vestry_contract::race::race;
@@ -130,6 +132,68 @@ async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
     // Whether the first one was written after all could not be known: a new chain was begun.
     assert_ne!(noted[0].chain, noted[1].chain);
     assert_eq!(flaws(rig).await, []);
+}
+
+/// What was done with a wallet is told when it is gone, and that its key was destroyed is the last of it.
+#[tokio::test]
+async fn the_log_outlives_the_wallet() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    let user = rig.user(&test, "ada@example.com").await;
+    let (owner, wallet) = (user.profile.user.id, user.wallets[0].id);
+    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
+    rig.service.delete_user(&test, owner).await.unwrap();
+    use AuditAction::{Create, Delete, SignMessage};
+    let noted = entries(&rig, &test, wallet).await;
+    assert_eq!(actions(&noted), [Delete, SignMessage, Create]);
+    assert_eq!(noted[0].event.api_key_id, test.key.id);
+    assert_eq!(flaws(&rig).await, []);
+    let query = ListAudit {
+        wallet_id: wallet,
+        limit: None,
+        starting_after: None,
+    };
+    let elsewhere = rig.service.list_audit(&live, query).await;
+    assert!(matches!(elsewhere, Err(ListAuditError::NotFound)));
+}
+
+#[tokio::test]
+async fn no_key_is_destroyed_without_an_entry() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let (owner, wallet) = (user.profile.user.id, user.wallets[0].id);
+    // The first transaction finds out which keys there are, the second one is the log's.
+    rig.store.let_through(1);
+    rig.store.refuse([StoreError::Busy]);
+    let refused = rig.service.delete_user(&test, owner).await;
+    assert!(matches!(
+        refused,
+        Err(DeleteUserError::Fault(Fault::Unavailable(_)))
+    ));
+    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
+}
+
+/// A wallet that comes while its user is deleted goes with an entry of its own.
+#[tokio::test]
+async fn a_wallet_that_comes_during_the_deletion_is_noted() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let owner = rig.walletless(&test, "ada@example.com").await;
+    let made = Arc::new(Mutex::new(None));
+    let (other, caller, known) = (rig.other_process(), Arc::clone(&test), Arc::clone(&made));
+    rig.store.before_next_begin(async move {
+        let (solana, usual) = (WalletType::Solana, AddressForm::Usual);
+        let wallet = other.create_wallet(&caller, owner, solana, usual).await;
+        *known.lock().unwrap() = Some(wallet.unwrap().id);
+    });
+    rig.service.delete_user(&test, owner).await.unwrap();
+    let wallet = made.lock().unwrap().take().unwrap();
+    // Of two processes in one second: in any order.
+    let noted: HashSet<_> = actions(&entries(&rig, &test, wallet).await)
+        .into_iter()
+        .collect();
+    assert_eq!(noted, [AuditAction::Create, AuditAction::Delete].into());
 }
 
 #[tokio::test]

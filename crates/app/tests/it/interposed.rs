@@ -17,6 +17,7 @@ pub(crate) struct Interposed {
     inner: FakeStore,
     reads: AtomicUsize,
     writes: AtomicUsize,
+    let_through: AtomicUsize,
     refusals: Mutex<VecDeque<StoreError>>,
     unread: Mutex<VecDeque<StoreError>>,
     intrusion: Mutex<Option<Intrusion>>,
@@ -33,6 +34,11 @@ impl Interposed {
     /// The next transactions do not begin, each for the reason given.
     pub(crate) fn refuse(&self, reasons: impl IntoIterator<Item = StoreError>) {
         self.refusals.lock().unwrap().extend(reasons);
+    }
+
+    /// So many transactions begin before the next one is refused.
+    pub(crate) fn let_through(&self, count: usize) {
+        self.let_through.store(count, Ordering::SeqCst);
     }
 
     /// The next views do not open, each for the reason given.
@@ -61,7 +67,12 @@ impl Store for Interposed {
         if let Some(intrusion) = intrusion {
             intrusion.await;
         }
-        if let Some(reason) = self.refusals.lock().unwrap().pop_front() {
+        let one_less = |left: usize| left.checked_sub(1);
+        let order = Ordering::SeqCst;
+        let passes = self.let_through.fetch_update(order, order, one_less);
+        if passes.is_err()
+            && let Some(reason) = self.refusals.lock().unwrap().pop_front()
+        {
             return Err(reason);
         }
         self.writes.fetch_add(1, Ordering::SeqCst);

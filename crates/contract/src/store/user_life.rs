@@ -62,7 +62,8 @@ impl Stage {
     }
 
     async fn delete(&self, world: World, id: UserId) -> bool {
-        in_tx!(self.store, |tx| tx.users().delete(&world, id).await)
+        let keys = in_tx!(self.store, |tx| tx.users().delete(&world, id).await);
+        keys.is_some()
     }
 }
 
@@ -201,6 +202,29 @@ pub async fn a_deleted_user_leaves_nothing(store: Arc<dyn Store>) {
     assert_eq!(attached, Attached::Yes);
 }
 
+/// Whoever deletes a user is told which wallets had keys, and of no others.
+pub async fn a_deletion_names_the_wallets_whose_keys_went(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let mut expected = Vec::new();
+    for wallet_type in [WalletType::Solana, WalletType::Stellar] {
+        expected.push(stage.wallet(&user, wallet_type).await.0.wallet.id);
+        stage.wallet(&other, wallet_type).await;
+    }
+    let (mut keyless, _) = stage.samples.wallet(&user, WalletType::Ethereum);
+    keyless.wallet.key_id = None;
+    in_tx!(stage.store, |tx| tx
+        .wallets()
+        .insert_keyless(&keyless)
+        .await);
+    let told = in_tx!(stage.store, |tx| tx.users().delete(&world, user.id).await);
+    let mut told = told.unwrap_or_default();
+    told.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+}
+
 /// Twenty that delete one user at once: one of them did.
 pub async fn parallel_deletions_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
@@ -213,7 +237,8 @@ pub async fn parallel_deletions_count_once(store: Arc<dyn Store>) {
         async move { in_tx!(store, |tx| tx.users().delete(&world, id).await) }
     }))
     .await;
-    assert_eq!(count(&outcomes, &true), 1);
+    assert_eq!(count(&outcomes, &Some(Vec::new())), 1);
+    assert_eq!(count(&outcomes, &None), 19);
 }
 
 /// Attaching to a user while it is deleted: no row stays without its user, and nobody sees another error than "run it again".
@@ -228,8 +253,8 @@ pub async fn nothing_is_attached_to_a_deleted_user(store: Arc<dyn Store>) {
             let (store, id) = (Arc::clone(&stage.store), user.id);
             async move {
                 let Some(email) = email else {
-                    assert!(in_tx!(store, |tx| tx.users().delete(&world, id).await));
-                    return true;
+                    let deleted = in_tx!(store, |tx| tx.users().delete(&world, id).await);
+                    return deleted.is_some();
                 };
                 let mut tx = works(store.begin().await);
                 match tx.users().attach_email(&world, &email).await {

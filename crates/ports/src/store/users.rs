@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use vestry_domain::email::EmailIdentity;
-use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
@@ -53,8 +53,9 @@ pub trait Users: Send {
     /// Writes names, metadata and `updated_at`; `false` when there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
     /// Deletes a user and every row that belongs to it: identifiers and their codes, credentials, sessions, wallets and their
-    /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. `false` when there is no such user.
-    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. Answers the wallets whose keys went; `None` when
+    /// there is no such user.
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>>;
     /// Users of the world by id, after a user, at most `limit`: for an export. Which comes first does not matter, but the order
     /// is always the same, and `after` may be a user that is gone.
     async fn walk(

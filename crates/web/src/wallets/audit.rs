@@ -72,6 +72,7 @@ enum AuditActionName {
     Rpc,
     Disable,
     Enable,
+    Delete,
     Tampered,
 }
 
@@ -108,7 +109,8 @@ pub(crate) struct Answer {
 /// List what was done with a wallet
 ///
 /// Every signature, export and change of the wallet, and with which API key it was asked for, newest first. An answer that
-/// comes of a key is given after its entry is on disk. `vestry audit verify` checks that nothing was altered or taken out.
+/// comes of a key is given after its entry is on disk. The entries outlive the wallet. `vestry audit verify` checks that nothing was
+/// altered or taken out.
 /// For the next page, send the id of the last entry as `starting_after`.
 ///
 /// Needs the scope `wallets:read`.

@@ -3,7 +3,7 @@
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_domain::ids::UserId;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Unit, in_world};
@@ -25,7 +25,11 @@ macro_rules! delete_rows_of {
 }
 
 impl Unit {
-    pub(super) async fn delete_user(&mut self, world: &World, user: UserId) -> StoreResult<bool> {
+    pub(super) async fn delete_user(
+        &mut self,
+        world: &World,
+        user: UserId,
+    ) -> StoreResult<Option<Vec<WalletId>>> {
         let id = user.to_string();
         // Codes first: a verify call locks its code before anything else, and whoever locks in its order never waits for it in
         // a circle.
@@ -34,8 +38,16 @@ impl Unit {
             .filter(wallets::user_id.eq(&id))
             .select(wallets::id);
         let keys = in_world!(wallet_keys, world).filter(wallet_keys::wallet_id.eq_any(keys));
-        let deleted = diesel::delete(keys).execute(self.writing()?).await;
-        self.done(deleted)?;
+        let delete = diesel::delete(keys).returning(wallet_keys::wallet_id);
+        let deleted = delete.get_results(self.writing()?).await;
+        let deleted: Vec<String> = self.done(deleted)?;
+        let keys = deleted.iter().map(|id| {
+            id.parse().map_err(|_unreadable| StoreError::Corrupt {
+                table: "wallet_keys",
+                column: "wallet_id",
+            })
+        });
+        let keys = keys.collect::<Result<_, _>>()?;
         delete_rows_of!(self, world, id:
             user_emails
             user_phones
@@ -64,14 +76,14 @@ impl Unit {
         let deleted = delete.get_result(self.writing()?).await.optional();
         let deleted: Option<String> = self.done(deleted)?;
         let Some(status) = deleted else {
-            return Ok(false);
+            return Ok(None);
         };
         let status = status.parse().map_err(|_unreadable| StoreError::Corrupt {
             table: "users",
             column: "status",
         })?;
         self.count_user(world, user, status, -1).await?;
-        Ok(true)
+        Ok(Some(keys))
     }
 
     /// Deletes the codes of the user's addresses and numbers, and the failures that were counted for them.

@@ -7,7 +7,7 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::email::EmailIdentity;
-use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
@@ -93,7 +93,7 @@ impl Users for Unit {
         Ok(true)
     }
 
-    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>> {
         self.delete_user(world, id).await
     }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
-use vestry_domain::ids::{EmailId, PhoneNumberId, UserId};
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
@@ -169,13 +169,19 @@ impl Users for Work {
         })
     }
 
-    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>> {
         self.writing(|state| {
+            let rows = state.wallets.iter();
+            let of_user = rows.filter(|(stored, key)| {
+                let wallet = &stored.wallet;
+                (wallet.world, wallet.user_id) == (*world, id) && key.is_some()
+            });
+            let keys = of_user.map(|(stored, _)| stored.wallet.id).collect();
             state.forget_user(*world, id);
             let gone = remove(&mut state.users, |user| {
                 user.world == *world && user.id == id
             });
-            Ok(gone == 1)
+            Ok((gone == 1).then_some(keys))
         })
     }
 
