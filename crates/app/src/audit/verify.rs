@@ -3,6 +3,8 @@
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Environment, World};
+use vestry_ports::custody::CustodyError;
+use vestry_ports::store::StoreError;
 
 use super::{entry_matches, head_matches};
 use crate::{Fault, Service};
@@ -121,7 +123,7 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Option<Flaw>, Fault> {
         let sealer = &*self.ports.sealer;
-        if !head_matches(sealer, head).await? {
+        if !held(head_matches(sealer, head).await)? {
             return Ok(Some(Flaw::ForgedHead));
         }
         let mut walked = Walked {
@@ -130,12 +132,10 @@ impl Service {
             at_head: None,
         };
         loop {
-            let mut read = self.ports.store.read().await?;
-            let page = read
-                .audit_log()
-                .of_chain(&head.world, head.chain, walked.sequence, PAGE)
-                .await?;
-            drop(read);
+            let Some(page) = self.entries_after(head, walked.sequence).await? else {
+                let sequence = walked.sequence.saturating_add(1);
+                return Ok(Some(Flaw::Broken { sequence }));
+            };
             if page.is_empty() {
                 break;
             }
@@ -161,10 +161,37 @@ impl Service {
         Ok((found > expected).then_some(Flaw::Ends { found, expected }))
     }
 
+    /// The entries behind a place of a chain: a page, or only the next one when something in the page cannot be read. `None` when
+    /// it is that one.
+    async fn entries_after(
+        &self,
+        head: &AuditHead,
+        sequence: i64,
+    ) -> Result<Option<Vec<AuditEntry>>, Fault> {
+        for limit in [PAGE, 1] {
+            let mut read = self.ports.store.read().await?;
+            let log = read.audit_log();
+            match log.of_chain(&head.world, head.chain, sequence, limit).await {
+                Ok(page) => return Ok(Some(page)),
+                Err(StoreError::Corrupt { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Ok(None)
+    }
+
     async fn is_next(&self, walked: &Walked, entry: &AuditEntry) -> Result<bool, Fault> {
         let sealer = &*self.ports.sealer;
         Ok(entry.follows(walked.sequence, &walked.hash)
-            && entry_matches(sealer, &entry.event.world, &entry.hash, &entry.mac).await?)
+            && held(entry_matches(sealer, &entry.event.world, &entry.hash, &entry.mac).await)?)
+    }
+}
+
+/// Whether a keyed hash is right. One under a key that is not there, or does not open, is not; which of them `vault verify` tells.
+fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
+    match matches {
+        Err(CustodyError::Tampered { .. }) => Ok(false),
+        other => other,
     }
 }
 

@@ -95,6 +95,19 @@ const DAMAGES: &[(&[&str], &str)] = &[
         ],
         "entry 1 was altered",
     ),
+    // What no entry ever says.
+    (
+        &["UPDATE audit_entries SET action = 'stolen' WHERE sequence = 3 AND app_id <> 'kept'"],
+        "entry 3 was altered",
+    ),
+    (
+        &["UPDATE audit_entries SET mac_key_version = 9 WHERE sequence = 2 AND app_id <> 'kept'"],
+        "entry 2 was altered",
+    ),
+    (
+        &["UPDATE audit_chains SET mac_key_version = 9 WHERE app_id <> 'kept'"],
+        "record of how far the chain goes was altered",
+    ),
     (
         &["DELETE FROM audit_entries WHERE sequence = 1 AND app_id <> 'kept'"],
         "entry 1",
