@@ -94,7 +94,7 @@ impl Service {
         Ok(course.rotation)
     }
 
-    async fn worlds_with_keys(&self) -> Result<Vec<World>, Fault> {
+    pub(crate) async fn worlds_with_keys(&self) -> Result<Vec<World>, Fault> {
         let apps = self.ports.store.read().await?.apps().list().await?;
         let worlds = apps
             .iter()

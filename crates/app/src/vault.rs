@@ -1,5 +1,6 @@
 //! `vestry vault`: looking after the root key. Admin only; no API key opens any of this.
 
+use vestry_domain::World;
 use vestry_domain::envelope::AppKey;
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
@@ -33,10 +34,20 @@ pub struct Verification {
     pub app_keys: u64,
     /// Wallet keys that opened and yield their row's address.
     pub wallets: u64,
-    /// Wallets whose key or row failed.
+    /// Wallets that never had a key here, whose row is what it was.
+    pub read_only: u64,
+    /// Wallets whose key or row failed, or whose key is gone.
     pub failed: Vec<WalletId>,
     /// App keys that failed, as `app/environment/purpose/version`.
     pub failed_app_keys: Vec<String>,
+}
+
+impl Verification {
+    /// Wallets looked at so far.
+    fn looked_at(&self) -> u64 {
+        let failed = u64::try_from(self.failed.len()).unwrap_or(u64::MAX);
+        self.wallets + self.read_only + failed
+    }
 }
 
 /// Wallets looked at in one step.
@@ -119,7 +130,8 @@ impl Service {
         Ok(u64::try_from(older).unwrap_or(u64::MAX))
     }
 
-    /// Opens every App key and every wallet key and compares each with its row.
+    /// Opens every App key and every wallet key and compares each with its row, and looks whether the wallets without a key are
+    /// those that never had one.
     ///
     /// # Errors
     /// See [`Fault`]; a key that does not open is a finding, not an error.
@@ -144,9 +156,7 @@ impl Service {
             let mut read = self.ports.store.read().await?;
             let page = read.wallets().walk(after, PAGE).await?;
             drop(read);
-            let Some((last, _)) = page.last() else {
-                return Ok(report);
-            };
+            let Some((last, _)) = page.last() else { break };
             after = Some(last.wallet.id);
             for (stored, key) in page {
                 let id = stored.wallet.id;
@@ -156,7 +166,39 @@ impl Service {
                     Err(other) => return Err(other.into()),
                 }
             }
-            progress(report.wallets + u64::try_from(report.failed.len()).unwrap_or(u64::MAX));
+            progress(report.looked_at());
+        }
+        for world in self.worlds_with_keys().await? {
+            self.verify_keyless(&world, &mut report, progress).await?;
+        }
+        Ok(report)
+    }
+
+    async fn verify_keyless(
+        &self,
+        world: &World,
+        report: &mut Verification,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let page = read.wallets().without_key(world, after, PAGE).await?;
+            drop(read);
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.wallet.id);
+            for stored in page {
+                let id = stored.wallet.id;
+                match self.ports.custodian.authenticate(stored).await {
+                    Ok(wallet) if wallet.is_read_only => report.read_only += 1,
+                    // Its key was taken out of the database.
+                    Ok(_) | Err(CustodyError::Tampered { .. }) => report.failed.push(id),
+                    Err(other) => return Err(other.into()),
+                }
+            }
+            progress(report.looked_at());
         }
     }
 

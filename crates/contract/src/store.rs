@@ -185,6 +185,7 @@ macro_rules! store_suite {
                 pages_show_wallets_of_one_second_once
                 a_page_may_begin_where_no_wallet_is
                 the_walk_meets_every_key_once
+                a_walk_finds_the_wallets_without_a_key
                 a_wallet_is_added_once
                 a_wallet_is_replaced_from_the_row_seen
                 wallets_under_older_versions_are_found

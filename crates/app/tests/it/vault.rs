@@ -9,8 +9,10 @@ use vestry_app::{Fault, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::WrappedKey;
 use vestry_domain::ids::WalletId;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::wallet::{AddressForm, WalletType};
+use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
 use vestry_ports::vault::KeyVault;
 
@@ -303,4 +305,46 @@ async fn verify_walks_all_wallets() {
         (report.wallets, report.failed),
         (500, vec![rows[500].0.wallet.id])
     );
+}
+
+/// K9: a key that was taken out of the database is missed, and so is a change to a wallet that never had one.
+#[tokio::test]
+async fn wallets_without_a_key_are_verified_too() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    let addresses = [
+        "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    ];
+    let mut rows = Vec::new();
+    for address in addresses {
+        let order = AddressOrder {
+            wallet_id: rig.order(&test).wallet_id,
+            world: test.world,
+            user_id: user,
+            wallet_type: WalletType::Ethereum,
+            public_address: address.to_owned(),
+            created_at: rig.now(),
+        };
+        rows.push(rig.ports.custodian.adopt_address(order).await.unwrap());
+    }
+    rows[1].wallet.created_at = rows[1].wallet.created_at + Seconds(1);
+    let (lost, _key) = unstored(&rig, &test, "bob@example.com").await;
+    rows.push(lost);
+    let mut tx = rig.fake.begin().await.unwrap();
+    for row in &rows {
+        assert_eq!(
+            tx.wallets().insert_keyless(row).await.unwrap(),
+            Created::Yes
+        );
+    }
+    tx.commit().await.unwrap();
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.wallets, report.read_only), (0, 1));
+    let mut expected = [rows[1].wallet.id, rows[2].wallet.id];
+    expected.sort();
+    let mut failed = report.failed;
+    failed.sort();
+    assert_eq!(failed, expected);
 }

@@ -427,6 +427,44 @@ pub async fn the_walk_meets_every_key_once(store: Arc<dyn Store>) {
     }
 }
 
+/// A walk along the wallets without a key meets each of its world once, and none that has a key.
+pub async fn a_walk_finds_the_wallets_without_a_key(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut expected = Vec::new();
+    let worlds = [stage.world().await, stage.world().await];
+    for world in worlds {
+        for _ in 0..4 {
+            let user = stage.user(world).await;
+            let row = stage.spare_wallet(&user);
+            assert_eq!(stage.add_wallet(&row).await, Created::Yes);
+            let keyless = stage.samples.keyless_wallet(&user, WalletType::Solana);
+            in_tx!(stage.store, |tx| tx
+                .wallets()
+                .insert_keyless(&keyless)
+                .await);
+            expected.push(keyless);
+        }
+    }
+    expected.retain(|stored| stored.wallet.world == worlds[0]);
+    expected.sort_by_key(|stored| stored.wallet.id);
+    for limit in [1, 3, 100] {
+        let mut seen: Vec<StoredWallet> = Vec::new();
+        loop {
+            let after = seen.last().map(|stored| stored.wallet.id);
+            let found = in_view!(stage.store, |view| view
+                .wallets()
+                .without_key(&worlds[0], after, limit)
+                .await);
+            if found.is_empty() {
+                break;
+            }
+            seen.extend(found);
+            assert!(seen.len() <= expected.len(), "some are met twice");
+        }
+        assert_eq!(seen, expected, "in steps of {limit}");
+    }
+}
+
 /// Two wallets of a world never have one id.
 pub async fn a_wallet_is_added_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

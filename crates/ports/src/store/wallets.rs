@@ -134,4 +134,11 @@ pub trait Wallets: Send {
         after: Option<WalletId>,
         limit: i64,
     ) -> StoreResult<Vec<(StoredWallet, WalletKey)>>;
+    /// Wallets of a world for which there is no key, by id, after a wallet, at most `limit`: for checking that none should be.
+    async fn without_key(
+        &mut self,
+        world: &World,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<StoredWallet>>;
 }

@@ -27,7 +27,7 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
         cli::Vault::RotateRoot { retire, answer } => rotate(service, retire, answer).await,
         cli::Vault::RotateApps { retire, answer } => rotate_apps(service, retire, answer).await,
         cli::Vault::Verify { answer } => {
-            let progress = |looked_at| tracing::info!(looked_at, "wallet keys");
+            let progress = |looked_at| tracing::info!(looked_at, "wallets");
             let report = service.vault_verify(&progress).await.map_err(failed)?;
             print_verification(&report, answer)
         }
@@ -202,13 +202,14 @@ fn print_verification(report: &Verification, answer: Answer) -> Result<(), Failu
         "ok": ok,
         "app_keys": report.app_keys,
         "wallets": report.wallets,
+        "read_only_wallets": report.read_only,
         "failed_app_keys": report.failed_app_keys,
         "failed_wallets": report.failed,
     });
     answer.format().print(&document, || {
         let mut text = format!(
-            "{} App keys and {} wallet keys open.",
-            report.app_keys, report.wallets
+            "{} App keys and {} wallet keys open; {} wallets never had a key and are as they were.",
+            report.app_keys, report.wallets, report.read_only
         );
         for key in &report.failed_app_keys {
             text.push_str(&format!("\nFAILED: App key {key}"));

@@ -305,4 +305,22 @@ impl Wallets for Unit {
             .map(|(wallet, key)| Ok((wallet.try_into()?, key.try_into()?)))
             .collect()
     }
+
+    async fn without_key(
+        &mut self,
+        world: &World,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<StoredWallet>> {
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let query = in_world!(wallets, world)
+            .left_join(wallet_keys::table.on(its_key!()))
+            .filter(wallets::id.gt(after))
+            .filter(wallet_keys::id.nullable().is_null())
+            .order(wallets::id)
+            .limit(limit)
+            .select(WalletRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
 }

@@ -311,4 +311,21 @@ impl Wallets for Work {
             rows
         })
     }
+
+    async fn without_key(
+        &mut self,
+        world: &World,
+        after: Option<WalletId>,
+        limit: i64,
+    ) -> StoreResult<Vec<StoredWallet>> {
+        self.reading(|state| {
+            let rows = state.wallets_of(*world, None);
+            let keyless = rows.filter(|(_, key)| key.is_none());
+            let mut rows: Vec<_> = keyless.map(|(stored, _)| stored.clone()).collect();
+            rows.retain(|stored| after.is_none_or(|after| stored.wallet.id > after));
+            rows.sort_by_key(|stored| stored.wallet.id);
+            rows.truncate(at_most(limit));
+            rows
+        })
+    }
 }
