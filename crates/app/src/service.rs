@@ -161,7 +161,7 @@ impl Service {
         Ok(self.ports.store.ready().await?)
     }
 
-    /// Whether the root key can be used. Never part of readiness: sign-in works without it.
+    /// Whether the root key can be used. Never part of readiness: keys that were opened before go on working.
     pub async fn vault_is_open(&self) -> bool {
         self.ports.vault.status().await.is_ok()
     }

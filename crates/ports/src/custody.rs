@@ -17,7 +17,7 @@ use crate::store::StoreError;
 /// Why a key was not made, opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum CustodyError {
-    /// No root key: wallet calls answer 503 `sealed` while sign-in goes on.
+    /// No root key, and the App key is not in memory: 503 `sealed`.
     #[error("the vault is sealed")]
     Sealed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database could not be reached for an App key.

@@ -62,7 +62,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             tracing::error!(reason, "the service cannot do its work yet; has `vestry migrate` been run?");
         }
         if sealed {
-            tracing::error!("the vault is sealed: wallet calls are answered with 503 until its root key can be read");
+            tracing::error!("the vault is sealed: wallet calls and sign-in are answered with 503 until its root key can be read");
         }
         if matches!(settings.mail, MailSettings::Capture) {
             tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");

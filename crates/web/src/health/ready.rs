@@ -26,7 +26,8 @@ pub(crate) struct Answer {
     /// `ok`: it answers and every migration is applied.
     #[schema(pattern = "^ok$")]
     database: &'static str,
-    /// `ok` or `unavailable`. Without its key provider the service signs people in and answers 503 to wallet calls.
+    /// `ok` or `unavailable`. Without its key provider the service works with the keys that it has in memory, for an hour, and
+    /// answers 503 `sealed` to what needs others.
     #[schema(pattern = "^(ok|unavailable)$")]
     vault: &'static str,
     /// `ok` or `not_configured`: whether live mail can be sent.

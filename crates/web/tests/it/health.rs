@@ -104,7 +104,7 @@ async fn a_database_that_is_gone_is_named() {
     .await;
 }
 
-/// F5: without its key provider the service is ready and signs in, and refuses what needs a key that is not open.
+/// F5: without its key provider the service is ready, signs in with the keys that it has open, and refuses what needs another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
     on_with(Lane::Sqlite, Wishes::default(), async |api| {
