@@ -125,10 +125,10 @@ impl<K: Subkeys> KeyRing<K> {
         Ok((version, keys))
     }
 
-    /// None when it is time to look again, which is after half of the time for which an answer counts. Only one caller is told
-    /// so in each tenth of it; the others go on with what was the newest until that caller has the answer, instead of all asking
-    /// the database at once. An answer that is not renewed, because the database is away or the caller went, counts no longer
-    /// than promised.
+    /// None when it is time to look again, which is after half of the time for which an answer counts. While it counts, only one
+    /// caller is told so in each tenth of that time; the others go on with what was the newest until that caller has the answer,
+    /// instead of all asking the database at once. An answer that is not renewed, because the database is away or the caller
+    /// went, counts no longer than promised; then everybody asks.
     fn newest_in_memory(&self, world: &World) -> Option<u32> {
         let within = self.times.recheck;
         let in_time = |known: &Newest| {
