@@ -212,8 +212,7 @@ pub async fn a_deletion_names_the_wallets_whose_keys_went(store: Arc<dyn Store>)
         expected.push(stage.wallet(&user, wallet_type).await.0.wallet.id);
         stage.wallet(&other, wallet_type).await;
     }
-    let (mut keyless, _) = stage.samples.wallet(&user, WalletType::Ethereum);
-    keyless.wallet.key_id = None;
+    let keyless = stage.samples.keyless_wallet(&user, WalletType::Ethereum);
     in_tx!(stage.store, |tx| tx
         .wallets()
         .insert_keyless(&keyless)
