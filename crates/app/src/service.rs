@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{Id, SigningKeyId};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
@@ -21,7 +22,7 @@ use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
-use vestry_ports::vault::KeyVault;
+use vestry_ports::vault::Vaults;
 
 use crate::audit::trail::Trail;
 use crate::caller::CachedCaller;
@@ -37,8 +38,8 @@ use crate::{Fault, mint};
 pub struct Ports {
     /// The database.
     pub store: Arc<dyn Store>,
-    /// The root key.
-    pub vault: Arc<dyn KeyVault>,
+    /// The root keys.
+    pub vaults: Vaults,
     /// Wallet keys.
     pub custodian: Arc<dyn Custodian>,
     /// Small secrets and keyed hashes.
@@ -161,9 +162,10 @@ impl Service {
         Ok(self.ports.store.ready().await?)
     }
 
-    /// Whether the root key can be used. Never part of readiness: keys that were opened before go on working.
-    pub async fn vault_is_open(&self) -> bool {
-        self.ports.vault.status().await.is_ok()
+    /// Whether the root key of this purpose can be used. Never part of readiness: App keys that were opened before go on working,
+    /// and so does everything of the other purpose.
+    pub async fn has_root_key(&self, purpose: KeyPurpose) -> bool {
+        self.ports.vaults.of(purpose).status().await.is_ok()
     }
 
     /// Whether live mail can be sent.

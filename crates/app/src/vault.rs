@@ -1,30 +1,42 @@
-//! `vestry vault`: looking after the root key. Admin only; no API key opens any of this.
+//! `vestry vault`: looking after the root keys. Admin only; no API key opens any of this.
+
+use std::collections::BTreeMap;
 
 use vestry_domain::World;
-use vestry_domain::envelope::AppKey;
+use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
-use vestry_ports::vault::VaultStatus;
+use vestry_ports::vault::{VaultError, VaultStatus};
 
 use crate::fault::retried;
 use crate::{Fault, Service};
 
-/// What `vault status` shows.
-#[derive(Debug, Clone)]
-pub struct VaultReport {
-    /// The provider.
-    pub provider: VaultStatus,
+/// What `vault status` shows of the root key of one purpose.
+#[derive(Debug)]
+pub struct RootReport {
+    /// What the App keys that it wraps are for.
+    pub purpose: KeyPurpose,
+    /// The provider, or why it is away.
+    pub provider: Result<VaultStatus, VaultError>,
     /// How many App keys are wrapped by each root version, ascending.
     pub app_keys: Vec<(u32, u64)>,
 }
 
 /// What `vault rotate-root` did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// The version that wraps everything now.
-    pub version: u32,
+    /// The root version that wraps all App keys of a purpose now.
+    pub versions: BTreeMap<KeyPurpose, u32>,
     /// App keys wrapped anew.
     pub rewrapped: u64,
+}
+
+impl Rotation {
+    /// What another rotation has wrapped under a yet newer version is done as well.
+    fn is_done(&self, key: &AppKey) -> bool {
+        let version = self.versions.get(&key.purpose);
+        version.is_none_or(|version| key.wrapped.root_version >= *version)
+    }
 }
 
 /// What `vault verify` found.
@@ -54,24 +66,30 @@ impl Verification {
 const PAGE: i64 = 500;
 
 impl Service {
-    /// Root versions and what they wrap.
+    /// The root keys, their versions and what they wrap.
     ///
     /// # Errors
-    /// See [`Fault`].
-    pub async fn vault_status(&self) -> Result<VaultReport, Fault> {
-        let provider = self.ports.vault.status().await?;
-        let mut counts = std::collections::BTreeMap::<u32, u64>::new();
-        for key in self.app_keys().await? {
-            *counts.entry(key.wrapped.root_version).or_default() += 1;
+    /// See [`Fault`]; a provider that is away is part of the answer.
+    pub async fn vault_status(&self) -> Result<Vec<RootReport>, Fault> {
+        let app_keys = self.app_keys().await?;
+        let mut reports = Vec::new();
+        for purpose in KeyPurpose::ALL {
+            let provider = self.ports.vaults.of(purpose).status().await;
+            let mut counts = BTreeMap::<u32, u64>::new();
+            for key in app_keys.iter().filter(|key| key.purpose == purpose) {
+                *counts.entry(key.wrapped.root_version).or_default() += 1;
+            }
+            reports.push(RootReport {
+                purpose,
+                provider,
+                app_keys: counts.into_iter().collect(),
+            });
         }
-        Ok(VaultReport {
-            provider,
-            app_keys: counts.into_iter().collect(),
-        })
+        Ok(reports)
     }
 
-    /// Makes a new root version and wraps every App key under it. Online and resumable: wallets are not touched, running
-    /// services open both versions, and a run that was cut off is finished by the next.
+    /// Makes a new version of each root key and wraps every App key under it. Online and resumable: wallets are not touched,
+    /// running services open both versions, and a run that was cut off is finished by the next.
     ///
     /// Old root versions stay readable until [`Service::vault_retire`].
     ///
@@ -81,22 +99,28 @@ impl Service {
         &self,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<Rotation, Fault> {
-        let version = self.ports.vault.add_root_version().await?;
-        let mut rewrapped = 0;
+        // A provider that is away is found before another one has a version that nothing is under yet.
+        for purpose in KeyPurpose::ALL {
+            self.ports.vaults.of(purpose).status().await?;
+        }
+        let mut rotation = Rotation::default();
+        for purpose in KeyPurpose::ALL {
+            let version = self.ports.vaults.of(purpose).add_root_version().await?;
+            rotation.versions.insert(purpose, version);
+        }
         loop {
             let mut old = self.app_keys().await?;
-            // What another rotation has wrapped under a yet newer version is done as well.
-            old.retain(|key| key.wrapped.root_version < version);
+            old.retain(|key| !rotation.is_done(key));
             if old.is_empty() {
-                return Ok(Rotation { version, rewrapped });
+                return Ok(rotation);
             }
-            let total = rewrapped + u64::try_from(old.len()).unwrap_or(u64::MAX);
+            let total = rotation.rewrapped + u64::try_from(old.len()).unwrap_or(u64::MAX);
             for key in old {
                 let fresh = self.ports.custodian.rewrap_app_key(&key).await?;
                 if retried(|| self.replace_wrapping(&key, &fresh)).await? {
-                    rewrapped += 1;
+                    rotation.rewrapped += 1;
                 }
-                progress(rewrapped, total);
+                progress(rotation.rewrapped, total);
             }
         }
     }
@@ -111,23 +135,28 @@ impl Service {
         Ok(done)
     }
 
-    /// Destroys the root versions that wrap nothing any more. Answers how many App keys still stand under an older version;
-    /// when that is not zero nothing was destroyed.
+    /// Destroys the versions of the root keys that wrap nothing any more. Answers how many App keys still stand under an older
+    /// version; when that is not zero nothing was destroyed.
     ///
     /// # Errors
     /// See [`Fault`].
     pub async fn vault_retire(&self) -> Result<u64, Fault> {
-        let primary = self.ports.vault.status().await?.primary_version;
-        let older = self
-            .app_keys()
-            .await?
-            .iter()
-            .filter(|key| key.wrapped.root_version < primary)
-            .count();
-        if older == 0 {
-            self.ports.vault.retire_below(primary).await?;
+        let mut primaries = BTreeMap::new();
+        for purpose in KeyPurpose::ALL {
+            let status = self.ports.vaults.of(purpose).status().await?;
+            primaries.insert(purpose, status.primary_version);
         }
-        Ok(u64::try_from(older).unwrap_or(u64::MAX))
+        let mut older = self.app_keys().await?;
+        older.retain(|key| {
+            let primary = primaries.get(&key.purpose);
+            primary.is_some_and(|primary| key.wrapped.root_version < *primary)
+        });
+        if older.is_empty() {
+            for (purpose, primary) in primaries {
+                self.ports.vaults.of(purpose).retire_below(primary).await?;
+            }
+        }
+        Ok(u64::try_from(older.len()).unwrap_or(u64::MAX))
     }
 
     /// Opens every App key and every wallet key and compares each with its row, and looks whether the wallets without a key are

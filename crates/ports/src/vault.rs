@@ -1,8 +1,10 @@
-//! The root key.
+//! The root keys.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use vestry_domain::Secret;
-use vestry_domain::envelope::WrappedKey;
+use vestry_domain::envelope::{KeyPurpose, WrappedKey};
 
 /// Why the key provider did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -67,4 +69,26 @@ pub trait KeyVault: Send + Sync {
     /// # Errors
     /// [`VaultError::Unavailable`].
     async fn retire_below(&self, version: u32) -> Result<(), VaultError>;
+}
+
+/// The key providers: one for each purpose of App keys, so that a service that starts without the root key of wallets signs people
+/// in all the same.
+///
+/// Two providers, or two sets of root keys in one, whose versions are counted apart: taking one away must not take the other along.
+#[derive(Clone)]
+pub struct Vaults {
+    /// Of the App keys of wallets: the root key.
+    pub wallets: Arc<dyn KeyVault>,
+    /// Of the App keys of everything else that is secret: the sign-in key.
+    pub secrets: Arc<dyn KeyVault>,
+}
+
+impl Vaults {
+    /// The provider that wraps App keys of this purpose.
+    pub fn of(&self, purpose: KeyPurpose) -> &dyn KeyVault {
+        match purpose {
+            KeyPurpose::Wallets => &*self.wallets,
+            KeyPurpose::Secrets => &*self.secrets,
+        }
+    }
 }

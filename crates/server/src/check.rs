@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 use vestry_ports::store::Store;
+use vestry_ports::vault::{KeyVault, VaultError};
 
 use crate::cli::Answer;
 use crate::compose;
@@ -53,7 +54,7 @@ pub(crate) fn run(file: Option<&Path>, answer: Answer) -> Result<(), Failure> {
         let mut findings = vec![Finding::of("configuration", configuration(&settings))];
         findings.extend(database(&settings.database).await);
         findings.push(Finding::of("limits", limits(&settings.limits).await));
-        findings.push(Finding::of("vault", vault(&settings.vault).await));
+        findings.extend(vault(&settings.vault).await);
         findings.push(Finding::of("mail", mail(&settings.mail).await));
         findings.push(Finding::of("sms", sms(&settings).await));
         print(&findings, answer)
@@ -114,9 +115,25 @@ fn durability(findings: &[String], settings: &DatabaseSettings) -> Result<String
     }
 }
 
-async fn vault(settings: &VaultSettings) -> Result<String, Failure> {
-    let vault = compose::vault(settings)?;
-    let status = vault.status().await.context("the vault is sealed")?;
+/// The root key and the sign-in key.
+async fn vault(settings: &VaultSettings) -> Vec<Finding> {
+    let vaults = match compose::vaults(settings) {
+        Ok(vaults) => vaults,
+        Err(failure) => return vec![Finding::of("vault", Err(failure))],
+    };
+    let sealed = [
+        "the vault is sealed: calls that need a key of wallets would be answered with 503",
+        "sign-in, and whatever uses a wallet's key, would be answered with 503",
+    ];
+    let [root, sign_in] = [&vaults.wallets, &vaults.secrets];
+    vec![
+        Finding::of("vault", root_key(&**root).await.context(sealed[0])),
+        Finding::of("sign_in_key", root_key(&**sign_in).await.context(sealed[1])),
+    ]
+}
+
+async fn root_key(vault: &dyn KeyVault) -> Result<String, VaultError> {
+    let status = vault.status().await?;
     Ok(format!(
         "{}, root version {}",
         status.kind, status.primary_version

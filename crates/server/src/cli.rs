@@ -24,7 +24,7 @@ works, and captures all mail.
 
 A first deployment:
   vestry migrate                          make the tables
-  vestry vault init                       make the root key
+  vestry vault init                       make the root keys
   vestry check                            is everything in place?
   vestry app create Shop                  make an App
   vestry key create app_… live            make a key for its backend; shown once
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// The log of what was done with wallets
     #[command(subcommand)]
     Audit(Audit),
-    /// The root key over all wallets and secrets
+    /// The root keys over all wallets and secrets
     #[command(subcommand)]
     Vault(Vault),
     /// Print the description of the API (OpenAPI 3.1)
@@ -106,7 +106,7 @@ impl Answer {
 /// `vestry dev`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first start makes the directory, the database, a root key, an App named Demo
+The first start makes the directory, the database, root keys, an App named Demo
 with test and live keys, and a certificate for localhost. Later starts use them
 again. DIR/dev.json tells programs the addresses and keys.
 
@@ -265,7 +265,7 @@ Example:
         /// test or live
         #[arg(long)]
         environment: Environment,
-        /// With the hashes of passwords: whoever has them can guess passwords, so keep the file as you keep the root key
+        /// With the hashes of passwords: whoever has them can guess passwords, so keep the file as you keep the sign-in key
         #[arg(long)]
         with_password_hashes: bool,
     },
@@ -476,19 +476,19 @@ and the exit code is 1 if there is one. It may run while the service does.")]
 /// `vestry vault`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Vault {
-    /// Make the root key file of a new installation; keep a copy of it apart from the database
+    /// Make the root key files of a new installation; keep copies of them apart from the database
     Init {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Show the versions of the root key and how many App keys each one wraps
+    /// Show the versions of the root keys and how many App keys each one wraps
     Status {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make a new root key and wrap every App key under it, while the service runs
+    /// Make new root keys and wrap every App key under them, while the service runs
     #[command(after_help = "\
-Wallets are not touched: the root key wraps App keys, and those wrap everything
+Wallets are not touched: root keys wrap App keys, and those wrap everything
 else. A rotation that was cut off is finished by the next one. Without --retire
 the old versions stay able to open keys, as backups need them.")]
     RotateRoot {

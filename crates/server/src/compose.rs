@@ -1,5 +1,6 @@
 //! Puts the service together: which adapter stands behind which port is decided here and nowhere else.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -21,7 +22,7 @@ use vestry_ports::mailer::Mailer;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
-use vestry_ports::vault::KeyVault;
+use vestry_ports::vault::{KeyVault, Vaults};
 use vestry_sms_http::HttpSms;
 use vestry_store_sql::{Database, SqlStore};
 use vestry_token_jwt::JwtSigner;
@@ -63,18 +64,28 @@ pub(crate) fn store_settings(settings: &DatabaseSettings) -> vestry_store_sql::S
     }
 }
 
-/// The key provider. A local one may be opened later, when its file is there.
-pub(crate) fn vault(settings: &VaultSettings) -> Result<Arc<dyn KeyVault>, Failure> {
-    let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::new());
-    match settings {
-        VaultSettings::Local(path) => Ok(Arc::new(LateVault::new(path.clone(), entropy))),
-        VaultSettings::Env(key) => {
-            let vault = LocalVault::from_value(key, entropy);
-            Ok(Arc::new(
-                vault.context("VESTRY_VAULT__ENV__KEY is not a root key")?,
-            ))
-        }
-    }
+/// The key providers. Local ones may be opened later, each when its file is there.
+pub(crate) fn vaults(settings: &VaultSettings) -> Result<Vaults, Failure> {
+    let (wallets, secrets) = match settings {
+        VaultSettings::Local(files) => (in_file(&files.root), in_file(&files.sign_in)),
+        VaultSettings::Env { root, sign_in } => (
+            in_environment("VESTRY_VAULT__ENV__KEY", root)?,
+            in_environment("VESTRY_VAULT__ENV__SIGN_IN_KEY", sign_in)?,
+        ),
+    };
+    Ok(Vaults { wallets, secrets })
+}
+
+fn in_file(path: &Path) -> Arc<dyn KeyVault> {
+    let entropy = Arc::new(SystemEntropy::new());
+    Arc::new(LateVault::new(path.to_owned(), entropy))
+}
+
+fn in_environment(variable: &str, key: &Secret<String>) -> Result<Arc<dyn KeyVault>, Failure> {
+    let vault = LocalVault::from_value(key, Arc::new(SystemEntropy::new()));
+    Ok(Arc::new(
+        vault.context(format!("{variable} is not a root key"))?,
+    ))
 }
 
 /// The transport of live mail, if one is set.
@@ -175,15 +186,15 @@ pub(crate) fn service(
 ) -> Result<Arc<Service>, Failure> {
     let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let vault = vault(&settings.vault)?;
-    let custody = Custody::new(Arc::clone(&vault), Arc::clone(&store), Arc::clone(&entropy));
+    let vaults = vaults(&settings.vault)?;
+    let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
     let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
     let custodian: Arc<dyn Custodian> = custody;
     let ports = Ports {
         store,
-        vault,
+        vaults,
         custodian,
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,

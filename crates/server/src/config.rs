@@ -82,10 +82,33 @@ pub(crate) struct HttpSettings {
 /// `vault.*`
 #[derive(Debug)]
 pub(crate) enum VaultSettings {
-    /// Root keys in a file.
-    Local(PathBuf),
-    /// Root keys in `VESTRY_VAULT__ENV__KEY`.
-    Env(Secret<String>),
+    /// Root keys in files.
+    Local(RootKeyFiles),
+    /// Root keys in the environment.
+    Env {
+        /// `VESTRY_VAULT__ENV__KEY`
+        root: Secret<String>,
+        /// `VESTRY_VAULT__ENV__SIGN_IN_KEY`, or the same as the other.
+        sign_in: Secret<String>,
+    },
+}
+
+/// `vault.local.*`
+#[derive(Debug)]
+pub(crate) struct RootKeyFiles {
+    /// The root key, over wallets.
+    pub(crate) root: PathBuf,
+    /// The sign-in key, over everything else that is secret.
+    pub(crate) sign_in: PathBuf,
+}
+
+impl RootKeyFiles {
+    /// Those that are not there.
+    pub(crate) fn missing(&self) -> Vec<&Path> {
+        let mut files = vec![self.root.as_path(), self.sign_in.as_path()];
+        files.retain(|file| !file.exists());
+        files
+    }
 }
 
 /// `mail.*`, for live worlds; test worlds always capture.
@@ -388,13 +411,32 @@ impl VaultSettings {
         }
         let kinds = [("local", Kind::Local), ("env", Kind::Env)];
         match entries.one_of("vault.kind", &kinds)? {
-            Kind::Local => Ok(Self::Local(
-                entries.required_text("vault.local.path")?.into(),
-            )),
-            Kind::Env => Ok(Self::Env(Secret::new(
-                entries.required_text("vault.env.key")?,
-            ))),
+            Kind::Local => Ok(Self::Local(RootKeyFiles::from_entries(entries)?)),
+            Kind::Env => {
+                let root = entries.required_text("vault.env.key")?;
+                let sign_in = entries.text("vault.env.sign_in_key")?;
+                Ok(Self::Env {
+                    sign_in: Secret::new(sign_in.unwrap_or_else(|| root.clone())),
+                    root: Secret::new(root),
+                })
+            }
         }
+    }
+}
+
+impl RootKeyFiles {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let root = PathBuf::from(entries.required_text("vault.local.path")?);
+        let sign_in = entries.text("vault.local.sign_in_path")?;
+        let sign_in = sign_in.map_or_else(|| root.with_file_name("sign-in.key"), PathBuf::from);
+        // Whoever takes one away to seal the wallets would take sign-in along.
+        if sign_in == root {
+            return Err(entries.refuse(
+                "vault.local.sign_in_path",
+                "must be another file than vault.local.path",
+            ));
+        }
+        Ok(Self { root, sign_in })
     }
 }
 

@@ -134,20 +134,21 @@ async fn open(
 ) -> Result<Arc<Service>, Failure> {
     migrate::apply(&settings.database).await?;
     let store = compose::store(&settings.database).await?;
-    make_root_key_once(&settings.vault, &*store).await?;
+    make_root_keys_once(&settings.vault, &*store).await?;
     let limiter = compose::limiter(&settings.limits, &store).await?;
     let base_url = settings.http.base_url.as_ref();
     compose::service(settings, store, limiter, base_url, runtime)
 }
 
-/// Makes the root key on the first start only. Later on a missing one is an error: a new one would not open anything.
-async fn make_root_key_once(vault: &VaultSettings, store: &dyn Store) -> Result<(), Failure> {
-    let VaultSettings::Local(path) = vault else {
+/// Makes the root keys on the first start only. Later on a missing one is an error: a new one would not open anything.
+async fn make_root_keys_once(vault: &VaultSettings, store: &dyn Store) -> Result<(), Failure> {
+    let VaultSettings::Local(files) = vault else {
         return Ok(());
     };
-    if path.exists() {
+    let missing = files.missing();
+    let Some(file) = missing.first() else {
         return Ok(());
-    }
+    };
     let mut read = store.read().await.context("the database cannot be read")?;
     let app_keys = read
         .app_keys()
@@ -155,11 +156,16 @@ async fn make_root_key_once(vault: &VaultSettings, store: &dyn Store) -> Result<
         .await
         .context("the database cannot be read")?;
     if app_keys.is_empty() {
-        return admin::make_root_key(path);
+        return missing.into_iter().try_for_each(admin::make_root_key);
     }
+    let hint = if *file == files.sign_in {
+        " (from before there was a sign-in key? then copy the root key to it)"
+    } else {
+        ""
+    };
     Err(Failure::new(format!(
-        "the root key {} is missing, and the database has keys under it; put it back, or begin anew with --fresh",
-        path.display()
+        "the root key {} is missing, and the database has keys under it; put it back, or begin anew with --fresh{hint}",
+        file.display()
     )))
 }
 

@@ -1,7 +1,7 @@
 //! A vault whose key file may not be there yet.
 //!
-//! A service that starts without its root key is sealed, not dead: what needs a key is answered with 503, and works as soon as
-//! the file is back in its place.
+//! A service that starts without a root key is sealed, not dead: what needs a key under it is answered with 503, and works as
+//! soon as the file is back in its place.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};

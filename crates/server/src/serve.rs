@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::envelope::KeyPurpose;
 use vestry_store_sql::SqlStore;
 use vestry_web::{Draining, WebSettings};
 
@@ -53,16 +54,25 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let handle = runtime.handle().clone();
     let served = edge.serve(&handle, async || {
         // On the service's runtime: the database driver must not wait on the thread that accepts connections.
-        let (ready, sealed) = service
-            .run(|service| async move { (service.ready().await, !service.vault_is_open().await) })
+        let (ready, vault, sign_in_key) = service
+            .run(|service| async move {
+                (
+                    service.ready().await,
+                    service.has_root_key(KeyPurpose::Wallets).await,
+                    service.has_root_key(KeyPurpose::Secrets).await,
+                )
+            })
             .await
             .context("the service did not start")?;
         if let Err(fault) = ready {
             let reason = Failure::new("see /readyz").because(fault).to_string();
             tracing::error!(reason, "the service cannot do its work yet; has `vestry migrate` been run?");
         }
-        if sealed {
-            tracing::error!("the vault is sealed: wallet calls and sign-in are answered with 503 until its root key can be read");
+        if !vault {
+            tracing::error!("the vault is sealed: calls that need a key of wallets are answered with 503 until the root key can be read");
+        }
+        if !sign_in_key {
+            tracing::error!("the sign-in key cannot be read: sign-in, and whatever uses a wallet's key, is answered with 503 until it can");
         }
         if matches!(settings.mail, MailSettings::Capture) {
             tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");

@@ -13,6 +13,7 @@ use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::custody::Custodian;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
+use vestry_ports::vault::Vaults;
 use vestry_vault_local::LocalVault;
 
 /// When everything here happens.
@@ -32,13 +33,17 @@ pub fn id<I: Id>(number: u8) -> I {
     I::new(NOW, [number; 16])
 }
 
-/// A vault under a root key that is always the same.
+/// Vaults under a root key that is always the same.
 ///
 /// # Panics
 /// When the vault does not take it.
-pub fn vault(entropy: &Arc<dyn Entropy>) -> Arc<LocalVault> {
+pub fn vaults(entropy: &Arc<dyn Entropy>) -> Vaults {
     let value = Secret::new(STANDARD.encode([0x17; 32]));
-    Arc::new(LocalVault::from_value(&value, Arc::clone(entropy)).expect("a root key"))
+    let vault = || LocalVault::from_value(&value, Arc::clone(entropy)).expect("a root key");
+    Vaults {
+        wallets: Arc::new(vault()),
+        secrets: Arc::new(vault()),
+    }
 }
 
 impl House {
@@ -53,7 +58,7 @@ impl House {
             .expect("a runtime");
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::from_seed(7));
         let store = FakeStore::default();
-        let custody = Custody::new(vault(&entropy), Arc::new(store.clone()), entropy);
+        let custody = Custody::new(vaults(&entropy), Arc::new(store.clone()), entropy);
         let custody = Arc::new(custody.expect("custody"));
         let app: AppId = id(1);
         runtime.block_on(async {

@@ -17,7 +17,7 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::passwords::PasswordHasher;
 use vestry_token_jwt::JwtSigner;
 
-use crate::custody::{NOW, vault};
+use crate::custody::{NOW, vaults};
 
 /// What commands run on.
 pub static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -74,13 +74,13 @@ impl FuzzService {
     pub async fn build() -> Self {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::from_seed(8));
         let store = Arc::new(FakeStore::default());
-        let vault = vault(&entropy);
-        let custody = Custody::new(vault.clone(), store.clone(), Arc::clone(&entropy));
+        let vaults = vaults(&entropy);
+        let custody = Custody::new(vaults.clone(), store.clone(), Arc::clone(&entropy));
         let custody = Arc::new(custody.expect("custody"));
         let clock = Arc::new(FakeClock::at(NOW));
         let ports = Ports {
             store,
-            vault,
+            vaults,
             custodian: custody.clone(),
             sealer: custody.clone(),
             signatures: custody.clone(),

@@ -10,7 +10,7 @@ use vestry_domain::{Secret, World};
 use vestry_ports::custody::CustodyError;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
-use vestry_ports::vault::{KeyVault, VaultError};
+use vestry_ports::vault::{VaultError, Vaults};
 use zeroize::Zeroizing;
 
 use crate::alarm::Alarm;
@@ -60,7 +60,7 @@ struct Newest {
 
 /// App keys of one purpose. All copies in memory are wiped when they are dropped.
 pub(crate) struct KeyRing<K> {
-    vault: Arc<dyn KeyVault>,
+    vaults: Vaults,
     store: Arc<dyn Store>,
     alarm: Arc<Alarm>,
     times: Times,
@@ -70,13 +70,13 @@ pub(crate) struct KeyRing<K> {
 
 impl<K: Subkeys> KeyRing<K> {
     pub(crate) fn new(
-        vault: &Arc<dyn KeyVault>,
+        vaults: &Vaults,
         store: &Arc<dyn Store>,
         alarm: &Arc<Alarm>,
         times: Times,
     ) -> Self {
         Self {
-            vault: Arc::clone(vault),
+            vaults: vaults.clone(),
             store: Arc::clone(store),
             alarm: Arc::clone(alarm),
             times,
@@ -224,10 +224,11 @@ impl<K: Subkeys> KeyRing<K> {
             Some(row) => row,
             None => self.read(world, version).await?,
         };
+        let vault = self.vaults.of(K::PURPOSE);
         let context = context(world, K::PURPOSE, version);
         let mut tries = 1;
         let key = loop {
-            match self.vault.unwrap(&context, &row.wrapped).await {
+            match vault.unwrap(&context, &row.wrapped).await {
                 Ok(key) => break key,
                 // The root key may have been rotated, and its old version retired, since the row was read.
                 Err(VaultError::UnknownVersion(unknown)) if tries < TRIES => {

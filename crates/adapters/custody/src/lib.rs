@@ -1,7 +1,7 @@
 //! Envelope encryption of wallet keys and of small secrets; the only crate besides `chains` that sees a private key.
 //!
 //! ```text
-//! root key (key provider)                      never here
+//! root key, one per purpose (key providers)    never here
 //!  └─ wraps  App key, per App, environment, purpose and version
 //!      ├─ purpose `wallets`, HKDF-SHA-256
 //!      │   ├─ wraps data keys: one random data key per wallet key
@@ -43,7 +43,7 @@ use vestry_domain::Secret;
 use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
-use vestry_ports::vault::KeyVault;
+use vestry_ports::vault::Vaults;
 
 use alarm::Alarm;
 use key_ring::{KeyRing, Times};
@@ -55,7 +55,7 @@ const LEASE: Duration = Duration::from_secs(60 * 60);
 
 /// Makes wallet keys, signs with them, and seals small secrets.
 pub struct Custody {
-    vault: Arc<dyn KeyVault>,
+    vaults: Vaults,
     entropy: Arc<dyn Entropy>,
     chains: Chains,
     wallet_keys: KeyRing<WalletSubkeys>,
@@ -64,17 +64,17 @@ pub struct Custody {
 }
 
 impl Custody {
-    /// Custody under a key provider. Of the store it only ever reads App keys.
+    /// Custody under the key providers. Of the store it only ever reads App keys.
     ///
     /// # Errors
     /// [`CustodyError::Failed`] when the source of randomness repeats itself at start.
     pub fn new(
-        vault: Arc<dyn KeyVault>,
+        vaults: Vaults,
         store: Arc<dyn Store>,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, CustodyError> {
         Self::with_times(
-            vault,
+            vaults,
             store,
             entropy,
             Times {
@@ -86,7 +86,7 @@ impl Custody {
     }
 
     fn with_times(
-        vault: Arc<dyn KeyVault>,
+        vaults: Vaults,
         store: Arc<dyn Store>,
         entropy: Arc<dyn Entropy>,
         times: Times,
@@ -94,10 +94,10 @@ impl Custody {
         let blinding = healthy_draw(entropy.as_ref())?;
         let alarm = Arc::new(Alarm::default());
         Ok(Self {
-            wallet_keys: KeyRing::new(&vault, &store, &alarm, times),
-            secret_keys: KeyRing::new(&vault, &store, &alarm, times),
+            wallet_keys: KeyRing::new(&vaults, &store, &alarm, times),
+            secret_keys: KeyRing::new(&vaults, &store, &alarm, times),
             chains: Chains::new(&blinding),
-            vault,
+            vaults,
             entropy,
             alarm,
         })

@@ -16,6 +16,7 @@ use vestry_domain::signing::SigningRequest;
 use vestry_domain::wallet::{AddressForm, StoredWallet, WalletType};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::custody::{Custodian, WalletOrder};
+use vestry_ports::vault::KeyVault;
 
 use super::*;
 use vault::TestVault;
@@ -39,7 +40,7 @@ impl House {
         let vault = Arc::new(TestVault::new());
         let entropy = Arc::new(SeededEntropy::fresh());
         let custody = Custody::with_times(
-            vault.clone(),
+            vaults(&vault),
             Arc::new(store.clone()),
             entropy.clone(),
             Times { lease, recheck },
@@ -57,7 +58,7 @@ impl House {
     /// Another process over the same database and key provider: its memory is empty.
     fn another_process(&self) -> Arc<Custody> {
         let custody = Custody::new(
-            self.vault.clone(),
+            vaults(&self.vault),
             Arc::new(self.store.clone()),
             self.entropy.clone(),
         );
@@ -132,6 +133,14 @@ impl House {
     }
 }
 
+/// One key provider for all purposes: most of what custody does is the same for each.
+fn vaults<V: KeyVault + 'static>(vault: &Arc<V>) -> Vaults {
+    Vaults {
+        wallets: vault.clone(),
+        secrets: vault.clone(),
+    }
+}
+
 fn is_tampered<T>(outcome: &Result<T, CustodyError>) -> bool {
     matches!(outcome, Err(CustodyError::Tampered { .. }))
 }
@@ -145,7 +154,7 @@ fn a_source_of_randomness_that_repeats_itself_is_refused_at_start() {
         }
     }
     let custody = Custody::new(
-        Arc::new(TestVault::new()),
+        vaults(&Arc::new(TestVault::new())),
         Arc::new(FakeStore::default()),
         Arc::new(Constant),
     );

@@ -267,7 +267,8 @@ impl Custodian for Custody {
     ) -> Result<AppKey, CustodyError> {
         let context = context(world, purpose, version);
         let wrapped = self
-            .vault
+            .vaults
+            .of(purpose)
             .wrap(&context, &fresh(self.entropy.as_ref()))
             .await
             .map_err(|error| refusal(&self.alarm, world, error))?;
@@ -426,12 +427,10 @@ impl Custodian for Custody {
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {
         let context = context(&key.world, key.purpose, key.version);
         let refused = |error| refusal(&self.alarm, &key.world, error);
-        let opened = self
-            .vault
-            .unwrap(&context, &key.wrapped)
-            .await
-            .map_err(refused)?;
-        let wrapped = self.vault.wrap(&context, &opened).await.map_err(refused)?;
+        let vault = self.vaults.of(key.purpose);
+        let opened = vault.unwrap(&context, &key.wrapped).await;
+        let wrapped = vault.wrap(&context, &opened.map_err(refused)?).await;
+        let wrapped = wrapped.map_err(refused)?;
         Ok(AppKey {
             wrapped,
             ..key.clone()

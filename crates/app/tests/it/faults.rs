@@ -10,10 +10,12 @@ use vestry_app::wallets::{CreateWalletError, SignError};
 use vestry_app::{AuthenticateError, Fault};
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::StoreError;
+use vestry_ports::vault::Vaults;
 
 use crate::rig::{Rig, lasting, login, proof};
 use crate::send::send;
@@ -317,7 +319,8 @@ async fn attack_19_an_unreachable_database_lets_nobody_in() {
     rig.by_token(&test, &session.token).await.unwrap();
 }
 
-/// Without a root key wallet calls are sealed; who has a session goes on, and nothing is stored on the way.
+/// A process that read its root keys at its start does not need the files any more, and who has a session goes on; what makes new
+/// App keys is sealed, and nothing is stored on the way.
 #[tokio::test]
 async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     let rig = Rig::new().await;
@@ -325,8 +328,9 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     let wallet = rig.user(&test, ADA).await.wallets[0].id;
     let session = rig.sign_in(&test, ADA, 60).await;
     let cold = rig.other_process();
-    std::fs::remove_file(rig.root_key()).unwrap();
-    assert!(!rig.service.vault_is_open().await);
+    std::fs::remove_file(rig.root_key(KeyPurpose::Wallets)).unwrap();
+    assert!(!rig.service.has_root_key(KeyPurpose::Wallets).await);
+    assert!(rig.service.has_root_key(KeyPurpose::Secrets).await);
     rig.service.ready().await.unwrap();
     // A process that has opened its keys goes on with them.
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
@@ -344,13 +348,17 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
     assert_eq!(rig.service.list_apps().await.unwrap().len(), 1);
 }
 
-/// F5: a root version that this machine does not have opens nothing, and is no sign of tampering.
+/// F5: without the root key of wallets, here one that this machine does not have the version of, wallets are sealed and that is no
+/// sign of tampering; sign-in goes on in a process that has opened nothing before.
 #[tokio::test]
-async fn f5_an_unknown_root_version_is_sealed() {
+async fn f5_without_the_root_key_wallets_are_sealed_and_sign_in_works() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, ADA).await.wallets[0].id;
-    let cold = rig.process_with_another_root().await;
+    let cold = rig.process_with_vaults(&Vaults {
+        wallets: rig.foreign_root_key().await,
+        ..rig.vaults.clone()
+    });
     let signed = cold.sign(&test, text(wallet, "hi")).await;
     assert!(
         matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
@@ -361,9 +369,31 @@ async fn f5_an_unknown_root_version_is_sealed() {
         matches!(&created, Err(CreateUserError::Fault(Fault::Sealed(_)))),
         "{created:?}"
     );
-    let sent = cold
-        .login_or_create_by_email(&test, login("bob@example.com"))
-        .await;
+    assert!(!rig.is_known(&test, "bob@example.com").await);
+    let sent = cold.login_or_create_by_email(&test, login("bob@example.com"));
+    sent.await.unwrap();
+    assert!(rig.is_known(&test, "bob@example.com").await);
+}
+
+/// F5: without the sign-in key it is the other way round.
+#[tokio::test]
+async fn f5_without_the_sign_in_key_nobody_comes_in_and_nothing_is_stored() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, ADA).await.wallets[0].id;
+    let cold = rig.process_with_vaults(&Vaults {
+        secrets: rig.foreign_root_key().await,
+        ..rig.vaults.clone()
+    });
+    cold.get_wallet(&test, wallet).await.unwrap();
+    // The log of what is done with keys is under it too, and nothing is signed that cannot be noted.
+    let signed = cold.sign(&test, text(wallet, "hi")).await;
+    assert!(
+        matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
+        "{signed:?}"
+    );
+    let sent = cold.login_or_create_by_email(&test, login("bob@example.com"));
+    let sent = sent.await;
     assert!(
         matches!(&sent, Err(SendCodeError::Fault(Fault::Sealed(_)))),
         "{sent:?}"

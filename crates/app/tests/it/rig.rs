@@ -23,6 +23,7 @@ use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::app::App;
 use vestry_domain::code::MethodId;
+use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, UserId};
 use vestry_domain::message::CapturedMessage;
 use vestry_domain::session::DeviceFingerprint;
@@ -37,7 +38,7 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::{Attached, Store};
-use vestry_ports::vault::KeyVault;
+use vestry_ports::vault::{KeyVault, Vaults};
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
 
@@ -54,7 +55,7 @@ pub(crate) struct Rig {
     pub(crate) store: Arc<Interposed>,
     /// The store behind it; what custody reads.
     pub(crate) fake: FakeStore,
-    pub(crate) vault: Arc<LocalVault>,
+    pub(crate) vaults: Vaults,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
@@ -92,15 +93,17 @@ impl Rig {
         let clock = Arc::new(FakeClock::at(START));
         let limiter = Arc::new(FakeLimiter::default());
         let sms = Arc::new(FakeSms::default());
-        LocalVault::create(&root_key(&root), &*entropy).unwrap();
-        let vault = Arc::new(LocalVault::open(&root_key(&root), Arc::clone(&entropy)).unwrap());
-        let custody = custody(&vault, &fake, &entropy);
+        for purpose in KeyPurpose::ALL {
+            LocalVault::create(&root_key(&root, purpose), &*entropy).unwrap();
+        }
+        let vaults = vaults(&root, &entropy);
+        let custody = custody(&vaults, &fake, &entropy);
         let breached = Arc::new(FakeBreached::default());
         let providers = Arc::new(FakeProviders::default());
         let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
         let ports = Ports {
             store: store.clone(),
-            vault: vault.clone(),
+            vaults: vaults.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
             signatures: custody.clone(),
@@ -130,7 +133,7 @@ impl Rig {
             ports,
             store,
             fake,
-            vault,
+            vaults,
             clock,
             limiter,
             mailer: fake_mailer,
@@ -144,11 +147,16 @@ impl Rig {
         }
     }
 
-    /// Another process over the same database and root key file: nothing that the first one has in memory.
+    /// Another process over the same database and root key files: nothing that the first one has in memory.
     pub(crate) fn other_process(&self) -> Arc<Service> {
-        let vault = LocalVault::open(&self.root_key(), Arc::clone(&self.ports.entropy)).unwrap();
-        let custody = custody(&Arc::new(vault), &self.fake, &self.ports.entropy);
+        self.process_with_vaults(&vaults(&self.root, &self.ports.entropy))
+    }
+
+    /// Another process over the same database, with key providers of its own.
+    pub(crate) fn process_with_vaults(&self, vaults: &Vaults) -> Arc<Service> {
+        let custody = custody(vaults, &self.fake, &self.ports.entropy);
         service(&Ports {
+            vaults: vaults.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
             signatures: custody.clone(),
@@ -197,25 +205,18 @@ impl Rig {
         })
     }
 
-    /// A process on a machine with a root key of its own, whose first version was retired.
-    pub(crate) async fn process_with_another_root(&self) -> Arc<Service> {
+    /// A root key of another machine, whose first version was retired.
+    pub(crate) async fn foreign_root_key(&self) -> Arc<dyn KeyVault> {
         let elsewhere = self.root.path().join("other.key");
         LocalVault::create(&elsewhere, &*self.ports.entropy).unwrap();
         let vault = LocalVault::open(&elsewhere, Arc::clone(&self.ports.entropy)).unwrap();
         let version = vault.add_root_version().await.unwrap();
         vault.retire_below(version).await.unwrap();
-        let custody = custody(&Arc::new(vault), &self.fake, &self.ports.entropy);
-        service(&Ports {
-            custodian: custody.clone(),
-            sealer: custody.clone(),
-            signatures: custody.clone(),
-            tokens: Arc::new(JwtSigner::new(custody)),
-            ..self.ports.clone()
-        })
+        Arc::new(vault)
     }
 
-    pub(crate) fn root_key(&self) -> PathBuf {
-        root_key(&self.root)
+    pub(crate) fn root_key(&self, purpose: KeyPurpose) -> PathBuf {
+        root_key(&self.root, purpose)
     }
 
     pub(crate) fn world(&self, environment: Environment) -> World {
@@ -504,12 +505,20 @@ pub(crate) fn with_custodian(rig: &Rig, custodian: Arc<dyn Custodian>) -> Arc<Se
     })
 }
 
-fn root_key(root: &TempDir) -> PathBuf {
-    root.path().join("root.key")
+fn root_key(root: &TempDir, purpose: KeyPurpose) -> PathBuf {
+    root.path().join(format!("{purpose}.key"))
 }
 
-fn custody(vault: &Arc<LocalVault>, store: &FakeStore, entropy: &Arc<dyn Entropy>) -> Arc<Custody> {
-    let custody = Custody::new(vault.clone(), Arc::new(store.clone()), Arc::clone(entropy));
+fn vaults(root: &TempDir, entropy: &Arc<dyn Entropy>) -> Vaults {
+    let of = |purpose| LocalVault::open(&root_key(root, purpose), Arc::clone(entropy)).unwrap();
+    Vaults {
+        wallets: Arc::new(of(KeyPurpose::Wallets)),
+        secrets: Arc::new(of(KeyPurpose::Secrets)),
+    }
+}
+
+fn custody(vaults: &Vaults, store: &FakeStore, entropy: &Arc<dyn Entropy>) -> Arc<Custody> {
+    let custody = Custody::new(vaults.clone(), Arc::new(store.clone()), Arc::clone(entropy));
     Arc::new(custody.unwrap())
 }
 

@@ -3,18 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use vestry_app::vault::{Rotation, VaultReport};
+use vestry_app::vault::{RootReport, Rotation};
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Service};
 use vestry_contract::race::race;
-use vestry_domain::envelope::WrappedKey;
+use vestry_domain::envelope::{KeyPurpose, WrappedKey};
 use vestry_domain::ids::WalletId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
-use vestry_ports::vault::KeyVault;
 
 use crate::rig::Rig;
 use crate::tamper::{store, unstored};
@@ -28,12 +27,29 @@ async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
     signed.signed.text("signature").unwrap().to_owned()
 }
 
-fn versions(report: &VaultReport) -> (u32, &[u32], &[(u32, u64)]) {
-    (
-        report.provider.primary_version,
-        &report.provider.versions,
-        &report.app_keys,
-    )
+/// The same of both root keys: primary version, all versions, and the App keys under each.
+fn assert_versions(
+    reports: &[RootReport],
+    primary: u32,
+    versions: &[u32],
+    app_keys: &[(u32, u64)],
+) {
+    let purposes: Vec<_> = reports.iter().map(|report| report.purpose).collect();
+    assert_eq!(purposes, KeyPurpose::ALL);
+    for report in reports {
+        let provider = report.provider.as_ref().unwrap();
+        assert_eq!(provider.primary_version, primary, "{report:?}");
+        assert_eq!(provider.versions, versions, "{report:?}");
+        assert_eq!(report.app_keys, app_keys, "{report:?}");
+    }
+}
+
+/// A rotation that brought both root keys to this version.
+fn rotated(version: u32, rewrapped: u64) -> Rotation {
+    Rotation {
+        versions: KeyPurpose::ALL.map(|purpose| (purpose, version)).into(),
+        rewrapped,
+    }
 }
 
 #[tokio::test]
@@ -44,30 +60,21 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
     let session = rig.sign_in(&test, "bob@example.com", 60).await;
     let before = sign(&rig.service, &rig, wallet).await;
-    assert_eq!(
-        versions(&rig.service.vault_status().await.unwrap()),
-        (1, &[1][..], &[(1, 8)][..])
-    );
-    assert!(rig.service.vault_is_open().await);
+    let status = async || rig.service.vault_status().await.unwrap();
+    assert_versions(&status().await, 1, &[1], &[(1, 4)]);
+    for purpose in KeyPurpose::ALL {
+        assert!(rig.service.has_root_key(purpose).await);
+    }
 
     let seen = Mutex::new(Vec::new());
     let progress = |done, total| seen.lock().unwrap().push((done, total));
     let rotation = rig.service.vault_rotate_root(&progress).await.unwrap();
-    assert_eq!(
-        rotation,
-        Rotation {
-            version: 2,
-            rewrapped: 8
-        }
-    );
+    assert_eq!(rotation, rotated(2, 8));
     assert_eq!(
         *seen.lock().unwrap(),
         (1..=8).map(|done| (done, 8)).collect::<Vec<_>>()
     );
-    assert_eq!(
-        versions(&rig.service.vault_status().await.unwrap()),
-        (2, &[1, 2][..], &[(2, 8)][..])
-    );
+    assert_versions(&status().await, 2, &[1, 2], &[(2, 4)]);
 
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
     assert_eq!((report.app_keys, report.wallets), (8, 1));
@@ -119,34 +126,28 @@ async fn r17_signatures_go_on_during_a_rotation() {
         100
     );
     let report = rig.service.vault_status().await.unwrap();
-    assert_eq!(versions(&report), (3, &[1, 2, 3][..], &[(3, 4)][..]));
+    assert_versions(&report, 3, &[1, 2, 3], &[(3, 2)]);
 }
 
 /// Two operators rotate at once: the run that finds a newer version than its own is done.
 #[tokio::test]
 async fn a_rotation_that_is_overtaken_ends() {
     let rig = Rig::new().await;
-    let vault = Arc::clone(&rig.vault);
+    let vaults = rig.vaults.clone();
     rig.store.before_next_begin(async move {
-        vault.add_root_version().await.unwrap();
+        for purpose in KeyPurpose::ALL {
+            vaults.of(purpose).add_root_version().await.unwrap();
+        }
     });
     let once_each = |done, _| assert!(done <= 4, "the same keys again and again");
     rig.service.vault_rotate_root(&once_each).await.unwrap();
-    let report = rig.service.vault_status().await.unwrap();
-    assert_eq!(report.provider.primary_version, 3);
-    assert!(
-        report.app_keys.iter().all(|(version, _)| *version >= 2),
-        "{:?}",
-        report.app_keys
-    );
+    for report in rig.service.vault_status().await.unwrap() {
+        assert_eq!(report.provider.as_ref().unwrap().primary_version, 3);
+        let mut under = report.app_keys.iter();
+        assert!(under.all(|(version, _)| *version >= 2), "{report:?}");
+    }
     let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
-    assert_eq!(
-        rotation,
-        Rotation {
-            version: 4,
-            rewrapped: 4
-        }
-    );
+    assert_eq!(rotation, rotated(4, 4));
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
 
@@ -159,18 +160,15 @@ async fn a_rotation_can_be_resumed() {
     let cut = rig.service.vault_rotate_root(&after_two).await;
     assert!(matches!(cut, Err(Fault::Unavailable(_))), "{cut:?}");
     rig.fake.set_unavailable(false);
-    assert_eq!(
-        rig.service.vault_status().await.unwrap().app_keys,
-        [(1, 2), (2, 2)]
-    );
-    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
-    assert_eq!(
-        rotation,
-        Rotation {
-            version: 3,
-            rewrapped: 4
+    let mut under = [0, 0];
+    for report in rig.service.vault_status().await.unwrap() {
+        for (version, count) in report.app_keys {
+            under[usize::try_from(version).unwrap() - 1] += count;
         }
-    );
+    }
+    assert_eq!(under, [2, 2]);
+    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(rotation, rotated(3, 4));
     assert_eq!(rig.service.vault_verify(&|_| {}).await.unwrap().app_keys, 4);
 }
 
@@ -183,18 +181,15 @@ async fn retiring_waits_for_the_last_key() {
         .await
         .wallets[0]
         .id;
-    rig.vault.add_root_version().await.unwrap();
+    let status = async || rig.service.vault_status().await.unwrap();
+    for purpose in KeyPurpose::ALL {
+        rig.vaults.of(purpose).add_root_version().await.unwrap();
+    }
     assert_eq!(rig.service.vault_retire().await.unwrap(), 4);
-    assert_eq!(
-        rig.service.vault_status().await.unwrap().provider.versions,
-        [1, 2]
-    );
+    assert_versions(&status().await, 2, &[1, 2], &[(1, 2)]);
     rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
     assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
-    assert_eq!(
-        rig.service.vault_status().await.unwrap().provider.versions,
-        [3]
-    );
+    assert_versions(&status().await, 3, &[3], &[(3, 2)]);
     sign(&rig.other_process(), &rig, wallet).await;
 }
 

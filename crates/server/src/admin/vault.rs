@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::json;
-use vestry_app::vault::{Rotation, VaultReport, Verification};
+use serde_json::{Value, json};
+use vestry_app::vault::{RootReport, Verification};
 use vestry_app::{Fault, Service};
+use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::store::Store;
+use vestry_ports::vault::VaultStatus;
 use vestry_vault_local::LocalVault;
 
 use super::progress::Progress;
@@ -22,7 +24,7 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
         cli::Vault::Init { .. } => Err(Failure::new("this command works on no service")),
         cli::Vault::Status { answer } => {
             let report = service.vault_status().await.map_err(failed)?;
-            print_status(&report, answer)
+            print_status(report, answer)
         }
         cli::Vault::RotateRoot { retire, answer } => rotate(service, retire, answer).await,
         cli::Vault::RotateApps { retire, answer } => rotate_apps(service, retire, answer).await,
@@ -34,20 +36,21 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
     }
 }
 
-/// Makes the root key file of a new installation.
+/// Makes the root key files of a new installation.
 ///
-/// A database that already has App keys has had a root key: a new one would not open them, and would hide that the old
-/// one is missing.
+/// A database that already has App keys has had root keys: new ones would not open them, and would hide that the old ones are
+/// missing.
 pub(super) async fn init(
     settings: &VaultSettings,
     store: &dyn Store,
     answer: Answer,
 ) -> Result<(), Failure> {
-    let VaultSettings::Local(path) = settings else {
+    let VaultSettings::Local(files) = settings else {
         return Err(Failure::usage(
             "vault.kind is not local; there is no root key file to make",
         ));
     };
+    let (root, sign_in) = (files.root.display(), files.sign_in.display());
     let mut read = store.read().await.context("the database cannot be read")?;
     let app_keys = read.app_keys().all().await;
     if !app_keys
@@ -55,14 +58,17 @@ pub(super) async fn init(
         .is_empty()
     {
         return Err(Failure::new(format!(
-            "this database already has keys under a root key; put its file back to {}",
-            path.display()
+            "this database already has keys under root keys; put their files back to {root} and {sign_in} (docs/operations.md, \"Upgrades\", if there never was the second)"
         )));
     }
-    make_root_key(path)?;
-    let shown = path.display().to_string();
-    answer.format().print(&json!({ "path": shown }), || {
-        format!("Made the root key {shown}.\nKeep a copy of it, apart from copies of the database: without it no wallet can ever be opened.")
+    let missing = files.missing();
+    if missing.is_empty() {
+        return Err(Failure::new(format!("{root} and {sign_in} exist already")));
+    }
+    missing.into_iter().try_for_each(make_root_key)?;
+    let document = json!({ "path": root.to_string(), "sign_in_path": sign_in.to_string() });
+    answer.format().print(&document, || {
+        format!("The root key is {root}, the sign-in key {sign_in}.\nKeep copies of both, apart from copies of the database: without the root key no wallet can ever be opened, without the sign-in key no password and no authenticator app works any more.")
     })
 }
 
@@ -76,72 +82,113 @@ fn failed(fault: Fault) -> Failure {
     Failure::new("the vault command failed").because(fault)
 }
 
-fn print_status(report: &VaultReport, answer: Answer) -> Result<(), Failure> {
-    let provider = &report.provider;
-    let wraps = |version: u32| {
-        let found = report.app_keys.iter().find(|(of, _)| *of == version);
-        found.map_or(0, |(_, count)| *count)
-    };
-    let versions: Vec<_> = provider
-        .versions
-        .iter()
-        .map(|version| json!({ "version": version, "app_keys": wraps(*version) }))
-        .collect();
-    let lost: Vec<u32> = report
-        .app_keys
-        .iter()
-        .map(|(version, _)| *version)
-        .filter(|version| !provider.versions.contains(version))
-        .collect();
-    let document = json!({
-        "kind": provider.kind,
-        "primary_version": provider.primary_version,
-        "versions": versions,
-        "missing_versions": lost,
-    });
-    answer.format().print(&document, || {
+/// What is said of one root key: the document, its rows in the table, and what is wrong with it.
+struct Root {
+    purpose: KeyPurpose,
+    document: Value,
+    rows: Vec<Vec<String>>,
+    wrong: Vec<String>,
+}
+
+impl Root {
+    fn of(report: RootReport) -> Self {
+        let RootReport {
+            purpose,
+            provider,
+            app_keys,
+        } = report;
+        match provider {
+            Ok(provider) => Self::there(purpose, &provider, &app_keys),
+            Err(error) => {
+                let why = Failure::new("not available").because(error).to_string();
+                Self {
+                    purpose,
+                    document: json!({ "unavailable": &why }),
+                    rows: Vec::new(),
+                    wrong: vec![format!("The root key of {purpose} is {why}")],
+                }
+            }
+        }
+    }
+
+    fn there(purpose: KeyPurpose, provider: &VaultStatus, app_keys: &[(u32, u64)]) -> Self {
+        let wraps = |version: u32| {
+            let found = app_keys.iter().find(|(of, _)| *of == version);
+            found.map_or(0, |(_, count)| *count)
+        };
+        let versions = provider.versions.iter();
+        let versions =
+            versions.map(|version| json!({ "version": version, "app_keys": wraps(*version) }));
+        let lost = app_keys.iter().map(|(version, _)| *version);
+        let lost: Vec<u32> = lost
+            .filter(|version| !provider.versions.contains(version))
+            .collect();
         let row = |version: &u32| {
             let primary = *version == provider.primary_version;
             vec![
+                purpose.to_string(),
                 version.to_string(),
                 if primary { "primary" } else { "opens only" }.to_owned(),
                 wraps(*version).to_string(),
             ]
         };
-        let rows: Vec<_> = provider.versions.iter().map(row).collect();
-        let mut text = table(
-            &["ROOT VERSION", "USE", "APP KEYS"],
-            &rows,
-            "There is no root key.",
-        );
-        for version in &lost {
-            text.push_str(&format!(
-                "\nMISSING: root version {version}, which wraps {} App keys",
-                wraps(*version)
-            ));
+        let missing = |version: &u32| {
+            let keys = wraps(*version);
+            format!("MISSING: root version {version} of {purpose}, which wraps {keys} App keys")
+        };
+        Self {
+            purpose,
+            document: json!({
+                "kind": provider.kind,
+                "primary_version": provider.primary_version,
+                "versions": versions.collect::<Vec<_>>(),
+                "missing_versions": &lost,
+            }),
+            rows: provider.versions.iter().map(row).collect(),
+            wrong: lost.iter().map(missing).collect(),
+        }
+    }
+}
+
+fn print_status(reports: Vec<RootReport>, answer: Answer) -> Result<(), Failure> {
+    let roots: Vec<Root> = reports.into_iter().map(Root::of).collect();
+    let documents = roots
+        .iter()
+        .map(|root| (root.purpose.to_string(), root.document.clone()));
+    let document = Value::Object(documents.collect());
+    answer.format().print(&document, || {
+        let rows: Vec<_> = roots.iter().flat_map(|root| root.rows.clone()).collect();
+        let head = ["OF", "ROOT VERSION", "USE", "APP KEYS"];
+        let mut text = table(&head, &rows, "There is no root key.");
+        for wrong in roots.iter().flat_map(|root| &root.wrong) {
+            text.push_str(&format!("\n{wrong}"));
         }
         text
     })?;
-    if lost.is_empty() {
+    if roots.iter().all(|root| root.wrong.is_empty()) {
         Ok(())
     } else {
         Err(Failure::answered(
-            "App keys stand under a root version that is missing",
+            "a root key, or a version of one, is missing",
         ))
     }
 }
 
 async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
     let progress = |done, of| tracing::info!(done, of, "App keys wrapped anew");
-    let Rotation { version, rewrapped } =
-        service.vault_rotate_root(&progress).await.map_err(failed)?;
+    let rotation = service.vault_rotate_root(&progress).await.map_err(failed)?;
+    let rewrapped = rotation.rewrapped;
+    let versions = rotation
+        .versions
+        .iter()
+        .map(|(purpose, version)| (purpose.to_string(), json!(version)));
     let remaining = if retire {
         Some(service.vault_retire().await.map_err(failed)?)
     } else {
         None
     };
     let document = json!({
-        "version": version,
+        "versions": Value::Object(versions.collect()),
         "rewrapped": rewrapped,
         "retired": remaining == Some(0),
     });
@@ -151,7 +198,13 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
             Some(0) => "Older versions are destroyed.",
             Some(_) => "Another rotation is under way; older versions were kept.",
         };
-        format!("Root version {version} wraps everything now ({rewrapped} App keys wrapped anew).\n{retired}")
+        let mut text = format!("{rewrapped} App keys wrapped anew.");
+        for (purpose, version) in &rotation.versions {
+            text.push_str(&format!(
+                "\nRoot version {version} wraps all of {purpose} now."
+            ));
+        }
+        format!("{text}\n{retired}")
     })?;
     match remaining {
         Some(left) if left > 0 => Err(Failure::answered("older versions are still in use")),

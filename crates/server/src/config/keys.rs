@@ -60,9 +60,14 @@ pub(super) const KEYS: &[Key] = &[
     key("http.shutdown_timeout", Kind::Number, Some("20")),
     key("vault.kind", Kind::Text, Some("local")),
     key("vault.local.path", Kind::Text, Some(".vestry/root.key")),
+    key("vault.local.sign_in_path", Kind::Text, None),
     Key {
         environment_only: true,
         ..key("vault.env.key", Kind::Text, None)
+    },
+    Key {
+        environment_only: true,
+        ..key("vault.env.sign_in_key", Kind::Text, None)
     },
     key("mail.kind", Kind::Text, Some("capture")),
     key("mail.smtp.url", Kind::Text, None),

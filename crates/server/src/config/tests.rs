@@ -87,7 +87,11 @@ fn without_a_file_the_defaults_hold() {
     assert!(matches!(settings.mail, MailSettings::Capture));
     assert!(matches!(settings.sms, SmsSettings::Capture));
     assert!(settings.outbound.allowed_networks.is_empty());
-    assert!(matches!(settings.vault, VaultSettings::Local(_)));
+    let VaultSettings::Local(files) = settings.vault else {
+        panic!("{:?}", settings.vault);
+    };
+    assert_eq!(files.root, Path::new(".vestry/root.key"));
+    assert_eq!(files.sign_in, Path::new(".vestry/sign-in.key"));
     assert_eq!(settings.http.drain_delay, Duration::from_secs(5));
     assert_eq!(settings.http.shutdown_timeout, Duration::from_secs(20));
     assert!(settings.http.base_url.is_none());
@@ -205,6 +209,10 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
             "vault.env.key = \"x\"",
             "vault.env.key in vestry.toml: this one is taken from the environment only, as VESTRY_VAULT__ENV__KEY",
         ),
+        (
+            "vault.local.sign_in_path = \".vestry/root.key\"",
+            "vault.local.sign_in_path in vestry.toml: must be another file than vault.local.path",
+        ),
     ] {
         assert_eq!(refusal(file, &[]), message);
     }
@@ -285,4 +293,30 @@ fn the_documentation_names_every_key_and_its_default() {
             assert!(line.contains(&default), "{} has another default", key.name);
         }
     }
+}
+
+/// The sign-in key lies beside the root key, unless it is said to be elsewhere; in the environment one value may be both.
+#[test]
+fn the_sign_in_key_follows_the_root_key() {
+    let local = |file| match load(file, &[]).unwrap().vault {
+        VaultSettings::Local(files) => files,
+        other => panic!("{other:?}"),
+    };
+    let beside = local("[vault.local]\npath = \"/run/keys/wallets.key\"");
+    assert_eq!(beside.sign_in, Path::new("/run/keys/sign-in.key"));
+    let elsewhere = local("[vault.local]\nsign_in_path = \"/etc/vestry/secrets.key\"");
+    assert_eq!(elsewhere.root, Path::new(".vestry/root.key"));
+    assert_eq!(elsewhere.sign_in, Path::new("/etc/vestry/secrets.key"));
+
+    let environment = |variables: &[(&str, &str)]| match load("[vault]\nkind = \"env\"", variables)
+        .unwrap()
+        .vault
+    {
+        VaultSettings::Env { root, sign_in } => [root.expose().clone(), sign_in.expose().clone()],
+        other => panic!("{other:?}"),
+    };
+    let root = ("VESTRY_VAULT__ENV__KEY", "one");
+    let sign_in = ("VESTRY_VAULT__ENV__SIGN_IN_KEY", "other");
+    assert_eq!(environment(&[root]), ["one", "one"]);
+    assert_eq!(environment(&[root, sign_in]), ["one", "other"]);
 }

@@ -16,7 +16,7 @@ pub(super) struct DataDir {
 }
 
 /// Everything a start may leave in the directory, and all that `--fresh` deletes: the directory may be somebody's own.
-const OURS: [&str; 9] = [
+const OURS: [&str; 12] = [
     "dev.json",
     "vestry.db",
     "vestry.db-wal",
@@ -24,6 +24,9 @@ const OURS: [&str; 9] = [
     "root.key",
     "root.key.lock",
     "root.key.new",
+    "sign-in.key",
+    "sign-in.key.lock",
+    "sign-in.key.new",
     "localhost.pem",
     "localhost.key",
 ];

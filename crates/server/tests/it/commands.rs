@@ -1,6 +1,7 @@
 //! Admin commands: exit codes, JSON, and that a running service follows them.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -93,7 +94,10 @@ async fn every_admin_command_answers_with_one_document() {
     let applied = site.admin(&["migrate"]);
     assert_ne!(applied["applied"].as_array().unwrap().len(), 0);
     assert_eq!(site.admin(&["migrate"]), json!({ "applied": [] }));
-    site.admin(&["vault", "init"]);
+    let keys = site.admin(&["vault", "init"]);
+    let directory = PathBuf::from(text(&keys, "path"));
+    let sign_in = PathBuf::from(text(&keys, "sign_in_path"));
+    assert_eq!(sign_in, directory.with_file_name("sign-in.key"));
     let app = text(&site.admin(&["app", "create", "My Shop"]), "id");
     assert_eq!(site.admin(&["app", "list"])["apps"][0]["id"], app.as_str());
     assert_eq!(site.admin(&["app", "show", &app])["name"], "My Shop");
@@ -193,7 +197,10 @@ async fn every_admin_command_answers_with_one_document() {
     );
 
     let status = site.admin(&["vault", "status"]);
-    assert_eq!(status["versions"], json!([{ "version": 1, "app_keys": 4 }]));
+    for purpose in ["wallets", "secrets"] {
+        let versions = json!([{ "version": 1, "app_keys": 2 }]);
+        assert_eq!(status[purpose]["versions"], versions);
+    }
     assert_eq!(site.admin(&["vault", "verify"])["ok"], true);
     assert_eq!(
         site.run(&["vault", "init"]).code,
@@ -350,6 +357,7 @@ fn check_says_what_is_wrong() {
     assert_eq!(verdict("configuration"), true);
     assert_eq!(verdict("database"), false);
     assert_eq!(verdict("vault"), false);
+    assert_eq!(verdict("sign_in_key"), false);
     assert_eq!(verdict("mail"), false);
     assert_eq!(verdict("limits"), false);
     let said = site.run(&["check"]);

@@ -70,7 +70,7 @@ async fn a_first_start_makes_everything_out_of_nothing() {
         ]
     );
     assert_eq!(mode(&site.file(".vestry")), 0o700);
-    for name in ["dev.json", "root.key", "vestry.db"] {
+    for name in ["dev.json", "root.key", "sign-in.key", "vestry.db"] {
         assert_eq!(mode(&site.file(".vestry").join(name)), 0o600, "{name}");
     }
     // The admin commands find the same database and root key without being told.
@@ -81,7 +81,9 @@ async fn a_first_start_makes_everything_out_of_nothing() {
         assert_eq!(url["url"], "http://localhost:3000/callback");
         assert_eq!(url["default"], true);
     }
-    assert_eq!(site.admin(&["vault", "status"])["primary_version"], 1);
+    let status = site.admin(&["vault", "status"]);
+    assert_eq!(status["wallets"]["primary_version"], 1);
+    assert_eq!(status["secrets"]["primary_version"], 1);
     server.process.stop().await;
 }
 
@@ -261,13 +263,18 @@ async fn an_address_of_other_machines_is_refused() {
 /// F5: "never a new key silently made".
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_root_key_is_not_replaced() {
-    let site = nothing_set();
-    site.dev(&[]).await.process.stop().await;
-    fs::remove_file(site.file(".vestry/root.key")).unwrap();
-    let said = site.run(&["dev", "--listen", "127.0.0.1:0"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("--fresh"), "{said:?}");
-    assert!(!site.file(".vestry/root.key").exists());
+    for name in ["root.key", "sign-in.key"] {
+        let site = nothing_set();
+        site.dev(&[]).await.process.stop().await;
+        let key = site.file(".vestry").join(name);
+        fs::remove_file(&key).unwrap();
+        let said = site.run(&["dev", "--listen", "127.0.0.1:0"]);
+        assert_eq!(said.code, 1);
+        assert!(said.stderr.contains("--fresh"), "{said:?}");
+        assert!(!key.exists());
+        assert_eq!(site.run(&["vault", "init"]).code, 1);
+        assert!(!key.exists());
+    }
 }
 
 /// A `vestry.toml` that lies about is that of a real deployment more often than not.

@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt;
 
 use serde_json::json;
 
-use crate::support::journey::new_owner;
+use crate::support::client::Api;
+use crate::support::journey::{new_owner, sign_in};
 use crate::support::process::Process;
 use crate::support::site::{Site, binary, text};
 
@@ -92,8 +93,8 @@ async fn the_command_line_holds_no_secret() {
     server.process.stop().await;
 }
 
-/// F5: without its root key a service that starts refuses what needs a key, wallets and sign-in alike, makes no new one, and works
-/// again with the key back. (The row wants sign-in to go on, which it does for an hour in a process that had opened its keys.)
+/// F5: without its root key a service that starts refuses what needs a key of wallets, signs people in all the same, makes no new
+/// key, and works again with the key back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let site = Site::sqlite();
@@ -148,10 +149,8 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     let refused = api.post("/v1/auth/users/create", &body).await;
     assert_eq!(refused.error(503), "sealed");
     assert!(refused.headers.contains_key("retry-after"));
-    let login = "/v1/auth/otps/email/login_or_create";
     // With a test key, since live mail has no transport here.
-    let sent = server.api(&keys.test).post(login, &body).await;
-    assert_eq!(sent.error(503), "sealed");
+    signs_in(&server.api(&keys.test), "ada@example.com").await;
     assert!(!key.exists(), "no new key was made");
 
     fs::rename(&elsewhere, &key).unwrap();
@@ -159,17 +158,71 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     server.process.stop().await;
 }
 
+/// The other way round: without the sign-in key nobody comes in, and nothing is signed, because it could not be noted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let owner = new_owner(&server.api(&keys.live), "first@example.com").await;
+    server.process.stop().await;
+    let (key, elsewhere) = (site.file(".vestry/sign-in.key"), site.file("sign-in.key"));
+    fs::rename(&key, &elsewhere).unwrap();
+    let server = site.serve().await;
+    assert!(
+        server
+            .process
+            .output()
+            .contains("the sign-in key cannot be read")
+    );
+    let api = server.api(&keys.test);
+    assert_eq!(api.get("/readyz").await.status, 200);
+    let sent = api
+        .post(LOGIN, &json!({ "email": "ada@example.com" }))
+        .await;
+    assert_eq!(sent.error(503), "sealed");
+    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
+    let live = server.api(&keys.live);
+    live.get(&wallet).await.ok();
+    let message = json!({ "message": "hi" });
+    let signed = live.post(&format!("{wallet}/sign_message"), &message).await;
+    assert_eq!(signed.error(503), "sealed");
+    assert!(!key.exists(), "no new key was made");
+
+    fs::rename(&elsewhere, &key).unwrap();
+    signs_in(&api, "ada@example.com").await;
+    live.post(&format!("{wallet}/sign_message"), &message)
+        .await
+        .ok();
+    server.process.stop().await;
+}
+
+const LOGIN: &str = "/v1/auth/otps/email/login_or_create";
+
+/// By a code, and with the session then.
+async fn signs_in(api: &Api, email: &str) {
+    let signed_in = sign_in(api, email).await;
+    let session = json!({ "session_token": signed_in["session_token"] });
+    api.post("/v1/auth/sessions/verify", &session).await.ok();
+}
+
 /// A root key that others may read is refused, and so is one that is damaged.
 #[test]
 fn a_root_key_in_disorder_is_named() {
     let site = Site::sqlite();
     site.set_up();
-    let key = site.file(".vestry/root.key");
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-    let said = site.run(&["vault", "status"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("chmod 600"), "{said:?}");
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::write(&key, "{}").unwrap();
-    assert_eq!(site.run(&["vault", "status"]).code, 1);
+    for name in ["root.key", "sign-in.key"] {
+        let key = site.file(".vestry").join(name);
+        let good = fs::read(&key).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        let said = site.run(&["vault", "status"]);
+        assert_eq!(said.code, 1);
+        assert!(said.stdout.contains("chmod 600"), "{said:?}");
+        assert!(said.stdout.contains(name), "{said:?}");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&key, "{}").unwrap();
+        assert_eq!(site.run(&["vault", "status"]).code, 1);
+        fs::write(&key, good).unwrap();
+        assert_eq!(site.run(&["vault", "status"]).code, 0);
+    }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use actix_web::web::{Data, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
-use vestry_app::Fault;
+use vestry_app::{Fault, Service};
+use vestry_domain::envelope::KeyPurpose;
 
 use crate::problem::{Code, Problem};
 use crate::state::State;
@@ -26,10 +27,14 @@ pub(crate) struct Answer {
     /// `ok`: it answers and every migration is applied.
     #[schema(pattern = "^ok$")]
     database: &'static str,
-    /// `ok` or `unavailable`. Without its key provider the service works with the keys that it has in memory, for an hour, and
-    /// answers 503 `sealed` to what needs others.
+    /// `ok` or `unavailable`: the root key of wallets. Without it the service works with what it has in memory, and answers 503
+    /// `sealed` to what needs another key of wallets. Sign-in goes on.
     #[schema(pattern = "^(ok|unavailable)$")]
     vault: &'static str,
+    /// `ok` or `unavailable`: the root key of everything else that is kept secret. Without it, the same happens to sign-in, and
+    /// whatever uses a key of a wallet, which could not be noted.
+    #[schema(pattern = "^(ok|unavailable)$")]
+    sign_in_key: &'static str,
     /// `ok` or `not_configured`: whether live mail can be sent.
     #[schema(pattern = "^(ok|not_configured)$")]
     mail: &'static str,
@@ -54,11 +59,13 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
         return Err(Problem::unavailable("shutdown"));
     }
     let asked = state.service.run(|service| async move {
-        let database = tokio::time::timeout(PATIENCE, service.ready()).await;
-        let vault = tokio::time::timeout(PATIENCE, service.vault_is_open()).await;
-        (database, vault.unwrap_or(false))
+        tokio::join!(
+            tokio::time::timeout(PATIENCE, service.ready()),
+            root_key(&service, KeyPurpose::Wallets),
+            root_key(&service, KeyPurpose::Secrets),
+        )
     });
-    let (database, vault_is_open) = asked.await?;
+    let (database, vault, sign_in_key) = asked.await?;
     let unavailable = || Problem::unavailable("database");
     database
         .map_err(|elapsed| unavailable().because(elapsed))?
@@ -66,10 +73,20 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
     Ok(Json(Answer {
         status: "ok",
         database: "ok",
-        vault: if vault_is_open { "ok" } else { "unavailable" },
+        vault,
+        sign_in_key,
         mail: transport(state.service.has_mailer()),
         sms: transport(state.service.has_sms()),
     }))
+}
+
+async fn root_key(service: &Service, purpose: KeyPurpose) -> &'static str {
+    let answered = tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await;
+    if answered.unwrap_or(false) {
+        "ok"
+    } else {
+        "unavailable"
+    }
 }
 
 const fn transport(is_there: bool) -> &'static str {

@@ -25,6 +25,7 @@ async fn the_probes_answer_without_a_key(api: &Api) {
       "body": {
         "database": "ok",
         "mail": "ok",
+        "sign_in_key": "ok",
         "sms": "ok",
         "status": "ok",
         "vault": "ok"
@@ -104,13 +105,14 @@ async fn a_database_that_is_gone_is_named() {
     .await;
 }
 
-/// F5: without its key provider the service is ready, signs in with the keys that it has open, and refuses what needs another.
+/// F5: without the root key of wallets the service is ready, signs in, and refuses what needs a key of wallets.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
     on_with(Lane::Sqlite, Wishes::default(), async |api| {
         api.vault.set_gone(true);
         let ready = api.anonymous().get("/readyz").await.ok();
         assert_eq!(ready.body["vault"], "unavailable");
+        assert_eq!(ready.body["sign_in_key"], "ok");
         let request = json!({"email": "ada@example.com"});
         let refused = api
             .test()
@@ -132,7 +134,7 @@ async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
           "status": 503
         }
         "#);
-        // Sign-in goes on: its keys are open since the App was made.
+        // Sign-in goes on.
         let other = json!({"email": "eve@example.com"});
         let code = "/v1/auth/otps/email/login_or_create";
         api.test().post(code, other).await.ok();
@@ -144,6 +146,9 @@ async fn f5_without_the_key_provider_calls_that_need_keys_are_sealed() {
         api.vault.set_gone(true);
         let path = format!("/v1/auth/users/{}", created.text_at("/user_id"));
         api.test().get(&path).await.ok();
+        api.sign_in_key.set_gone(true);
+        let ready = api.anonymous().get("/readyz").await.ok();
+        assert_eq!(ready.body["sign_in_key"], "unavailable");
     })
     .await;
 }

@@ -206,7 +206,7 @@ async fn what_decides_nothing_is_not_kept(api: &Api) {
 
 /// 503: nothing was done, so the same request runs when the service can again.
 async fn failures_give_the_key_back(api: &Api) {
-    // The key under which answers are sealed is open, the one under which wallets are made is not.
+    // Answers are sealed under the sign-in key, which is there; the root key, under which wallets are made, is not.
     let login = json!({"email": "ada@example.com"});
     let path = "/v1/auth/otps/email/login_or_create";
     let user = keyed(api.test(), "login").post(path, login).await.ok();

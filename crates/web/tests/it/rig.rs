@@ -32,6 +32,7 @@ use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
+use vestry_ports::vault::Vaults;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
@@ -95,6 +96,7 @@ pub(crate) struct Api {
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
     pub(crate) vault: Arc<Removable>,
+    pub(crate) sign_in_key: Arc<Removable>,
     pub(crate) app: App,
     pub(crate) place: Place,
     address: SocketAddr,
@@ -124,8 +126,13 @@ impl Api {
         let mailer = Arc::new(FakeMailer::default());
         let sms = Arc::new(FakeSms::default());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
-        let vault = Arc::new(vault(&place, &entropy));
-        let mut ports = ports(&place, &clock, &mailer, &vault, entropy, &wishes).await;
+        let [vault, sign_in_key] =
+            ["root.key", "sign-in.key"].map(|file| root_key(&place, file, &entropy));
+        let vaults = Vaults {
+            wallets: vault.clone(),
+            secrets: sign_in_key.clone(),
+        };
+        let mut ports = ports(&place, &clock, &mailer, vaults, entropy, &wishes).await;
         ports.sms = wishes
             .has_sms
             .then(|| -> Arc<dyn SmsSender> { sms.clone() });
@@ -150,6 +157,7 @@ impl Api {
             mailer,
             sms,
             vault,
+            sign_in_key,
             app,
             place,
             address,
@@ -243,26 +251,27 @@ impl Api {
     }
 }
 
-fn vault(place: &Place, entropy: &Arc<dyn Entropy>) -> Removable {
-    let root_key = place.directory.path().join("root.key");
-    LocalVault::create(&root_key, &**entropy).unwrap();
-    Removable::new(LocalVault::open(&root_key, Arc::clone(entropy)).unwrap())
+fn root_key(place: &Place, file: &str, entropy: &Arc<dyn Entropy>) -> Arc<Removable> {
+    let file = place.directory.path().join(file);
+    LocalVault::create(&file, &**entropy).unwrap();
+    let vault = LocalVault::open(&file, Arc::clone(entropy)).unwrap();
+    Arc::new(Removable::new(vault))
 }
 
 async fn ports(
     place: &Place,
     clock: &Arc<FakeClock>,
     mailer: &Arc<FakeMailer>,
-    vault: &Arc<Removable>,
+    vaults: Vaults,
     entropy: Arc<dyn Entropy>,
     wishes: &Wishes,
 ) -> Ports {
     let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&place.settings).await.unwrap());
-    let custody = Custody::new(vault.clone(), Arc::clone(&store), Arc::clone(&entropy));
+    let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.unwrap());
     Ports {
         store,
-        vault: vault.clone(),
+        vaults,
         custodian: custody.clone(),
         sealer: custody.clone(),
         signatures: custody.clone(),

@@ -216,7 +216,7 @@ async fn r17_a_rotation_that_overtakes_the_opening_of_a_key_does_no_harm() {
             house,
             rotations: AtomicUsize::new(rotations),
         });
-        let custody = Custody::new(vault.clone(), store, entropy).unwrap();
+        let custody = Custody::new(vaults(&vault), store, entropy).unwrap();
         sign(&custody, &wallet).await.unwrap();
         let status = vault.status().await.unwrap();
         assert_eq!(

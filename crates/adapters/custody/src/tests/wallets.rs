@@ -588,7 +588,7 @@ async fn a_dump_opens_nothing_of(wallet_type: WalletType) {
     let world = house.world().await;
     let (stored, key) = house.wallet_of(world, wallet_type).await;
     let thief = Custody::new(
-        Arc::new(TestVault::new()),
+        vaults(&Arc::new(TestVault::new())),
         Arc::new(house.store.clone()),
         house.entropy.clone(),
     )

@@ -20,6 +20,7 @@ use vestry_domain::{Environment, Secret, World};
 use vestry_ports::custody::{Custodian, ImportKeyOrder, ImportOrder, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
+use vestry_ports::vault::Vaults;
 use vestry_vault_local::LocalVault;
 use zeroize::Zeroizing;
 
@@ -136,7 +137,11 @@ async fn custody(entropy: &Arc<Recording>, samples: &mut Samples) -> (Arc<Custod
     LocalVault::create(&path, entropy.as_ref()).unwrap();
     let vault = Arc::new(LocalVault::open(&path, entropy.clone()).unwrap());
     let store = FakeStore::default();
-    let custody = Custody::new(vault, Arc::new(store.clone()), entropy.clone()).unwrap();
+    let vaults = Vaults {
+        wallets: vault.clone(),
+        secrets: vault,
+    };
+    let custody = Custody::new(vaults, Arc::new(store.clone()), entropy.clone()).unwrap();
     let now = samples.tick();
     let app = samples.id(now);
     let keys = custody.mint_app_keys(app, now).await.unwrap();

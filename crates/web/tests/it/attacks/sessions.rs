@@ -9,6 +9,7 @@ use vestry_domain::{Environment, World};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
+use vestry_ports::vault::Vaults;
 use vestry_store_sql::SqlStore;
 use vestry_token_jwt::JwtSigner;
 
@@ -133,7 +134,11 @@ async fn attack_12_every_claim_has_its_type(api: &Api) {
     let good: Map<String, Value> = serde_json::from_slice(&claims.unwrap()).unwrap();
     let store: Arc<dyn Store> = Arc::new(SqlStore::connect(&api.place.settings).await.unwrap());
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
-    let custody = Custody::new(api.vault.clone(), store, entropy).unwrap();
+    let vaults = Vaults {
+        wallets: api.vault.clone(),
+        secrets: api.sign_in_key.clone(),
+    };
+    let custody = Custody::new(vaults, store, entropy).unwrap();
     let signer = JwtSigner::new(Arc::new(custody));
     let world = World::new(api.app.id, Environment::Test);
     let key = api
