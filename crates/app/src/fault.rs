@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use vestry_domain::envelope::KeyPurpose;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::passwords::{BreachCheckUnavailable, HasherError};
 use vestry_ports::store::StoreError;
@@ -24,6 +25,12 @@ pub enum Fault {
     /// No transport for this kind of message is configured for live use (503 `unavailable`).
     #[error("no {0} transport is configured for live messages")]
     NoTransport(&'static str),
+    /// An App key was wrapped by a version of the root key that no other is under any more. Wrapping it again is the remedy when
+    /// the root key was rotated in that moment; when the file here is an old one, bringing the new one is.
+    #[error(
+        "no App key for {0} is under version {1} of its root key any more: if this is not the newest root key file, copy that here"
+    )]
+    StaleRoot(KeyPurpose, u32),
     /// The transaction lost against another one and can be run again; `fault::retried` does.
     #[error("the transaction lost against others too often")]
     LostRace,
@@ -106,7 +113,7 @@ macro_rules! may_lose_race {
     ($($error:ty),* $(,)?) => {
         $(impl $crate::fault::MayLoseRace for $error {
             fn lost_race(&self) -> bool {
-                matches!(self, Self::Fault($crate::Fault::LostRace))
+                matches!(self, Self::Fault(fault) if $crate::fault::MayLoseRace::lost_race(fault))
             }
         })*
     };
@@ -115,7 +122,7 @@ pub(crate) use may_lose_race;
 
 impl MayLoseRace for Fault {
     fn lost_race(&self) -> bool {
-        matches!(self, Self::LostRace)
+        matches!(self, Self::LostRace | Self::StaleRoot(..))
     }
 }
 

@@ -9,6 +9,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::retried;
 use crate::rests::and_rest;
+use crate::vault::hold_root;
 use crate::{Fault, Service};
 
 /// What `vault rotate-apps` did.
@@ -113,12 +114,12 @@ impl Service {
         }
         let version = newest.saturating_add(1);
         let now = self.machine_time();
-        let custodian = &self.ports.custodian;
-        let key = custodian
-            .mint_app_key(world, KeyPurpose::Wallets, version, now)
-            .await?;
         let added = retried(|| async {
+            let custodian = &self.ports.custodian;
+            let key = custodian.mint_app_key(world, KeyPurpose::Wallets, version, now);
+            let key = key.await?;
             let mut tx = self.ports.store.begin().await?;
+            hold_root(&mut *tx, &key).await?;
             let added = tx.app_keys().add(&key).await?;
             tx.commit().await?;
             Ok::<_, Fault>(added)

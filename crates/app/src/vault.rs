@@ -6,6 +6,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
+use vestry_ports::store::Repositories;
 use vestry_ports::vault::{VaultError, VaultStatus};
 
 use crate::fault::retried;
@@ -234,4 +235,17 @@ impl Service {
     async fn app_keys(&self) -> Result<Vec<AppKey>, Fault> {
         Ok(self.ports.store.read().await?.app_keys().all().await?)
     }
+}
+
+/// To be called in the transaction that adds an App key, before it does: the root version that wrapped it is not destroyed before
+/// the key is there to be wrapped anew.
+///
+/// # Errors
+/// [`Fault::StaleRoot`]: it may be destroyed already. A new key is to be wrapped, in a new transaction.
+pub(crate) async fn hold_root(tx: &mut dyn Repositories, key: &AppKey) -> Result<(), Fault> {
+    let version = key.wrapped.root_version;
+    if tx.app_keys().hold_root(key.purpose, version).await? {
+        return Ok(());
+    }
+    Err(Fault::StaleRoot(key.purpose, version))
 }

@@ -116,6 +116,8 @@ macro_rules! store_suite {
                 parallel_additions_of_a_version_count_once
                 old_versions_are_removed
                 a_key_is_not_removed_under_what_holds_it
+                a_root_version_is_held_by_a_key_under_it
+                a_root_version_does_not_go_under_what_holds_it
             }
             store::signing_keys {
                 keys_come_back_oldest_first

@@ -2,13 +2,13 @@
 
 use vestry_domain::World;
 use vestry_domain::app::{self, App, AppSettings};
-use vestry_domain::envelope::AppKey;
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid};
 
 use super::AdminError;
 use crate::fault::retried;
+use crate::vault::hold_root;
 use crate::{Fault, Service};
 
 impl Service {
@@ -26,13 +26,7 @@ impl Service {
             created_at: now,
             updated_at: now,
         };
-        let app_keys = self
-            .ports
-            .custodian
-            .mint_app_keys(app.id, now)
-            .await
-            .map_err(Fault::from)?;
-        retried(|| self.store_app(&app, &app_keys)).await?;
+        retried(|| self.store_app(&app)).await?;
         // Signing keys are sealed under the App keys, which have to be there first. After a run that stopped between the two,
         // `signing-key rotate` makes what is missing.
         for environment in Environment::ALL {
@@ -42,10 +36,17 @@ impl Service {
         Ok(app)
     }
 
-    async fn store_app(&self, app: &App, keys: &[AppKey]) -> Result<(), AdminError> {
+    async fn store_app(&self, app: &App) -> Result<(), AdminError> {
+        // Anew each time: what lost against a rotation of the root key is under the old one.
+        let custodian = &self.ports.custodian;
+        let keys = custodian.mint_app_keys(app.id, app.created_at).await;
+        let keys = keys.map_err(Fault::from)?;
         let mut tx = self.ports.store.begin().await?;
         tx.apps().insert(app).await?;
-        for key in keys {
+        for key in &keys {
+            hold_root(&mut *tx, key).await?;
+        }
+        for key in &keys {
             tx.app_keys().insert(key).await?;
         }
         Ok(tx.commit().await?)

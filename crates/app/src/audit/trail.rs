@@ -81,9 +81,11 @@ fn shared(fault: &Fault) -> Fault {
     match fault {
         Fault::Sealed(_) => Fault::Sealed(CustodyError::Sealed(UNWRITTEN.into())),
         Fault::Tampered(_) | Fault::Internal(_) => Fault::Internal(UNWRITTEN.into()),
-        Fault::Overloaded | Fault::Unavailable(_) | Fault::NoTransport(_) | Fault::LostRace => {
-            unwritten()
-        }
+        Fault::Overloaded
+        | Fault::Unavailable(_)
+        | Fault::NoTransport(_)
+        | Fault::StaleRoot(..)
+        | Fault::LostRace => unwritten(),
     }
 }
 

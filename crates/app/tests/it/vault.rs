@@ -193,6 +193,26 @@ async fn retiring_waits_for_the_last_key() {
     sign(&rig.other_process(), &rig, wallet).await;
 }
 
+/// R17: an App key that is made while the root key above it is destroyed opens all the same.
+#[tokio::test]
+async fn r17_a_key_that_is_made_meanwhile_is_not_lost() {
+    let rig = Rig::new().await;
+    let intrude = || {
+        let operator = rig.other_process();
+        rig.store.before_next_begin(async move {
+            operator.vault_rotate_root(&|_, _| {}).await.unwrap();
+            assert_eq!(operator.vault_retire().await.unwrap(), 0);
+        });
+    };
+    intrude();
+    rig.service.create_app("Another").await.unwrap();
+    intrude();
+    let rotation = rig.service.vault_rotate_apps(false, &|_, _| {}).await;
+    assert_eq!(rotation.unwrap().minted, 4);
+    let report = rig.service.vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.app_keys, report.failed_app_keys), (12, vec![]));
+}
+
 /// `vault verify` names every wallet whose row or key was written to, and goes on after each.
 #[tokio::test]
 async fn verify_finds_what_was_edited() {

@@ -4,13 +4,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::wallet::WalletType;
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
 use crate::race::{count, race};
-use crate::samples::other_environment;
+use crate::samples::{Samples, other_environment};
 
 impl Stage {
     async fn app_key(&mut self, world: World, purpose: KeyPurpose, version: u32) -> AppKey {
@@ -200,6 +200,75 @@ pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
             .await);
         let stored = outcomes.first() == Some(&true);
         assert_eq!(held, stored, "round {round}: the wallet has its key");
+    }
+}
+
+/// A root version is held through a key under it; where there is no key of the purpose, nothing contradicts it either.
+pub async fn a_root_version_is_held_by_a_key_under_it(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut key = stage.samples.app_key(world, KeyPurpose::Wallets, 1);
+    key.wrapped.root_version = 7;
+    in_tx!(stage.store, |tx| tx.app_keys().insert(&key).await);
+    for (purpose, root_version, expected) in [
+        (KeyPurpose::Wallets, 7, true),
+        (KeyPurpose::Wallets, 6, false),
+        (KeyPurpose::Wallets, 8, false),
+        (KeyPurpose::Secrets, 7, true),
+    ] {
+        let held = in_tx!(stage.store, |tx| tx
+            .app_keys()
+            .hold_root(purpose, root_version)
+            .await);
+        assert_eq!(held, expected, "{purpose} under {root_version}");
+    }
+}
+
+/// A key that is added while the others are wrapped under a new root key is found by whoever does that, or is not added (R17).
+pub async fn a_root_version_does_not_go_under_what_holds_it(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let sample = |samples: &mut Samples, version, root_version| {
+        let mut key = samples.app_key(world, KeyPurpose::Wallets, version);
+        key.wrapped.root_version = root_version;
+        key
+    };
+    let first = sample(&mut stage.samples, 1, 1);
+    in_tx!(stage.store, |tx| tx.app_keys().insert(&first).await);
+    for root in 1..=30 {
+        let late = sample(&mut stage.samples, root + 1, root);
+        let (to, from) = (Arc::clone(&stage.store), Arc::clone(&stage.store));
+        let adds: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            let mut tx = works(to.begin().await);
+            let keys = tx.app_keys();
+            if works(keys.hold_root(late.purpose, root).await) {
+                works(keys.insert(&late).await);
+                works(tx.commit().await);
+            }
+        });
+        let rotates: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            loop {
+                let mut old = in_view!(from, |view| view.app_keys().all().await);
+                old.retain(|key| key.wrapped.root_version <= root);
+                if old.is_empty() {
+                    return;
+                }
+                for key in old {
+                    let fresh = WrappedKey {
+                        root_version: root + 1,
+                        bytes: key.wrapped.bytes.clone(),
+                    };
+                    in_tx!(from, |tx| tx.app_keys().rewrap(&key, root, &fresh).await);
+                }
+            }
+        });
+        race([adds, rotates]).await;
+        let keys = in_view!(stage.store, |view| view.app_keys().all().await);
+        let mut roots = keys.iter().map(|key| key.wrapped.root_version);
+        assert!(
+            roots.all(|under| under == root + 1),
+            "a key is left under {root}"
+        );
     }
 }
 

@@ -93,6 +93,10 @@ pub trait AppKeys: Send {
     /// stands under a key asks first, and whoever removes keys looks for such things afterwards.
     async fn hold(&mut self, world: &World, purpose: KeyPurpose, version: u32)
     -> StoreResult<bool>;
+    /// Keeps a key of this purpose that is under this root version from being wrapped anew until the transaction ends, and with
+    /// that the root version from being destroyed. `false` when there are keys of the purpose and none of them is under it: then
+    /// it may be gone already. Whoever adds a key asks first for the version that wrapped it.
+    async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool>;
     /// One version of a key.
     async fn find(
         &mut self,

@@ -42,7 +42,7 @@ impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let (code, wait) = match &fault {
             Fault::Overloaded => return Self::new(Code::Unavailable).after(Seconds(2)),
-            Fault::LostRace => (Code::Unavailable, Some(1)),
+            Fault::StaleRoot(..) | Fault::LostRace => (Code::Unavailable, Some(1)),
             Fault::Unavailable(_) => (Code::Unavailable, Some(2)),
             Fault::Sealed(_) => (Code::Sealed, Some(10)),
             Fault::NoTransport(_) => (Code::Unavailable, Some(60)),

@@ -119,6 +119,14 @@ macro_rules! held {
 }
 pub(crate) use held;
 
+/// Rows that nobody else changes before the transaction ends.
+macro_rules! kept {
+    ($query:expr) => {
+        $query.for_share()
+    };
+}
+pub(crate) use kept;
+
 /// Closes a connection. The server undoes what it had open.
 pub(crate) fn close(connection: Conn, _runtime: &Handle) {
     drop(connection);

@@ -9,7 +9,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::store::{AppKeys, StoreResult};
 
-use super::dialect::held;
+use super::dialect::{held, kept};
 use super::{Unit, count, in_world, read_all};
 use crate::rows::apps::AppKeyRow;
 use crate::schema::app_keys;
@@ -55,6 +55,21 @@ impl AppKeys for Unit {
             .select(app_keys::version);
         let held = held!(query).load::<i64>(self.writing()?).await;
         Ok(!self.done(held)?.is_empty())
+    }
+
+    async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool> {
+        let of_purpose = || app_keys::table.filter(app_keys::purpose.eq(purpose.as_str()));
+        let under_it = of_purpose()
+            .filter(app_keys::root_version.eq(i64::from(root_version)))
+            .select(app_keys::version)
+            .limit(1);
+        let held = kept!(under_it).load::<i64>(self.writing()?).await;
+        if !self.done(held)?.is_empty() {
+            return Ok(true);
+        }
+        let any = of_purpose().select(app_keys::version).limit(1);
+        let any = any.load::<i64>(self.writing()?).await;
+        Ok(self.done(any)?.is_empty())
     }
 
     async fn find(

@@ -86,6 +86,14 @@ macro_rules! held {
 }
 pub(crate) use held;
 
+/// Rows that nobody else changes before the transaction ends, for the same reason.
+macro_rules! kept {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use kept;
+
 /// Closes a connection where it may block: the last one to close a file writes its log back.
 pub(crate) fn close(connection: Conn, runtime: &Handle) {
     drop(runtime.spawn_blocking(move || drop(connection)));

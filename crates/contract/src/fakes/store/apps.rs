@@ -183,6 +183,17 @@ impl AppKeys for Work {
         })
     }
 
+    async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool> {
+        self.writing(|state| {
+            let keys = state.app_keys.iter();
+            let mut roots = keys
+                .filter(|key| key.purpose == purpose)
+                .map(|key| key.wrapped.root_version)
+                .peekable();
+            Ok(roots.peek().is_none() || roots.any(|version| version == root_version))
+        })
+    }
+
     async fn find(
         &mut self,
         world: &World,
