@@ -123,11 +123,16 @@ fn transaction(
     signer: Signer<'_>,
 ) -> Result<SignsTransaction, SigningRefused> {
     let object = Object::in_field(value, path)?;
-    if object.present("data").is_some() || object.present("type").is_some() {
-        Ok(raw::read(&object, signer)?)
-    } else {
-        Ok(payload::read(&object, signer)?)
+    let is_there = |name: &&str| object.present(name).is_some();
+    let Some(of_raw) = ["data", "type"].into_iter().find(is_there) else {
+        return Ok(payload::read(&object, signer)?);
+    };
+    // Two calls, perhaps, of which one would be signed and the other one shown.
+    if is_there(&"method") {
+        let fault = "stands beside method: give the fields of a payload or its bytes, not both";
+        return Err(object.refusal(of_raw, fault).into());
     }
+    Ok(raw::read(&object, signer)?)
 }
 
 /// The `address` of a request has to be that of the wallet, on whichever chain of the family.

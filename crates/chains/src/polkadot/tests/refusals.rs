@@ -263,6 +263,14 @@ fn the_raw_form_names_its_fields() {
             "data",
             json!({"address": ADDRESS, "data": format!("0x{}", "00".repeat(129 * 1024 + 1)), "type": "payload"}),
         ),
+        (
+            "data",
+            json!({"address": ADDRESS, "data": "0x00", "type": "payload", "method": "0x0000"}),
+        ),
+        (
+            "type",
+            json!({"address": ADDRESS, "type": "payload", "method": "0x0000"}),
+        ),
     ] {
         let invalid = refused(&SigningRequest::Transaction(value));
         assert_eq!(invalid.param, format!("dot_transaction.{name}"));
