@@ -45,7 +45,9 @@ impl Kind {
             Some(field) => Self::given(&field)?,
             None => Self::following(object).ok_or_else(|| {
                 let path = object.path("type");
-                let message = format!("{path} is required without fee fields that it follows from");
+                let message = format!(
+                    "{path} is required where it does not follow from the fee: give maxFeePerGas and maxPriorityFeePerGas, or gasPrice"
+                );
                 Invalid {
                     message: message.into(),
                     ..Invalid::missing(path)
