@@ -22,7 +22,7 @@ use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
-use vestry_ports::vault::Vaults;
+use vestry_ports::vault::{VaultError, Vaults};
 
 use crate::audit::trail::Trail;
 use crate::caller::CachedCaller;
@@ -164,8 +164,11 @@ impl Service {
 
     /// Whether the root key of this purpose can be used. Never part of readiness: App keys that were opened before go on working,
     /// and so does everything of the other purpose.
-    pub async fn has_root_key(&self, purpose: KeyPurpose) -> bool {
-        self.ports.vaults.of(purpose).status().await.is_ok()
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub async fn has_root_key(&self, purpose: KeyPurpose) -> Result<(), VaultError> {
+        self.ports.vaults.of(purpose).status().await.map(drop)
     }
 
     /// Whether live mail can be sent.

@@ -29,25 +29,31 @@ impl LateVault {
         }
     }
 
-    /// The vault, or why it is sealed.
-    fn vault(&self) -> Result<Arc<LocalVault>, VaultError> {
-        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vault) = opened.as_ref() {
-            return Ok(Arc::clone(vault));
+    /// The vault, or why it is sealed. The file may lie on a disk that does not answer, and must not hold up a worker.
+    async fn vault(&self) -> Result<Arc<LocalVault>, VaultError> {
+        if let Some(vault) = self.opened() {
+            return Ok(vault);
         }
-        drop(opened);
-        let vault = LocalVault::open(&self.path, Arc::clone(&self.entropy))
+        let (path, entropy) = (self.path.clone(), Arc::clone(&self.entropy));
+        let opened = tokio::task::spawn_blocking(move || LocalVault::open(&path, entropy)).await;
+        let vault = opened
+            .map_err(|lost| VaultError::Unavailable(Box::new(lost)))?
             .map_err(|cause| VaultError::Unavailable(Box::new(cause)))?;
         let vault = Arc::new(vault);
         *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&vault));
         Ok(vault)
+    }
+
+    fn opened(&self) -> Option<Arc<LocalVault>> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        opened.as_ref().map(Arc::clone)
     }
 }
 
 #[async_trait]
 impl KeyVault for LateVault {
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
-        self.vault()?.wrap(context, key).await
+        self.vault().await?.wrap(context, key).await
     }
 
     async fn unwrap(
@@ -55,18 +61,18 @@ impl KeyVault for LateVault {
         context: &[u8],
         wrapped: &WrappedKey,
     ) -> Result<Secret<[u8; 32]>, VaultError> {
-        self.vault()?.unwrap(context, wrapped).await
+        self.vault().await?.unwrap(context, wrapped).await
     }
 
     async fn status(&self) -> Result<VaultStatus, VaultError> {
-        self.vault()?.status().await
+        self.vault().await?.status().await
     }
 
     async fn add_root_version(&self) -> Result<u32, VaultError> {
-        self.vault()?.add_root_version().await
+        self.vault().await?.add_root_version().await
     }
 
     async fn retire_below(&self, version: u32) -> Result<(), VaultError> {
-        self.vault()?.retire_below(version).await
+        self.vault().await?.retire_below(version).await
     }
 }

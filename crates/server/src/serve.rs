@@ -68,11 +68,13 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             let reason = Failure::new("see /readyz").because(fault).to_string();
             tracing::error!(reason, "the service cannot do its work yet; has `vestry migrate` been run?");
         }
-        if !vault {
-            tracing::error!("the vault is sealed: calls that need a key of wallets are answered with 503 until the root key can be read");
+        if let Err(cause) = vault {
+            let reason = Failure::new("no root key").because(cause).to_string();
+            tracing::error!(reason, "the vault is sealed: calls that need a key of wallets are answered with 503 until the root key can be read");
         }
-        if !sign_in_key {
-            tracing::error!("the sign-in key cannot be read: sign-in, and whatever uses a wallet's key, is answered with 503 until it can");
+        if let Err(cause) = sign_in_key {
+            let reason = Failure::new("no sign-in key").because(cause).to_string();
+            tracing::error!(reason, "the sign-in key cannot be read: sign-in, and whatever uses a wallet's key, is answered with 503 until it can");
         }
         if matches!(settings.mail, MailSettings::Capture) {
             tracing::warn!("no mail transport is set: live calls that send mail are answered with 503");

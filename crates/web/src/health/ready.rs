@@ -82,10 +82,9 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Answer>, Problem> 
 
 async fn root_key(service: &Service, purpose: KeyPurpose) -> &'static str {
     let answered = tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await;
-    if answered.unwrap_or(false) {
-        "ok"
-    } else {
-        "unavailable"
+    match answered {
+        Ok(Ok(())) => "ok",
+        Ok(Err(_)) | Err(_) => "unavailable",
     }
 }
 
