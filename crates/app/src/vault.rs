@@ -21,6 +21,9 @@ pub struct RootReport {
     pub provider: Result<VaultStatus, VaultError>,
     /// How many App keys are wrapped by each root version, ascending.
     pub app_keys: Vec<(u32, u64)>,
+    /// Root versions that are there and do not open an App key that they are said to wrap, ascending: the file is that of another
+    /// purpose or installation, or the App key was altered.
+    pub wrong: Vec<u32>,
 }
 
 /// What `vault rotate-root` did.
@@ -30,14 +33,22 @@ pub struct Rotation {
     pub versions: BTreeMap<KeyPurpose, u32>,
     /// App keys wrapped anew.
     pub rewrapped: u64,
+    /// App keys that failed and were left as they are, as `app/environment/purpose/version`.
+    pub failed: Vec<String>,
 }
 
 impl Rotation {
-    /// What another rotation has wrapped under a yet newer version is done as well.
+    /// What another rotation has wrapped under a yet newer version is done as well, and what failed does not become better.
     fn is_done(&self, key: &AppKey) -> bool {
         let version = self.versions.get(&key.purpose);
         version.is_none_or(|version| key.wrapped.root_version >= *version)
+            || self.failed.contains(&place(key))
     }
+}
+
+/// How an App key is called before an operator.
+fn place(key: &AppKey) -> String {
+    format!("{}/{}/{}", key.world, key.purpose, key.version)
 }
 
 /// What `vault verify` found.
@@ -77,16 +88,30 @@ impl Service {
         for purpose in KeyPurpose::ALL {
             let provider = self.ports.vaults.of(purpose).status().await;
             let mut counts = BTreeMap::<u32, u64>::new();
+            let mut wrong = Vec::new();
             for key in app_keys.iter().filter(|key| key.purpose == purpose) {
-                *counts.entry(key.wrapped.root_version).or_default() += 1;
+                let version = key.wrapped.root_version;
+                let count = counts.entry(version).or_default();
+                *count += 1;
+                // One of each version tells whether it is the right root key; `vault verify` opens all.
+                if *count == 1 && provider.is_ok() && self.is_altered(key).await {
+                    wrong.push(version);
+                }
             }
+            wrong.sort_unstable();
             reports.push(RootReport {
                 purpose,
                 provider,
                 app_keys: counts.into_iter().collect(),
+                wrong,
             });
         }
         Ok(reports)
+    }
+
+    async fn is_altered(&self, key: &AppKey) -> bool {
+        let opened = self.ports.custodian.rewrap_app_key(key).await;
+        matches!(opened, Err(CustodyError::Tampered { .. }))
     }
 
     /// Makes a new version of each root key and wraps every App key under it. Online and resumable: wallets are not touched,
@@ -95,7 +120,7 @@ impl Service {
     /// Old root versions stay readable until [`Service::vault_retire`].
     ///
     /// # Errors
-    /// See [`Fault`].
+    /// See [`Fault`]; an App key that does not open is a finding, not an error: the others must not stay under an old root key for it.
     pub async fn vault_rotate_root(
         &self,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
@@ -117,9 +142,16 @@ impl Service {
             }
             let total = rotation.rewrapped + u64::try_from(old.len()).unwrap_or(u64::MAX);
             for key in old {
-                let fresh = self.ports.custodian.rewrap_app_key(&key).await?;
-                if retried(|| self.replace_wrapping(&key, &fresh)).await? {
-                    rotation.rewrapped += 1;
+                match self.ports.custodian.rewrap_app_key(&key).await {
+                    Ok(fresh) => {
+                        if retried(|| self.replace_wrapping(&key, &fresh)).await? {
+                            rotation.rewrapped += 1;
+                        }
+                    }
+                    Err(CustodyError::Tampered { .. }) => rotation.failed.push(place(&key)),
+                    // Another rotation may have been faster and have destroyed the version that the key was under.
+                    Err(error) if self.app_keys().await?.contains(&key) => return Err(error.into()),
+                    Err(_) => {}
                 }
                 progress(rotation.rewrapped, total);
             }
@@ -173,11 +205,7 @@ impl Service {
         for key in self.app_keys().await? {
             match self.ports.custodian.rewrap_app_key(&key).await {
                 Ok(_) => report.app_keys += 1,
-                Err(CustodyError::Tampered { .. }) => {
-                    report
-                        .failed_app_keys
-                        .push(format!("{}/{}/{}", key.world, key.purpose, key.version));
-                }
+                Err(CustodyError::Tampered { .. }) => report.failed_app_keys.push(place(&key)),
                 Err(other) => return Err(other.into()),
             }
         }

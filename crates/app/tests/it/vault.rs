@@ -14,6 +14,7 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
+use vestry_ports::vault::Vaults;
 
 use crate::rig::Rig;
 use crate::tamper::{store, unstored};
@@ -41,6 +42,7 @@ fn assert_versions(
         assert_eq!(provider.primary_version, primary, "{report:?}");
         assert_eq!(provider.versions, versions, "{report:?}");
         assert_eq!(report.app_keys, app_keys, "{report:?}");
+        assert!(report.wrong.is_empty(), "{report:?}");
     }
 }
 
@@ -49,6 +51,7 @@ fn rotated(version: u32, rewrapped: u64) -> Rotation {
     Rotation {
         versions: KeyPurpose::ALL.map(|purpose| (purpose, version)).into(),
         rewrapped,
+        failed: Vec::new(),
     }
 }
 
@@ -193,6 +196,35 @@ async fn retiring_waits_for_the_last_key() {
     sign(&rig.other_process(), &rig, wallet).await;
 }
 
+/// Root keys in each other's place are told from the right ones, though their versions are the same.
+#[tokio::test]
+async fn status_finds_the_wrong_root_key() {
+    let rig = Rig::new().await;
+    let swapped = Vaults {
+        wallets: Arc::clone(&rig.vaults.secrets),
+        secrets: Arc::clone(&rig.vaults.wallets),
+    };
+    let swapped = rig.process_with_vaults(&swapped);
+    for report in swapped.vault_status().await.unwrap() {
+        assert_eq!(report.wrong, [1], "{report:?}");
+    }
+}
+
+/// R17: a rotation that another one overtakes, which then destroys the version that the first one has yet to open.
+#[tokio::test]
+async fn r17_a_rotation_whose_old_version_is_destroyed_meanwhile_ends() {
+    let rig = Rig::new().await;
+    let operator = rig.other_process();
+    rig.store.before_next_begin(async move {
+        operator.vault_rotate_root(&|_, _| {}).await.unwrap();
+        assert_eq!(operator.vault_retire().await.unwrap(), 0);
+    });
+    let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(rotation, rotated(2, 0));
+    let status = rig.service.vault_status().await.unwrap();
+    assert_versions(&status, 3, &[3], &[(3, 2)]);
+}
+
 /// R17: an App key that is made while the root key above it is destroyed opens all the same.
 #[tokio::test]
 async fn r17_a_key_that_is_made_meanwhile_is_not_lost() {
@@ -277,6 +309,13 @@ async fn verify_finds_an_overwritten_app_key() {
         matches!(signed, Err(SignError::Fault(Fault::Tampered(_)))),
         "{signed:?}"
     );
+    // The others do not stay under an old root key for it, and the old root key stays for it.
+    let rotation = other.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(
+        (rotation.rewrapped, rotation.failed),
+        (3, report.failed_app_keys)
+    );
+    assert_eq!(other.vault_retire().await.unwrap(), 1);
 }
 
 /// More wallets than one step takes.

@@ -96,9 +96,10 @@ impl Root {
             purpose,
             provider,
             app_keys,
+            wrong,
         } = report;
         match provider {
-            Ok(provider) => Self::there(purpose, &provider, &app_keys),
+            Ok(provider) => Self::there(purpose, &provider, &app_keys, &wrong),
             Err(error) => {
                 let why = Failure::new("not available").because(error).to_string();
                 Self {
@@ -111,7 +112,12 @@ impl Root {
         }
     }
 
-    fn there(purpose: KeyPurpose, provider: &VaultStatus, app_keys: &[(u32, u64)]) -> Self {
+    fn there(
+        purpose: KeyPurpose,
+        provider: &VaultStatus,
+        app_keys: &[(u32, u64)],
+        wrong: &[u32],
+    ) -> Self {
         let wraps = |version: u32| {
             let found = app_keys.iter().find(|(of, _)| *of == version);
             found.map_or(0, |(_, count)| *count)
@@ -136,6 +142,11 @@ impl Root {
             let keys = wraps(*version);
             format!("MISSING: root version {version} of {purpose}, which wraps {keys} App keys")
         };
+        let another = |version: &u32| {
+            format!(
+                "WRONG: root version {version} of {purpose} does not open an App key that it should; is it the key of another purpose or installation? `vestry vault verify` names the App keys"
+            )
+        };
         Self {
             purpose,
             document: json!({
@@ -143,9 +154,14 @@ impl Root {
                 "primary_version": provider.primary_version,
                 "versions": versions.collect::<Vec<_>>(),
                 "missing_versions": &lost,
+                "wrong_versions": wrong,
             }),
             rows: provider.versions.iter().map(row).collect(),
-            wrong: lost.iter().map(missing).collect(),
+            wrong: lost
+                .iter()
+                .map(missing)
+                .chain(wrong.iter().map(another))
+                .collect(),
         }
     }
 }
@@ -169,7 +185,7 @@ fn print_status(reports: Vec<RootReport>, answer: Answer) -> Result<(), Failure>
         Ok(())
     } else {
         Err(Failure::answered(
-            "a root key, or a version of one, is missing",
+            "a root key, or a version of one, is missing or is not the right one",
         ))
     }
 }
@@ -190,12 +206,14 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
     let document = json!({
         "versions": Value::Object(versions.collect()),
         "rewrapped": rewrapped,
+        "failed": rotation.failed,
         "retired": remaining == Some(0),
     });
     answer.format().print(&document, || {
         let retired = match remaining {
             None => "Older versions still open keys; --retire destroys them.",
             Some(0) => "Older versions are destroyed.",
+            Some(_) if !rotation.failed.is_empty() => "Older versions were kept.",
             Some(_) => "Another rotation is under way; older versions were kept.",
         };
         let mut text = format!("{rewrapped} App keys wrapped anew.");
@@ -204,8 +222,16 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
                 "\nRoot version {version} wraps all of {purpose} now."
             ));
         }
+        for key in &rotation.failed {
+            text.push_str(&format!(
+                "\nFAILED: App key {key} does not open and was left as it is."
+            ));
+        }
         format!("{text}\n{retired}")
     })?;
+    if !rotation.failed.is_empty() {
+        return Err(Failure::answered("an App key does not open"));
+    }
     match remaining {
         Some(left) if left > 0 => Err(Failure::answered("older versions are still in use")),
         _ => Ok(()),
