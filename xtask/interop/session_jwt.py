@@ -8,7 +8,7 @@ from service import Check, Refused, Service
 
 SESSION_MINUTES = 60
 
-# api-completions: five minutes at most, never past the session's end.
+# API-6: five minutes at most, never past the session's end.
 LIFETIME = 300
 
 

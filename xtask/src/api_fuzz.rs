@@ -57,6 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Failure> {
     let operations = operations(binary)?;
     let directory = project::target().join("interop");
+    fs::create_dir_all(&directory).context("cannot create target/interop")?;
     let report = directory.join("api-fuzz.json");
     if report.exists() {
         fs::remove_file(&report).context("cannot remove the last report")?;

@@ -8,6 +8,7 @@ mod search;
 mod service;
 mod table;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Context, Failure};
@@ -19,7 +20,7 @@ use table::{Row, Table};
 pub(crate) const ABOUT: &str = "\
 measure the service and its baselines, in one run
 
-Builds in the release profile, starts the service on SQLite and on a throwaway Postgres (fsync on), and puts load on it
+Builds in the profile dist, starts the service on SQLite and on a throwaway Postgres (fsync on), and puts load on it
 from a second process (wrk) over loopback. Beside each operation stands its baseline from the same run: an empty actix
 handler, a raw SELECT by primary key over the same kind of pool, raw loops of signing and hashing with the same libraries.
 Calls that need something prepared for each (a link, a passkey, a signature) are made by a client of ours, in numbers.
@@ -33,7 +34,8 @@ Machines differ and are shared: read the ratios, not the rates.
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio; needs psql and
                      sqlite3
   --users N          how many \"many\" is (1000000)
-  --dev-profile      with --search: use the dev profile; good for the ratio, not for the times";
+  --profile NAME     instead of dist: release, which builds in half the time and is a little slower; with --search also dev,
+                     which is good for the ratio and not for the times";
 
 /// What the command line asks for.
 struct Options {
@@ -42,7 +44,7 @@ struct Options {
     /// Calls of each operation that needs preparation.
     calls: u32,
     install: bool,
-    /// The directory of the profile below Cargo's target directory.
+    /// One of [`PROFILES`].
     profile: &'static str,
     /// Measure searches among so many users instead of everything else.
     search: Option<usize>,
@@ -56,7 +58,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     load::require_wrk(options.install)?;
     let mut table = Table::new();
-    let hashing = raw(&["hash"], options.load)?;
+    let hashing = raw(&options.programs(), &["hash"], options.load)?;
     table.push(Row::raw("raw Argon2id loop, 2 threads", hashing));
     for kind in &options.stores {
         service::measure(*kind, &options, hashing, &mut table)?;
@@ -78,19 +80,28 @@ fn build(options: &Options) -> Result<(), Failure> {
     ] {
         build.args(["--package", package]);
     }
-    if options.profile == RELEASE {
-        build.arg("--release");
-    }
+    build.args(["--profile", options.profile]);
     process::run(&mut build)
 }
 
-/// The directory of the profile that is measured.
-const RELEASE: &str = "release";
+/// The profiles that can be measured. The first is what is shipped; the last is for the ratio of searches alone.
+const PROFILES: [&str; 3] = ["dist", "release", "dev"];
+
+impl Options {
+    /// Where the programs of the profile are.
+    fn programs(&self) -> PathBuf {
+        // Cargo names the directory of `dev` otherwise.
+        let directory = match self.profile {
+            "dev" => "debug",
+            profile => profile,
+        };
+        project::target().join(directory)
+    }
+}
 
 /// A loop of the baseline program without HTTP; it prints operations a second.
-fn raw(arguments: &[&str], load: Load) -> Result<f64, Failure> {
-    let program = project::target().join("release/vestry-bench-baseline");
-    let mut command = Command::new(program);
+fn raw(programs: &Path, arguments: &[&str], load: Load) -> Result<f64, Failure> {
+    let mut command = Command::new(programs.join("vestry-bench-baseline"));
     command
         .args(arguments)
         .args(["--seconds", &load.seconds.to_string()]);
@@ -110,7 +121,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
         stores: vec![Kind::Sqlite, Kind::Postgres],
         calls: 500,
         install: true,
-        profile: RELEASE,
+        profile: "dist",
         search: None,
     };
     let (mut search, mut users) = (false, 1_000_000);
@@ -128,15 +139,21 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             "--no-install" => options.install = false,
             "--search" => search = true,
             "--users" => users = number(argument, value()?)?,
-            "--dev-profile" => options.profile = "debug",
+            "--profile" => {
+                let name = value()?;
+                let known = PROFILES.into_iter().find(|profile| profile == name);
+                let unknown =
+                    || Failure::Usage(format!("--profile is one of {}", PROFILES.join(", ")));
+                options.profile = known.ok_or_else(unknown)?;
+            }
             other => return Err(Failure::Usage(format!("bench does not know {other}"))),
         }
     }
     if search {
         let users = usize::try_from(users).context("that many users cannot be counted")?;
         options.search = Some(users);
-    } else if options.profile != RELEASE {
-        let message = "--dev-profile goes with --search";
+    } else if options.profile == "dev" {
+        let message = "--profile dev goes with --search";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(options)

@@ -1,54 +1,68 @@
 //! `cargo xtask ci`: what must hold before a change goes in.
 
+mod build_times;
+
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::server::Built;
 use crate::{openapi, process, project, test, tidy};
+use build_times::Seconds;
 
 pub(crate) const ABOUT: &str = "\
 Run everything a change must pass, cheap steps first.
 
-fmt, tidy, clippy, test with every lane, the API description, docs. It stops at the first step that fails and
-prints the time of each. `.ci/run` is this command and nothing else; set CI=true to make a missing lane a failure.";
+fmt, tidy, clippy, the build of the tests, test with every lane, the API description, docs. It stops at the first step that
+fails and prints the time of each, and after each build its slowest crates beside those of build-times.toml.
+`.ci/run` is this command and nothing else; set CI=true to make a missing lane a failure. What takes too long for every
+change is listed in CONTRIBUTING.md under the commands of the night.
 
-/// A step: its name and what it does.
-type Step = (&'static str, fn() -> Result<(), Failure>);
+--record   write build-times.toml anew, after a run from an empty target on a machine with nothing else to do";
+
+/// A step: its name and what it does. Builds leave what each crate took.
+type Step = (&'static str, fn(&mut Builds) -> Result<(), Failure>);
+
+/// What the crates of each build took.
+type Builds = BTreeMap<&'static str, Seconds>;
 
 /// In this order, so that what is quick to find is found first.
 const STEPS: &[Step] = &[
-    ("fmt", || {
+    ("fmt", |_| {
         cargo(&["fmt", "--all", "--check"])?;
         cargo(&["fmt", "--manifest-path", "xtask/fuzz/Cargo.toml", "--check"])
     }),
-    ("tidy", || tidy::run(&[])),
-    ("clippy", || {
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ])
+    ("tidy", |_| tidy::run(&[])),
+    ("clippy", |builds| {
+        let all = ["clippy", "--workspace", "--all-targets", "--timings"];
+        let strict = ["--", "-D", "warnings"];
+        timed("clippy", builds, &all, &strict)
     }),
-    ("test", || test::run(&[])),
-    ("openapi", || openapi::check(Built::WithTests)),
-    ("doc", doc),
+    ("build", |builds| {
+        let all = ["test", "--workspace", "--no-run", "--timings"];
+        timed("build", builds, &all, &[])
+    }),
+    ("test", |_| test::run(&[])),
+    ("openapi", |_| openapi::check(Built::WithTests)),
+    ("doc", |_| doc()),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if !arguments.is_empty() {
-        return Err(Failure::Usage("`ci` takes no arguments.".to_owned()));
-    }
+    let record = match arguments {
+        [] => false,
+        [flag] if flag == "--record" => true,
+        _ => {
+            let message = "`ci` takes --record or nothing.";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    };
     let start = Instant::now();
-    let mut done = Vec::new();
+    let (mut done, mut builds) = (Vec::new(), Builds::new());
     let mut failure = None;
     for (name, step) in STEPS {
         println!("\n=== {name}");
         let begun = Instant::now();
-        let outcome = step();
+        let outcome = step(&mut builds);
         done.push((*name, begun.elapsed(), outcome.is_ok()));
         if outcome.is_err() {
             failure = outcome.err();
@@ -56,6 +70,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
     }
     summarize(&done, start.elapsed());
+    if record && failure.is_none() {
+        build_times::record(&builds)?;
+    }
     failure.map_or(Ok(()), Err)
 }
 
@@ -74,6 +91,21 @@ fn summarize(done: &[(&str, Duration, bool)], whole: Duration) {
     println!("{:<10} {:>8.1} s", "all", whole.as_secs_f64());
 }
 
+/// A call of cargo that compiles, and what each crate took.
+fn timed(
+    build: &'static str,
+    builds: &mut Builds,
+    arguments: &[&str],
+    rest: &[&str],
+) -> Result<(), Failure> {
+    let flags = [project::LIGHT, "--locked"];
+    process::run(project::cargo().args(arguments).args(flags).args(rest))?;
+    let seconds = build_times::of_last_build()?;
+    build_times::compare(build, &seconds)?;
+    builds.insert(build, seconds);
+    Ok(())
+}
+
 fn doc() -> Result<(), Failure> {
     process::run(
         project::cargo()
@@ -82,6 +114,7 @@ fn doc() -> Result<(), Failure> {
                 "--workspace",
                 "--no-deps",
                 "--document-private-items",
+                project::LIGHT,
                 "--locked",
                 "--quiet",
             ])

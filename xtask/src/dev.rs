@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             "vestry-server",
             "--bin",
             "vestry",
+            project::LIGHT,
             "--",
             "dev",
         ])

@@ -5,6 +5,7 @@
 //! dependencies, because it is compiled before anything else can start.
 
 mod api_fuzz;
+mod attacks;
 mod bench;
 mod browser;
 mod ci;
@@ -91,6 +92,12 @@ const COMMANDS: &[Command] = &[
         run: fuzz::run,
     },
     Command {
+        name: "attacks",
+        arguments: "--timing [--samples N] [--no-install]",
+        about: attacks::ABOUT,
+        run: attacks::run,
+    },
+    Command {
         name: "sabotage",
         arguments: "[--no-install]",
         about: sabotage::ABOUT,
@@ -104,7 +111,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "tidy",
-        arguments: "",
+        arguments: "[--untested]",
         about: tidy::ABOUT,
         run: tidy::run,
     },
@@ -122,7 +129,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        arguments: "",
+        arguments: "[--record]",
         about: ci::ABOUT,
         run: ci::run,
     },

@@ -1,6 +1,7 @@
 //! A Node environment with the reference implementations from npm that check ours.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,7 +28,8 @@ const SCRIPTS: &[&str] = &[
     "stellar.mjs",
 ];
 
-/// An environment in `target/interop/node` with exactly the packages of `xtask/interop/package-lock.json`.
+/// The scripts in `target/interop/node`, and beside them exactly the packages of `xtask/interop/package-lock.json`, which are
+/// kept for the next checkout.
 pub(crate) struct Node {
     home: PathBuf,
 }
@@ -41,17 +43,27 @@ impl Node {
         if !is_there() {
             return Ok(None);
         }
-        let home = project::target().join("interop/node");
         let wanted = fs::read_to_string(python::scripts().join("package-lock.json"))
             .context("cannot read package-lock.json")?;
+        let packages = project::cached("node", &wanted);
         // Written last, so that an environment that was cut short is made again.
-        let complete = home.join("complete");
-        if fs::read_to_string(&complete).ok().as_ref() != Some(&wanted) {
-            make(&home)?;
-            fs::write(&complete, &wanted)
-                .context(format!("cannot write {}", complete.display()))?;
+        let complete = packages.join("complete");
+        if !complete.exists() {
+            make(&packages)?;
+            fs::write(&complete, "").context(format!("cannot write {}", complete.display()))?;
         }
+        let home = project::target().join("interop/node");
+        fs::create_dir_all(&home).context(format!("cannot create {}", home.display()))?;
+        let link = home.join("node_modules");
+        // Node looks for packages beside the script that names them.
+        if fs::read_link(&link).is_ok() {
+            fs::remove_file(&link).context(format!("cannot remove {}", link.display()))?;
+        }
+        symlink(packages.join("node_modules"), &link)
+            .context(format!("cannot create {}", link.display()))?;
         copy(SCRIPTS, &home)?;
+        // The scripts say from it which versions they ran.
+        copy(PACKAGES, &home)?;
         Ok(Some(Self { home }))
     }
 

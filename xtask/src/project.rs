@@ -1,5 +1,6 @@
 //! Where things are in the repository.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +19,28 @@ pub(crate) fn target() -> PathBuf {
         None => root().join("target"),
     }
 }
+
+/// Where what was downloaded and installed for tests is kept for the next checkout: a folder for each state of the lists it was
+/// made from. It may be deleted at any time.
+fn cache() -> PathBuf {
+    let of_user = || Some(Path::new(&environment::variable("HOME")?).join(".cache"));
+    let base = environment::variable("XDG_CACHE_HOME").map(PathBuf::from);
+    match base.or_else(of_user) {
+        Some(base) => base.join("vestry"),
+        None => target().join("cache"),
+    }
+}
+
+/// A folder of the cache for what is made of a list: another list, another folder.
+pub(crate) fn cached(name: &str, list: &str) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    list.hash(&mut hasher);
+    cache().join(format!("{name}-{:016x}", hasher.finish()))
+}
+
+/// What every build for development and tests leaves out: jemalloc, which takes two minutes to compile. All calls of cargo say
+/// it, or each would build half the tree anew with its own features.
+pub(crate) const LIGHT: &str = "--no-default-features";
 
 /// The cargo that runs this program, to be started in the root.
 pub(crate) fn cargo() -> Command {

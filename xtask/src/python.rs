@@ -20,7 +20,7 @@ const REQUIREMENTS: &[&str] = &[
     "crates/adapters/mail-smtp/tests/requirements.txt",
 ];
 
-/// An environment in `target/interop/venv` with exactly the packages of [`REQUIREMENTS`].
+/// An environment with exactly the packages of [`REQUIREMENTS`], kept for the next checkout.
 pub(crate) struct Python {
     programs: PathBuf,
 }
@@ -34,12 +34,12 @@ impl Python {
         if !has_venv() {
             return Ok(None);
         }
-        let home = project::target().join("interop/venv");
         let files: Vec<PathBuf> = REQUIREMENTS
             .iter()
             .map(|path| project::root().join(path))
             .collect();
         let wanted = files.iter().map(read).collect::<Result<String, _>>()?;
+        let home = project::cached("python", &wanted);
         // Written last, so that an environment that was cut short is made again.
         let complete = home.join("complete");
         if fs::read_to_string(&complete).ok().as_ref() != Some(&wanted) {
@@ -83,6 +83,7 @@ pub(crate) fn scripts() -> PathBuf {
 /// Makes an environment from nothing.
 fn make(home: &Path, requirements: &[PathBuf]) -> Result<(), Failure> {
     eprintln!("xtask: making the Python environment {}", home.display());
+    fs::create_dir_all(home).context(format!("cannot create {}", home.display()))?;
     process::run_quietly(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])

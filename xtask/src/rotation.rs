@@ -35,7 +35,7 @@ audit log verified. A signature that failed, or a wallet that does not open, is 
   --programs DIR     take `vestry` and `vestry-bench-load` from here and build nothing
   --no-install       do not install Postgres";
 
-/// Rotations of each kind: the number of the PR tier (R17).
+/// Rotations of each kind: the number for each change (R17).
 const ROTATIONS: u32 = 3;
 /// How long signatures run at rest, to compare with.
 const REST: Duration = Duration::from_secs(20);
@@ -342,7 +342,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             "--store" => options.stores = vec![Kind::parse(value()?)?],
             "--start-time" => start_time = true,
             "--many" => many = number(argument, value()?)?,
-            "--dev-profile" => options.programs = built("debug", &[]),
+            "--dev-profile" => options.programs = built("debug", &[project::LIGHT]),
             "--programs" => {
                 let directory = PathBuf::from(value()?);
                 let directory = directory.canonicalize().context("--programs")?;

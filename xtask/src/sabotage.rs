@@ -87,7 +87,7 @@ fn attacked(postgres: &str) -> Result<String, Failure> {
         .collect();
     let mut command: Command = project::cargo();
     command
-        .arg("test")
+        .args(["test", project::LIGHT])
         // One build: the tests of custody are not those over HTTP.
         .args(["--package", "vestry-web", "--test", "it"])
         .args(["--package", "vestry-custody", "--lib"])

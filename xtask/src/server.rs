@@ -30,6 +30,7 @@ pub(crate) fn build(how: Built) -> Result<PathBuf, Failure> {
         "--message-format=json-render-diagnostics",
         "--bin",
         "vestry",
+        project::LIGHT,
     ]);
     match how {
         Built::Alone => command.args(["--package", "vestry-server"]),

@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::failure::{Context, Failure};
 
@@ -12,9 +13,12 @@ use crate::failure::{Context, Failure};
 /// Not below `target`: a server that must not run as root could not reach it where a home directory is closed,
 /// and the path of a Unix socket may not be long.
 pub(crate) fn directory(purpose: &str) -> Result<PathBuf, Failure> {
+    // No name twice in a process: whoever waits for the end of a directory must not see another one in its place.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
-    for attempt in 0..1_000_u32 {
-        let path = std::env::temp_dir().join(format!("vestry-{purpose}-{process}-{attempt}"));
+    for _attempt in 0..1_000 {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("vestry-{purpose}-{process}-{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}

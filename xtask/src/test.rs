@@ -45,7 +45,10 @@ impl Request {
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let request = parse(arguments)?;
     let aids = Aids::start(request.install)?;
-    let tests = cargo_test(&request, &aids).and_then(|()| measurements(&request, &aids));
+    let tests = cargo_test(&request, &aids).and_then(|()| match request.is_whole() {
+        true => measurements(&aids, None),
+        false => Ok(()),
+    });
     let python = aids.stop()?;
     tests?;
     match python {
@@ -85,7 +88,7 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
 /// The tests of cargo.
 fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
     let mut command = project::cargo();
-    command.args(["test", "--no-fail-fast"]);
+    command.args(["test", "--no-fail-fast", project::LIGHT]);
     if request.packages.is_empty() {
         command.arg("--workspace");
     }
@@ -104,17 +107,30 @@ fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
 /// them, and show what they measured.
 const MEASUREMENTS: &str = "attacks::timing::";
 
-fn measurements(request: &Request, aids: &Aids) -> Result<(), Failure> {
-    if !request.is_whole() {
-        return Ok(());
-    }
+/// Measures time with so many samples of each kind, or with as many as the tests choose.
+fn measurements(aids: &Aids, samples: Option<u32>) -> Result<(), Failure> {
     let mut command = project::cargo();
     // The whole workspace, of which the filter leaves one binary: to name its package alone would build everything once more,
     // with other features.
-    command.args(["test", "--workspace", "--test", "it"]);
+    command.args(["test", "--workspace", "--test", "it", project::LIGHT]);
     aids.tell(&mut command);
+    match samples {
+        Some(samples) => command.env(SAMPLES, samples.to_string()),
+        None => command.env_remove(SAMPLES),
+    };
     let alone = ["--", MEASUREMENTS, "--test-threads", "1", "--nocapture"];
     process::run(command.args(alone))
+}
+
+/// How many samples the tests that measure time take.
+const SAMPLES: &str = "VESTRY_TEST_TIMING_SAMPLES";
+
+/// The tests that measure time, and nothing else, with so many samples of each kind.
+pub(crate) fn timing(install: bool, samples: u32) -> Result<(), Failure> {
+    let aids = Aids::start(install)?;
+    let measured = measurements(&aids, Some(samples));
+    aids.stop()?;
+    measured
 }
 
 /// What checks the whole service from outside.

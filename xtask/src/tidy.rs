@@ -4,11 +4,13 @@
 //! findings are printed, so that one run shows everything there is to do.
 
 mod arrows;
+mod circles;
 mod crypto;
 mod layout;
 mod leaks;
 mod licences;
 mod manifests;
+mod requirements;
 mod sources;
 mod tree;
 mod workspace;
@@ -22,13 +24,17 @@ use workspace::Workspace;
 pub(crate) const ABOUT: &str = "\
 Check the rules of this repository that no compiler checks.
 
-  arrows      which crate may use which, ours and others' (the table is xtask/src/tidy/arrows.rs)
-  manifests   one place for versions, lints and reasons
-  sources     module docs, white space, unfinished code, tests that sleep or are switched off
-  layout      migrations in pairs, one integration test binary per crate, README and .ci/run
-  leaks       paths of one machine, hosts of a private registry
-  licences    what every dependency is licensed under
-  crypto      one version of each cryptographic crate";
+  arrows        which crate may use which, ours and others' (the table is xtask/src/tidy/arrows.rs)
+  circles       modules of one crate that know each other in a circle
+  manifests     one place for versions, lints and reasons
+  sources       module docs, white space, unfinished code, tests that sleep or are switched off
+  layout        migrations in pairs, one integration test binary per crate, README and .ci/run
+  leaks         paths of one machine, hosts of a private registry
+  licences      what every dependency is licensed under
+  crypto        one version of each cryptographic crate
+  requirements  every id that a comment, page or test names is a line of docs/requirements
+
+With --untested: list the lines of docs/requirements that no test names, and check nothing.";
 
 /// Something that is not as it must be.
 pub(crate) struct Finding {
@@ -67,19 +73,29 @@ impl fmt::Display for Finding {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if !arguments.is_empty() {
-        return Err(Failure::Usage("`tidy` takes no arguments.".to_owned()));
-    }
-    let tree = Tree::read()?;
+    let tree = match arguments {
+        [] => Tree::read()?,
+        [option] if option == "--untested" => {
+            list_untested(&Tree::read()?);
+            return Ok(());
+        }
+        _ => {
+            return Err(Failure::Usage(
+                "`tidy` takes no arguments but --untested.".to_owned(),
+            ));
+        }
+    };
     let workspace = Workspace::read(&tree)?;
     let findings: Vec<Finding> = [
         arrows::check(&workspace),
+        circles::check(&tree),
         manifests::check(&tree, &workspace),
         sources::check(&tree),
         layout::check(&tree),
         leaks::check(&tree),
         licences::check(&tree, &workspace),
         crypto::check()?,
+        requirements::check(&tree),
     ]
     .into_iter()
     .flatten()
@@ -87,8 +103,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     for finding in &findings {
         println!("{finding}");
     }
+    let untested = requirements::untested(&tree);
+    println!(
+        "{} of {} requirement lines have no test that names them; `cargo xtask tidy --untested` lists them",
+        untested.lines.len(),
+        untested.of
+    );
     match findings.len() {
         0 => Ok(()),
         count => Err(Failure::new(format!("tidy: {count} to put right"))),
+    }
+}
+
+fn list_untested(tree: &Tree) {
+    for line in requirements::untested(tree).lines {
+        println!("{line}");
     }
 }

@@ -108,18 +108,6 @@ pub(crate) trait MayLoseRace {
     fn lost_race(&self) -> bool;
 }
 
-/// Implements [`MayLoseRace`] for use-case errors that hold a `Fault` variant.
-macro_rules! may_lose_race {
-    ($($error:ty),* $(,)?) => {
-        $(impl $crate::fault::MayLoseRace for $error {
-            fn lost_race(&self) -> bool {
-                matches!(self, Self::Fault(fault) if $crate::fault::MayLoseRace::lost_race(fault))
-            }
-        })*
-    };
-}
-pub(crate) use may_lose_race;
-
 impl MayLoseRace for Fault {
     fn lost_race(&self) -> bool {
         matches!(self, Self::LostRace | Self::StaleRoot(..))

@@ -1,72 +1,22 @@
 //! The service: its ports, its settings, and the crossing into its runtime.
 
-use std::collections::{HashMap, HashSet};
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::ids::{Id, SigningKeyId};
-use vestry_domain::token::TokenHash;
+use vestry_domain::ids::Id;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
-use vestry_ports::entropy::Entropy;
-use vestry_ports::identity_providers::IdentityProviders;
-use vestry_ports::limiter::RateLimiter;
-use vestry_ports::mailer::Mailer;
-use vestry_ports::passkeys::PasskeyCeremonies;
-use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
-use vestry_ports::sms::SmsSender;
-use vestry_ports::store::Store;
-use vestry_ports::tokens::TokenSigner;
-use vestry_ports::vault::{VaultError, Vaults};
+use vestry_ports::vault::VaultError;
 
-use crate::audit::trail::Trail;
-use crate::caller::CachedCaller;
-use crate::sessions::keys::CachedKeys;
-use crate::test_clock::TestClocks;
-use crate::together::Together;
-use crate::wallets::known::KnownWallets;
-use crate::wallets::reads::WalletReads;
+use crate::audit_trail::Trail;
+use crate::memory::{Callers, SigningKeys, TestClocks};
+use crate::ports::Ports;
+use crate::together::{Batch, Together};
+use crate::wallet_reads::WalletReads;
 use crate::{Fault, mint};
-
-/// What the core needs from the world, put together by the composition root.
-#[derive(Clone)]
-pub struct Ports {
-    /// The database.
-    pub store: Arc<dyn Store>,
-    /// The root keys.
-    pub vaults: Vaults,
-    /// Wallet keys.
-    pub custodian: Arc<dyn Custodian>,
-    /// Small secrets and keyed hashes.
-    pub sealer: Arc<dyn Sealer>,
-    /// What people sign with wallets of their own.
-    pub signatures: Arc<dyn SignatureVerifier>,
-    /// Session JWTs.
-    pub tokens: Arc<dyn TokenSigner>,
-    /// The checks of passkeys.
-    pub passkeys: Arc<dyn PasskeyCeremonies>,
-    /// Identity providers; `None` in a process that speaks to the built-in one of test worlds only.
-    pub providers: Option<Arc<dyn IdentityProviders>>,
-    /// The general rate limit.
-    pub limiter: Arc<dyn RateLimiter>,
-    /// Live mail; `None` until it is configured.
-    pub mailer: Option<Arc<dyn Mailer>>,
-    /// Live text messages; `None` until they are configured.
-    pub sms: Option<Arc<dyn SmsSender>>,
-    /// Hashes of passwords.
-    pub passwords: Arc<dyn PasswordHasher>,
-    /// The list of breached passwords; `None` where there is none.
-    pub breached: Option<Arc<dyn BreachedPasswords>>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Randomness.
-    pub entropy: Arc<dyn Entropy>,
-}
 
 /// What the operator decides for all Apps.
 #[derive(Debug, Clone)]
@@ -97,9 +47,8 @@ pub struct Service {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
     runtime: Handle,
-    pub(crate) callers: Mutex<HashMap<TokenHash, CachedCaller>>,
-    pub(crate) signing_keys: Mutex<HashMap<World, CachedKeys>>,
-    pub(crate) opened_keys: Mutex<HashSet<SigningKeyId>>,
+    pub(crate) callers: Callers,
+    pub(crate) signing_keys: SigningKeys,
     /// Rings when a job was committed to the outbox.
     pub(crate) outbox_bell: Notify,
     /// Rings when a message was captured.
@@ -107,7 +56,6 @@ pub struct Service {
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) wallet_reads: Arc<Together<WalletReads>>,
-    pub(crate) known_wallets: KnownWallets,
 }
 
 impl Service {
@@ -116,13 +64,11 @@ impl Service {
         Self {
             trail: Arc::new(Together::new(Trail::new(&ports))),
             wallet_reads: Arc::new(Together::new(WalletReads::new(&ports))),
-            known_wallets: KnownWallets::default(),
             ports,
             settings,
             runtime,
-            callers: Mutex::default(),
-            signing_keys: Mutex::default(),
-            opened_keys: Mutex::default(),
+            callers: Callers::default(),
+            signing_keys: SigningKeys::default(),
             outbox_bell: Notify::new(),
             captured_bell: Notify::new(),
             test_clocks: TestClocks::default(),
@@ -133,7 +79,7 @@ impl Service {
     ///
     /// The only crossing from a web worker: those have a single-thread runtime, on which the SQLite wrapper must not
     /// block, and they drop a handler when its client goes away, which must not cut a command in half. What stays on the worker
-    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`], [`Service::sign_at_once`]).
+    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`]).
     ///
     /// # Errors
     /// [`Fault::Internal`] when the command panicked; the panic stays inside its task.
@@ -152,6 +98,21 @@ impl Service {
     /// Runs something of the service's own beside its commands, until it ends or is aborted.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.runtime.spawn(work).abort_handle()
+    }
+
+    /// Asks, and waits for the answer; `None` when the batch panicked, or the service ends.
+    pub(crate) async fn together<B: Batch>(
+        &self,
+        desk: &Arc<Together<B>>,
+        asked: B::Asked,
+    ) -> Option<B::Answer> {
+        let (answer, turn) = desk.join(asked);
+        // A task of its own, and not whoever came first, who has an answer to give once its own part is done, and whose
+        // request may panic or end while others wait.
+        if let Some(turn) = turn {
+            self.spawn(turn.serve());
+        }
+        answer.await.ok()
     }
 
     /// Whether the database answers and is migrated.

@@ -9,7 +9,8 @@ use vestry_domain::{Invalid, World};
 use vestry_ports::store::CapturedFilter;
 
 use crate::fault::retried;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::refusal::has_common;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// Most seconds that a look-up waits for a message.
 pub const WAIT_MAX: u64 = 30;
@@ -37,16 +38,12 @@ pub enum TestEnvError {
     /// The key is a live one.
     #[error("there is no such route")]
     NotFound,
-    /// See [`NotAllowed`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
+
+has_common!(TestEnvError);
 
 /// Whether the caller may use what only test environments have. Whoever reads the codes of users, or moves the clock past the
 /// end of what protects them, can sign in as them: that takes the scope of signing in. A live caller learns nothing first.
@@ -88,12 +85,8 @@ impl Service {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(wait);
         loop {
             let bell = self.captured_bell.notified();
-            let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-            let messages = read
-                .captured()
-                .list(&caller.world, &filter)
-                .await
-                .map_err(Fault::from)?;
+            let mut read = self.ports.store.read().await?;
+            let messages = read.captured().list(&caller.world, &filter).await?;
             drop(read);
             if !messages.is_empty() || tokio::time::Instant::now() >= deadline {
                 return Ok(messages);

@@ -2,15 +2,8 @@
 //! shared by however many wait for one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
-use tokio::time::timeout;
-
-use crate::Service;
-
-/// How long a batch waits for those who are announced. They are there sooner, unless their worker is held up.
-const PATIENCE: Duration = Duration::from_millis(5);
+use tokio::sync::oneshot;
 
 /// Work that can be done for several at once.
 pub(crate) trait Batch: Send + Sync + 'static {
@@ -23,8 +16,6 @@ pub(crate) trait Batch: Send + Sync + 'static {
 
     /// How many are served at once.
     const MOST: usize;
-    /// With how many a batch no longer waits for those who are announced: enough share then what it costs as a whole.
-    const ENOUGH: usize;
 
     /// Does it: an answer for each, in the order in which they asked.
     fn serve(
@@ -38,14 +29,10 @@ pub(crate) trait Batch: Send + Sync + 'static {
 pub(crate) struct Together<B: Batch> {
     batch: B,
     queue: Mutex<Queue<B>>,
-    /// Rings when it may be that enough wait.
-    bell: Notify,
 }
 
 struct Queue<B: Batch> {
     waiting: Vec<Waiting<B>>,
-    /// How many are announced.
-    coming: usize,
     /// Whoever has it serves: it is not here while somebody does.
     memory: Option<B::Memory>,
 }
@@ -55,35 +42,14 @@ struct Waiting<B: Batch> {
     answer: oneshot::Sender<B::Answer>,
 }
 
-impl Service {
-    /// Asks, as was announced if it was, and waits for the answer; `None` when the batch panicked, or the service ends.
-    pub(crate) async fn together<B: Batch>(
-        &self,
-        desk: &Arc<Together<B>>,
-        asked: B::Asked,
-        announced: Option<Announced<B>>,
-    ) -> Option<B::Answer> {
-        let (answer, turn) = desk.join(asked);
-        drop(announced);
-        // A task of its own, and not whoever came first, who has an answer to give once its own part is done, and whose
-        // request may panic or end while others wait.
-        if let Some(turn) = turn {
-            self.spawn(turn.serve());
-        }
-        answer.await.ok()
-    }
-}
-
 impl<B: Batch> Together<B> {
     pub(crate) fn new(batch: B) -> Self {
         Self {
             batch,
             queue: Mutex::new(Queue {
                 waiting: Vec::new(),
-                coming: 0,
                 memory: Some(B::Memory::default()),
             }),
-            bell: Notify::new(),
         }
     }
 
@@ -91,35 +57,17 @@ impl<B: Batch> Together<B> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Announces somebody who asks as soon as a processor has done some work for it, and who waits for nothing but its turn on its
-    /// worker before. A batch begins when all who are announced are there, so that they share what it costs, or when they are enough.
-    pub(crate) fn announce(self: &Arc<Self>) -> Announced<B> {
-        self.queue().coming += 1;
-        Announced(Arc::clone(self))
-    }
-
-    /// Waits for those who are announced.
-    async fn gather(&self) {
-        let enough = async {
-            // A ring may be of a moment that has passed.
-            while !self.queue().are_enough() {
-                self.bell.notified().await;
-            }
-        };
-        drop(timeout(PATIENCE, enough).await);
-    }
-
     /// Where the answer will be told; and the turn to serve, when nobody does: then the caller has to see to it.
-    fn join(self: &Arc<Self>, asked: B::Asked) -> (oneshot::Receiver<B::Answer>, Option<Turn<B>>) {
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        asked: B::Asked,
+    ) -> (oneshot::Receiver<B::Answer>, Option<Turn<B>>) {
         let (sender, answer) = oneshot::channel();
         let mut queue = self.queue();
         queue.waiting.push(Waiting {
             asked,
             answer: sender,
         });
-        if queue.are_enough() {
-            self.bell.notify_one();
-        }
         let turn = queue.memory.take().map(|memory| Turn {
             desk: Arc::clone(self),
             memory: Some(memory),
@@ -129,28 +77,9 @@ impl<B: Batch> Together<B> {
     }
 }
 
-impl<B: Batch> Queue<B> {
-    fn are_enough(&self) -> bool {
-        self.coming == 0 || self.waiting.len() >= B::ENOUGH
-    }
-}
-
-/// Somebody who asks soon. Dropped when it has asked, or will not.
-pub(crate) struct Announced<B: Batch>(Arc<Together<B>>);
-
-impl<B: Batch> Drop for Announced<B> {
-    fn drop(&mut self) {
-        let mut queue = self.0.queue();
-        queue.coming -= 1;
-        if queue.are_enough() {
-            self.0.bell.notify_one();
-        }
-    }
-}
-
 /// The work of one task, which ends with the memory back in the queue whatever happens, even if it never begins: nobody else
 /// would serve again.
-struct Turn<B: Batch> {
+pub(crate) struct Turn<B: Batch> {
     desk: Arc<Together<B>>,
     memory: Option<B::Memory>,
     /// Who waits for what is being done.
@@ -159,12 +88,11 @@ struct Turn<B: Batch> {
 
 impl<B: Batch> Turn<B> {
     /// Serves until nobody waits.
-    async fn serve(mut self) {
+    pub(crate) async fn serve(mut self) {
         let desk = Arc::clone(&self.desk);
         loop {
             // Whoever is about to ask on this runtime comes first: the busier it is, the more are served at once.
             tokio::task::yield_now().await;
-            desk.gather().await;
             let Some((asked, memory)) = self.next() else {
                 return;
             };

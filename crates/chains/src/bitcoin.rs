@@ -19,7 +19,7 @@ use crate::derivation::{account, hardened};
 use crate::import::Reading;
 use crate::object::Object;
 use crate::scalar::Scalar;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, secp256k1};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, secp256k1};
 use owner::Owner;
 
 /// The methods of `rpc`; the names of the wallet standards stand for the first two.
@@ -154,7 +154,7 @@ impl Chain for Bitcoin {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        import::from_phrase(self, phrase, address, environment, |phrase| {
+        derivation::from_phrase(self, phrase, address, environment, |phrase| {
             let path = path(account_index, address, environment)?;
             derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
         })

@@ -6,29 +6,7 @@ use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{AddressForm, WalletType};
 use zeroize::Zeroizing;
 
-use crate::{PrivateKey, import};
-
-/// Why a chain refused.
-///
-/// None of the variants says what was wrong with a secret: "not a key" is all that anybody may learn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
-    /// The bytes are no private key of the chain.
-    #[error("not a private key of this chain")]
-    PrivateKey,
-    /// The bytes are no public key of the chain.
-    #[error("not a public key of this chain")]
-    PublicKey,
-    /// The text is no address of the chain, or not that of the key.
-    #[error("not an address of this chain")]
-    Address,
-    /// The signature is not one of this message under this key, or is not in the form that the chain hands out.
-    #[error("the signature does not fit")]
-    Signature,
-    /// The source of randomness yielded no key in several draws; it is broken, by chance this does not happen.
-    #[error("the source of randomness yields no key")]
-    Randomness,
-}
+use crate::{ChainError, PrivateKey, import};
 
 /// Whose signature is wanted. Nothing of it is secret.
 #[derive(Debug, Clone, Copy)]
@@ -128,7 +106,7 @@ pub trait Chain: Send + Sync {
         None
     }
 
-    /// The private key in a plaintext from outside, whose form nobody names (chains.md section 6, rule 3): raw bytes, or
+    /// The private key in a plaintext from outside, whose form nobody names (IMP-3): raw bytes, or
     /// text in hex, base58, base64 or what the chain has of its own. The first meaning counts whose key has the canonical
     /// `address`.
     ///
@@ -144,11 +122,11 @@ pub trait Chain: Send + Sync {
         let keys = readings
             .iter()
             .filter_map(|bytes| self.private_key(bytes).ok());
-        import::first_with_address(self, keys, address, environment)
+        first_with_address(self, keys, address, environment)
     }
 
     /// The key that a BIP-39 phrase (UTF-8, English, 12, 15, 18, 21 or 24 words, no passphrase) has at an index of
-    /// accounts (chains.md section 0.1), when its canonical address is `address`.
+    /// accounts (CH-1), when its canonical address is `address`.
     ///
     /// # Errors
     /// [`ChainError::Address`], whatever was wrong with the phrase or the index.
@@ -179,4 +157,28 @@ pub trait Chain: Send + Sync {
         request: &SigningRequest,
         signer: Signer<'_>,
     ) -> Result<Box<dyn Prepared + 'a>, SigningRefused>;
+}
+
+/// The first of the keys that has the address.
+///
+/// All are tried, also those behind it, so that the time does not tell which one it was.
+///
+/// # Errors
+/// [`ChainError::Address`] when none has it.
+pub(crate) fn first_with_address<C: Chain + ?Sized>(
+    chain: &C,
+    keys: impl Iterator<Item = PrivateKey>,
+    address: &str,
+    environment: Environment,
+) -> Result<PrivateKey, ChainError> {
+    let mut found = None;
+    for key in keys {
+        let fits = chain
+            .public_key(&key)
+            .is_ok_and(|public_key| chain.owns(&public_key, address, environment));
+        if fits && found.is_none() {
+            found = Some(key);
+        }
+    }
+    found.ok_or(ChainError::Address)
 }

@@ -10,10 +10,13 @@ mod phrase;
 mod slip10;
 
 pub(crate) use bip32::leaf as secp256k1_leaf;
-pub(crate) use phrase::Phrase;
 pub(crate) use slip10::leaf as ed25519_leaf;
 
-use crate::ChainError;
+use vestry_domain::Environment;
+
+use crate::chain::first_with_address;
+use crate::{Chain, ChainError, PrivateKey};
+use phrase::Phrase;
 
 /// Added to the number of a child whose derivation needs the private key (BIP-32, "Extended keys").
 const HARDENED: u32 = 1 << 31;
@@ -33,6 +36,21 @@ pub(crate) const fn account(index: u32) -> Result<u32, ChainError> {
     } else {
         Err(ChainError::Address)
     }
+}
+
+/// The key that `leaf` derives of a phrase, if it has the address.
+///
+/// # Errors
+/// [`ChainError::Address`], whatever was wrong.
+pub(crate) fn from_phrase<C: Chain + ?Sized>(
+    chain: &C,
+    phrase: &[u8],
+    address: &str,
+    environment: Environment,
+    leaf: impl FnOnce(&Phrase) -> Result<PrivateKey, ChainError>,
+) -> Result<PrivateKey, ChainError> {
+    let key = Phrase::read(phrase).and_then(|phrase| leaf(&phrase).ok());
+    first_with_address(chain, key.into_iter(), address, environment)
 }
 
 #[cfg(test)]

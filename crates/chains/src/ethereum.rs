@@ -21,7 +21,7 @@ use crate::derivation::{account, hardened};
 use crate::scalar::Scalar;
 use crate::secp256k1::Points;
 use crate::{
-    Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, message, refuse, secp256k1,
+    Chain, ChainError, Prepared, PrivateKey, Signer, derivation, message, refuse, secp256k1,
 };
 use digest::SignsDigest;
 use fields::Field;
@@ -168,7 +168,7 @@ impl Chain for Ethereum {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        import::from_phrase(self, phrase, address, environment, |phrase| {
+        derivation::from_phrase(self, phrase, address, environment, |phrase| {
             let path = path(account_index)?;
             derivation::secp256k1_leaf(&self.curve, &phrase.seed(), &path)
         })

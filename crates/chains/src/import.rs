@@ -1,4 +1,4 @@
-//! Private keys from outside: what the bytes of one can mean (chains.md section 6, rule 3).
+//! Private keys from outside: what the bytes of one can mean (IMP-3).
 //!
 //! Nobody says in which form a key is written. Guessing does no harm: a meaning counts only if the address that its key
 //! has is the one that was promised.
@@ -7,12 +7,9 @@ use alloy_primitives::hex;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use vestry_domain::Environment;
 use zeroize::Zeroizing;
 
-use crate::derivation::Phrase;
 use crate::hex_digits::after_prefix;
-use crate::{Chain, ChainError, PrivateKey};
 
 /// Characters of the longest text that is a key: `0x` and the hex of 64 bytes.
 const LONGEST_TEXT: usize = 130;
@@ -38,45 +35,6 @@ pub(crate) fn readings(
         readings.extend(of_text.into_iter().flatten());
     }
     readings
-}
-
-/// The first of the keys that has the address.
-///
-/// All are tried, also those behind it, so that the time does not tell which one it was.
-///
-/// # Errors
-/// [`ChainError::Address`] when none has it.
-pub(crate) fn first_with_address<C: Chain + ?Sized>(
-    chain: &C,
-    keys: impl Iterator<Item = PrivateKey>,
-    address: &str,
-    environment: Environment,
-) -> Result<PrivateKey, ChainError> {
-    let mut found = None;
-    for key in keys {
-        let fits = chain
-            .public_key(&key)
-            .is_ok_and(|public_key| chain.owns(&public_key, address, environment));
-        if fits && found.is_none() {
-            found = Some(key);
-        }
-    }
-    found.ok_or(ChainError::Address)
-}
-
-/// The key that `leaf` derives of a phrase, if it has the address.
-///
-/// # Errors
-/// [`ChainError::Address`], whatever was wrong.
-pub(crate) fn from_phrase<C: Chain + ?Sized>(
-    chain: &C,
-    phrase: &[u8],
-    address: &str,
-    environment: Environment,
-    leaf: impl FnOnce(&Phrase) -> Result<PrivateKey, ChainError>,
-) -> Result<PrivateKey, ChainError> {
-    let key = Phrase::read(phrase).and_then(|phrase| leaf(&phrase).ok());
-    first_with_address(chain, key.into_iter(), address, environment)
 }
 
 fn text(plaintext: &[u8]) -> Option<&str> {

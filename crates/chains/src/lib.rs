@@ -11,6 +11,7 @@ mod bitcoin;
 mod chain;
 mod derivation;
 mod ed25519;
+mod error;
 mod ethereum;
 mod hex_digits;
 mod import;
@@ -29,7 +30,8 @@ use vestry_domain::Secret;
 use vestry_domain::wallet::WalletType;
 
 pub use self::bitcoin::Bitcoin;
-pub use chain::{Chain, ChainError, Prepared, Signer};
+pub use chain::{Chain, Prepared, Signer};
+pub use error::ChainError;
 pub use ethereum::Ethereum;
 pub use polkadot::Polkadot;
 pub use private_key::PrivateKey;

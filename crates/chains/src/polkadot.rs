@@ -16,8 +16,9 @@ use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
 use zeroize::Zeroizing;
 
+use crate::chain::first_with_address;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, import, refuse};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, import, refuse};
 use message::SignsMessage;
 use transaction::SignsTransaction;
 
@@ -77,7 +78,7 @@ impl Chain for Polkadot {
                 .into_iter()
                 .chain(of_polkadot_js)
         });
-        import::first_with_address(self, keys, address, environment)
+        first_with_address(self, keys, address, environment)
     }
 
     fn import_phrase(
@@ -87,7 +88,7 @@ impl Chain for Polkadot {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        import::from_phrase(self, phrase, address, environment, |phrase| {
+        derivation::from_phrase(self, phrase, address, environment, |phrase| {
             sr25519::of_account(&phrase.substrate_seed(), account_index)
         })
     }

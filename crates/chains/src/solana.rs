@@ -16,7 +16,7 @@ pub(crate) use address::public_key as public_key_of;
 
 use crate::derivation::account;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519};
 
 /// The methods of `rpc`; the names of the Wallet Standard without its prefix stand for ours.
 const METHODS: &[&str] = &[
@@ -81,7 +81,7 @@ impl Chain for Solana {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        import::from_phrase(self, phrase, address, environment, |phrase| {
+        derivation::from_phrase(self, phrase, address, environment, |phrase| {
             // Where Phantom and most others put accounts (BIP-44 without its last levels, SLIP-44).
             let path = [44, 501, account(account_index)?, 0];
             derivation::ed25519_leaf(&phrase.seed(), &path)

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::derivation::account;
 use crate::import::Reading;
 use crate::object::Object;
-use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519, import};
+use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519};
 use auth_entry::SignsAuthEntry;
 use transaction::SignsEnvelope;
 
@@ -80,7 +80,7 @@ impl Chain for Stellar {
         address: &str,
         environment: Environment,
     ) -> Result<PrivateKey, ChainError> {
-        import::from_phrase(self, phrase, address, environment, |phrase| {
+        derivation::from_phrase(self, phrase, address, environment, |phrase| {
             // SEP-5.
             let path = [44, 148, account(account_index)?];
             derivation::ed25519_leaf(&phrase.seed(), &path)

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
-use vestry_domain::app::{App, AppSettings, FingerprintMatch};
+use vestry_domain::app::{App, AppSettings};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
@@ -25,7 +25,7 @@ use vestry_domain::provider::{
     ProviderName, TestGrant,
 };
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
-use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session};
+use vestry_domain::session::{DeviceFingerprint, Factor, FingerprintMatch, Proof, Session};
 use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::test_clock::{Mode, TestClock};
 use vestry_domain::timestamp::Seconds;

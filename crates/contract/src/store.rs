@@ -203,7 +203,6 @@ macro_rules! store_suite {
                 entries_come_back_as_they_were
                 a_head_moves_with_its_chain
                 a_place_is_taken_once
-                nothing_is_appended_for_a_wallet_that_changed
                 pages_show_every_entry_of_a_wallet_once
                 entries_stay_in_their_world
                 a_chain_without_a_head_is_found

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AppId;
 use crate::limits::Limit;
 use crate::passkey::{PasskeyDomain, UserVerification, check_origin};
-use crate::session::SessionLimits;
+use crate::session::{FingerprintMatch, SessionLimits};
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
@@ -26,21 +26,6 @@ pub struct App {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-}
-
-/// What the device of a verify step must share with that of the send step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum FingerprintMatch {
-    /// Nothing.
-    #[default]
-    Off,
-    /// The address.
-    Ip,
-    /// The user agent.
-    UserAgent,
-    /// Both.
-    IpAndUserAgent,
 }
 
 /// What an App can change with `vestry app set`. Absent names take their default, and unknown

@@ -16,7 +16,7 @@ pub const MAX_DEPTH: usize = 8;
 pub struct Metadata(Map<String, Value>);
 
 impl Metadata {
-    /// Checks a whole object. It is kept as it is: a `null` deletes a key only where objects are merged (rule 2).
+    /// Checks a whole object. It is kept as it is: a `null` deletes a key only where objects are merged (API-13).
     ///
     /// # Errors
     /// Over 16 KiB serialized, 50 top-level keys or 8 levels, or a NUL character in a key or string.
@@ -35,7 +35,7 @@ impl Metadata {
         &self.0
     }
 
-    /// Merges a change into this metadata (rules 1 to 5 of the user's document): only the top level is merged,
+    /// Merges a change into this metadata (API-13, API-14): only the top level is merged,
     /// `null` deletes a key, `{}` clears everything, nested values replace the whole key.
     ///
     /// # Errors

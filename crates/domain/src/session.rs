@@ -1,12 +1,10 @@
 //! Sessions, the factors they rest on, and how long they live.
 
-use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::app::FingerprintMatch;
 use crate::ids::{
     EmailId, PhoneNumberId, ProviderLinkId, SessionId, TotpId, UserId, WalletId,
     WebauthnCredentialId,
@@ -26,8 +24,8 @@ const FINGERPRINT_MAX: usize = 1024;
 pub const PERMISSIONS_MAX: (usize, usize) = (50, 100);
 /// Most bytes of all `permissions` of a session together, written as a JSON array. A character has up to four bytes.
 pub const PERMISSIONS_BYTES: usize = 4 * 1024;
-/// Most bytes of a Session object. A JWT holds two of them, and a longer one could not be signed: nothing larger is stored
-/// ([`Session::check_size`]). The longest permissions, device and first factor fit.
+/// Most bytes of a session as it is presented. A JWT holds it twice, and a longer one could not be signed: nothing larger is
+/// stored. The longest permissions, device and first factor fit.
 pub const SESSION_BYTES: usize = 16 * 1024;
 
 /// Checks the permissions that an App wants a session to carry. What they mean is the App's business; each is kept once.
@@ -64,6 +62,21 @@ pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
         ));
     }
     Ok(kept)
+}
+
+/// What the device of a verify step must share with that of the send step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum FingerprintMatch {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The address.
+    Ip,
+    /// The user agent.
+    UserAgent,
+    /// Both.
+    IpAndUserAgent,
 }
 
 /// What the App's backend knows about the end user's device; `""` where it said nothing.
@@ -281,103 +294,6 @@ impl Proof {
     }
 }
 
-impl Factor {
-    /// `delivery_channel` of the API.
-    pub fn delivery_channel(&self) -> Cow<'static, str> {
-        let channel = match &self.proof {
-            Proof::Provider { provider, .. } => return format!("{provider}_oauth").into(),
-            Proof::EmailCode { .. } | Proof::EmailLink { .. } => "email",
-            Proof::SmsCode { .. } => "sms",
-            Proof::Password => "password",
-            Proof::Totp { .. } => "totp_authenticator",
-            Proof::RecoveryCode { .. } => "totp_recovery_code",
-            Proof::Passkey { .. } => "webauthn_credential",
-            Proof::Wallet {
-                wallet_type: WalletType::Solana,
-                ..
-            } => "sol_wallet",
-            // No other chain signs people in.
-            Proof::Wallet { .. } => "eth_wallet",
-        };
-        channel.into()
-    }
-
-    /// `type` of the API.
-    pub const fn kind(&self) -> &'static str {
-        match self.proof {
-            Proof::EmailCode { .. } | Proof::SmsCode { .. } => "otp",
-            Proof::EmailLink { .. } => "magic_link",
-            Proof::Password => "password",
-            Proof::Totp { .. } | Proof::RecoveryCode { .. } => "totp",
-            Proof::Passkey { .. } => "webauthn",
-            Proof::Wallet { .. } => "wallet",
-            Proof::Provider { .. } => "oauth",
-        }
-    }
-
-    /// `method` of the API: what was proved and when.
-    pub fn method(&self) -> Value {
-        let last_verified_at = self.last_verified_at;
-        match &self.proof {
-            Proof::EmailCode { email_id, email } | Proof::EmailLink { email_id, email } => json!({
-                "method_id": email_id,
-                "method_type": "email",
-                "email_id": email_id,
-                "email": email,
-                "last_verified_at": last_verified_at,
-            }),
-            Proof::SmsCode {
-                phone_number_id,
-                phone_number,
-            } => json!({
-                "method_id": phone_number_id,
-                "method_type": "phone_number",
-                "phone_number_id": phone_number_id,
-                "phone_number": phone_number,
-                "last_verified_at": last_verified_at,
-            }),
-            Proof::Password => json!({ "last_verified_at": last_verified_at }),
-            Proof::Totp { totp_id } | Proof::RecoveryCode { totp_id } => json!({
-                "method_id": totp_id,
-                "method_type": "totp",
-                "totp_id": totp_id,
-                "last_verified_at": last_verified_at,
-            }),
-            Proof::Passkey {
-                webauthn_credential_id,
-            } => json!({
-                "method_id": webauthn_credential_id,
-                "method_type": "webauthn",
-                "webauthn_credential_id": webauthn_credential_id,
-                "last_verified_at": last_verified_at,
-            }),
-            Proof::Wallet {
-                wallet_id,
-                wallet_type,
-                public_address,
-            } => json!({
-                "method_id": wallet_id,
-                "method_type": "wallet",
-                "wallet_id": wallet_id,
-                "wallet_type": wallet_type.as_str(),
-                "wallet_public_address": public_address,
-                "last_verified_at": last_verified_at,
-            }),
-            Proof::Provider {
-                link_id,
-                provider,
-                subject,
-            } => json!({
-                "method_id": link_id,
-                "method_type": "oauth",
-                "provider": provider,
-                "provider_subject": subject,
-                "last_verified_at": last_verified_at,
-            }),
-        }
-    }
-}
-
 /// How long sessions of an App may live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -495,45 +411,6 @@ impl Session {
         let tenth_of_idle = limits.idle.map(|idle| Seconds(idle.0 / 10));
         let every = tenth_of_idle.map_or(TOUCH_EVERY, |tenth| tenth.min(TOUCH_EVERY));
         now - self.last_active_at >= every
-    }
-
-    /// Whether the session still fits into its JWT. To be asked before it is stored: what is stored can always be signed.
-    ///
-    /// # Errors
-    /// The Session object has more than [`SESSION_BYTES`]; names the field that made it grow.
-    pub fn check_size(&self, param: &'static str) -> Result<(), Invalid> {
-        if self.to_wire().to_string().len() <= SESSION_BYTES {
-            return Ok(());
-        }
-        Err(Invalid::value(
-            param,
-            format!(
-                "the session would have more than {SESSION_BYTES} bytes; start another one, or give it fewer permissions"
-            ),
-        ))
-    }
-
-    /// The Session object of the API; also the claim inside a session JWT.
-    pub fn to_wire(&self) -> Value {
-        let factors: Vec<Value> = self
-            .factors
-            .iter()
-            .map(|factor| json!({ "delivery_channel": factor.delivery_channel(), "type": factor.kind(), "method": factor.method() }))
-            .collect();
-        json!({
-            "id": self.id,
-            "user_id": self.user_id,
-            "started_at": self.started_at,
-            "expires_at": self.expires_at,
-            "last_active_at": self.last_active_at,
-            "created_at": self.created_at,
-            "updated_at": self.updated_at,
-            "factors": factors,
-            "device_fingerprint": { "user_agent": self.device_fingerprint.user_agent, "ip": self.device_fingerprint.ip },
-            "permissions": self.permissions,
-            "deleted": self.deleted_at.is_some(),
-            "deleted_at": self.deleted_at.map_or(0, Timestamp::unix),
-        })
     }
 }
 

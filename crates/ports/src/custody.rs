@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Place, Sealed, SecretKind, WalletKey};
 use vestry_domain::ids::{UserId, WalletId, WalletImportId, WalletKeyId};
 use vestry_domain::key_transfer::{
@@ -11,6 +10,7 @@ use vestry_domain::key_transfer::{
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Secret, Timestamp, World};
+use vestry_port_macro::port;
 
 use crate::store::StoreError;
 
@@ -158,7 +158,7 @@ pub enum ExportError {
 }
 
 /// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
-#[async_trait]
+#[port]
 pub trait Custodian: Send + Sync {
     /// Makes the App keys of a new App: both environments, every purpose, version 1.
     ///
@@ -216,15 +216,6 @@ pub trait Custodian: Send + Sync {
         key: WalletKey,
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError>;
-
-    /// The same without waiting: with App keys that are in memory, neither the store nor the key provider being asked. `None`
-    /// when they are not there, and when nothing comes of it, of which nobody is told: [`Custodian::sign`] tells why.
-    fn sign_at_once(
-        &self,
-        stored: &StoredWallet,
-        key: &WalletKey,
-        request: &SigningRequest,
-    ) -> Option<Signed>;
 
     /// The record with the change, its keyed hash made anew, after checking what was stored. Nothing is stored.
     ///
@@ -311,7 +302,7 @@ pub trait SignatureVerifier: Send + Sync {
 }
 
 /// Seals small secrets and makes keyed hashes, under the App key of the world and of purpose `secrets`.
-#[async_trait]
+#[port]
 pub trait Sealer: Send + Sync {
     /// Encrypts a secret, bound to its place.
     ///

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use async_trait::async_trait;
 use vestry_domain::provider::{Connection, ProvenIdentity, ProviderTokens};
 use vestry_domain::{Secret, Timestamp};
+use vestry_port_macro::port;
 
 /// A connection and its secret, opened.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub enum ProviderFault {
 }
 
 /// Speaks to identity providers. Never asked about [`ProviderKind::Test`](vestry_domain::provider::ProviderKind::Test).
-#[async_trait]
+#[port]
 pub trait IdentityProviders: Send + Sync {
     /// The address at the provider to which a browser is sent. May fetch the issuer's discovery document.
     ///

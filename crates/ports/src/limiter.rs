@@ -1,8 +1,8 @@
 //! The general rate limit of requests.
 
-use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 /// The shared counter could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ use vestry_domain::{Timestamp, World};
 pub struct LimiterUnavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Counts requests of a world.
-#[async_trait]
+#[port]
 pub trait RateLimiter: Send + Sync {
     /// Counts one use and says whether it is within the limit. A limit that is off counts nothing.
     ///

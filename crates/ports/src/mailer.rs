@@ -1,8 +1,8 @@
 //! Sending mail.
 
-use async_trait::async_trait;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
+use vestry_port_macro::port;
 
 /// Why a message was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum SendError {
 }
 
 /// Hands finished mails to a transport.
-#[async_trait]
+#[port]
 pub trait Mailer: Send + Sync {
     /// Sends one mail. The job's id makes a stable `Message-ID`, so that a mail sent twice after a crash can be recognized.
     ///

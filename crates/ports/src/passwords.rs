@@ -1,7 +1,7 @@
 //! Hashing of passwords, and the look-up of those that were stolen elsewhere.
 
-use async_trait::async_trait;
 use vestry_domain::password::{Password, PasswordHash};
+use vestry_port_macro::port;
 
 /// Why a password was not hashed or compared.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ForeignHashError {
 
 /// Hashes passwords, at most so many at a time, with memory and waiting both bounded (P-4, P-7). A call whose future is
 /// dropped while its hash is computed keeps its place until the computation ends.
-#[async_trait]
+#[port]
 pub trait PasswordHasher: Send + Sync {
     /// Whether one more password would be taken in now. It keeps nobody a place: who asks before the work around a hash is
     /// turned away cheaply (P-7), and the hash itself may still find the line full.
@@ -72,7 +72,7 @@ pub trait PasswordHasher: Send + Sync {
 pub struct BreachCheckUnavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Knows passwords that were stolen somewhere (P-8, P-9).
-#[async_trait]
+#[port]
 pub trait BreachedPasswords: Send + Sync {
     /// Whether the password is on the list.
     ///

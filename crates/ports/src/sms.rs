@@ -1,9 +1,9 @@
 //! Sending text messages.
 
-use async_trait::async_trait;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
+use vestry_port_macro::port;
 
 /// Why a text message was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum SmsError {
 }
 
 /// Hands finished text messages to a provider.
-#[async_trait]
+#[port]
 pub trait SmsSender: Send + Sync {
     /// Sends one text message. The id is that of the job, for what a provider offers to recognize a message by.
     ///

@@ -1,10 +1,10 @@
 //! Session JWTs.
 
-use async_trait::async_trait;
 use serde_json::{Map, Value};
 use vestry_domain::ids::SigningKeyId;
 use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 use crate::custody::CustodyError;
 
@@ -20,7 +20,7 @@ pub enum TokenError {
 }
 
 /// Makes and checks the JWTs of sessions. Knows nothing about sessions: it moves claims.
-#[async_trait]
+#[port]
 pub trait TokenSigner: Send + Sync {
     /// Makes a signing key for a world; nothing is stored.
     ///

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::envelope::{KeyPurpose, WrappedKey};
+use vestry_port_macro::port;
 
 /// Why the key provider did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub struct VaultStatus {
 
 /// Wraps and opens App keys under a root key that never leaves the provider. Touched at start, on the first
 /// use of an App key and at rotation, never once per signature.
-#[async_trait]
+#[port]
 pub trait KeyVault: Send + Sync {
     /// Encrypts a 256-bit key under the primary root version, bound to `context`.
     ///

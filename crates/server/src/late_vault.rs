@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::envelope::WrappedKey;
 use vestry_ports::entropy::Entropy;
+use vestry_ports::port;
 use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 use vestry_vault_local::LocalVault;
 
@@ -50,7 +50,7 @@ impl LateVault {
     }
 }
 
-#[async_trait]
+#[port]
 impl KeyVault for LateVault {
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
         self.vault().await?.wrap(context, key).await

@@ -37,6 +37,7 @@ use config::Settings;
 use failure::{Context, Failure};
 use output::Format;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -86,7 +86,7 @@ pub(crate) async fn read(request: &HttpRequest, mut payload: Payload) -> Result<
 }
 
 /// `Content-Length`, where there is one; the framework has refused malformed and double ones.
-pub(crate) fn announced(headers: &HeaderMap) -> Option<usize> {
+fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 

@@ -12,14 +12,9 @@ use vestry_app::wallets::{SignedByWallet, SigningCommand};
 use vestry_app::{Caller, Service};
 use vestry_domain::api_key::ApiKeyKind;
 
-use crate::body;
 use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::state::State;
-
-/// Bytes of a body for which a web worker makes the signatures itself. Its other requests wait for that: two milliseconds at most,
-/// for a Bitcoin transaction with some twenty inputs.
-const SHORT: usize = 2 * 1024;
 
 /// A request of a caller whose key was checked at the gate.
 pub(crate) struct Call {
@@ -28,8 +23,6 @@ pub(crate) struct Call {
     /// Of a request with an idempotency key.
     run: Option<Arc<Run>>,
     span: tracing::Span,
-    /// Whether its body is not longer than [`SHORT`].
-    is_short: bool,
 }
 
 impl FromRequest for Call {
@@ -48,7 +41,6 @@ impl FromRequest for Call {
                 caller: Arc::clone(caller),
                 run: extensions.get::<Arc<Run>>().cloned(),
                 span: tracing::info_span!("request", id = id.as_str()),
-                is_short: body::announced(request.headers()).is_some_and(|length| length <= SHORT),
             }),
             _ => Err(Problem::internal(
                 "a keyed handler behind a gate without keys",
@@ -69,18 +61,11 @@ impl Call {
         self.caller.key.kind
     }
 
-    /// Has a wallet sign: on this worker if the wallet signed a moment ago and the request is short, which saves two crossings.
+    /// Has a wallet sign.
     pub(crate) async fn sign<C>(self, command: C) -> Result<SignedByWallet, Problem>
     where
         C: SigningCommand + 'static,
     {
-        // What is done for an idempotency key is done to its end.
-        if self.is_short && self.run.is_none() {
-            let signed = self.state.service.sign_at_once(&self.caller, &command);
-            if let Some(signed) = signed.instrument(self.span.clone()).await? {
-                return Ok(signed);
-            }
-        }
         self.run(|service, caller| async move { service.sign(&caller, command).await })
             .await
     }
@@ -98,7 +83,6 @@ impl Call {
             caller,
             run,
             span,
-            is_short: _,
         } = self;
         let outcome = state
             .service

@@ -1,6 +1,5 @@
-//! The gate before each endpoint: its key, its share of the rate limit, and the net under its handler.
+//! The gate before each endpoint: its key, and its share of the rate limit.
 
-use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
-use futures_util::FutureExt;
 use vestry_app::{AuthenticateError, Caller};
 use vestry_domain::Secret;
 use vestry_domain::api_key::{self, ApiKeyKind};
@@ -19,6 +17,7 @@ use vestry_domain::limits::Verdict;
 
 use crate::client;
 use crate::idempotency;
+use crate::net::guarded;
 use crate::problem::{Code, Problem};
 use crate::query;
 use crate::state::State;
@@ -93,21 +92,6 @@ pub(crate) async fn gate(
     };
     limit_headers(&verdict, answer.headers_mut());
     Ok(answer)
-}
-
-/// A panic ends its request and nothing else. What it said is not repeated: it may hold what the request held.
-pub(crate) async fn guarded(
-    request: ServiceRequest,
-    next: Next<BoxBody>,
-) -> Result<ServiceResponse, Error> {
-    let kept = request.request().clone();
-    match AssertUnwindSafe(next.call(request)).catch_unwind().await {
-        Ok(answer) => answer,
-        Err(_panic) => {
-            let problem = Problem::internal("a handler panicked").closing();
-            Ok(ServiceResponse::from_err(problem, kept))
-        }
-    }
 }
 
 async fn admission(
@@ -210,6 +194,3 @@ fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
     headers.insert(REMAINING, HeaderValue::from(verdict.remaining));
     headers.insert(RESET, HeaderValue::from(verdict.reset.unix()));
 }
-
-#[cfg(test)]
-mod tests;

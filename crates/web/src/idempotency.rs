@@ -20,7 +20,7 @@ use vestry_domain::Secret;
 use vestry_domain::idempotency::IdempotencyKey;
 
 use crate::body;
-use crate::gate::guarded;
+use crate::net::guarded;
 use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::state::State;

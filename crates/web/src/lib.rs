@@ -1,7 +1,7 @@
 //! The HTTP edge of the API: it parses, calls one use case, and presents. It decides nothing.
 //!
 //! A request passes the `edge` (request id, the HTTPS rule, the body of refusals, the log line), the `gate` of its
-//! endpoint (key, rate limit, a net for panics) and reaches its handler, one file each. `routes` is the table of all
+//! endpoint (key, rate limit, the `net` for panics) and reaches its handler, one file each. `routes` is the table of all
 //! endpoints; the router and the OpenAPI description are both made from it. `problem` is the table of all errors.
 //!
 //! Errors that actix itself answers while it reads a request's head (broken framing, a head that is too long or too slow)
@@ -23,6 +23,7 @@ mod idempotency;
 mod json;
 mod jwks;
 mod magic_links;
+mod net;
 mod oauth;
 mod openapi;
 mod otps;
@@ -55,6 +56,7 @@ use actix_web::{Route, Scope};
 use vestry_app::Service;
 
 use problem::Problem;
+use reference::Description;
 use state::State;
 
 pub use settings::{Draining, WebSettings};
@@ -67,12 +69,15 @@ pub fn configure(
     settings: WebSettings,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
     let state = Data::new(State::new(service, settings));
+    let description = Data::new(Description::new(openapi::text, routes::paths));
     move |config| {
         let at_the_edge = state.clone();
         let edge = from_fn(move |request: ServiceRequest, next: Next<BoxBody>| {
             edge::edge(at_the_edge.clone(), request, next)
         });
-        let mut everything = web::scope("").app_data(state.clone());
+        let mut everything = web::scope("")
+            .app_data(state.clone())
+            .app_data(description.clone());
         for (prefix, paths) in routes::by_prefix() {
             let resources = paths
                 .iter()

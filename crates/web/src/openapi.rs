@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem, Paths};
 use utoipa::openapi::request_body::RequestBody;
@@ -55,11 +54,6 @@ pub(crate) fn text() -> &'static str {
         text
     });
     &TEXT
-}
-
-/// The description as a value.
-pub(crate) fn value() -> Value {
-    serde_json::from_str(text()).unwrap_or_default()
 }
 
 fn document() -> OpenApi {

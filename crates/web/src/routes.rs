@@ -100,6 +100,12 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     }
 }
 
+/// The path of each endpoint, in the order of the table.
+pub(crate) fn paths() -> Vec<String> {
+    let endpoints = endpoints().into_iter();
+    endpoints.map(|endpoint| endpoint.path).collect()
+}
+
 /// The endpoints of each path, in the order of the table.
 pub(crate) fn by_path() -> Vec<Vec<Endpoint>> {
     let mut paths: Vec<Vec<Endpoint>> = Vec::new();

@@ -21,6 +21,7 @@ use std::time::Duration;
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// The service's, so that what is compared differs in what it does and not in this.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

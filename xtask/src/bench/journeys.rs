@@ -1,11 +1,12 @@
 //! Operations that need something prepared for each call, measured by the program `vestry-bench-load`.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::load::Measured;
 use super::table::{Row, Table};
 use crate::failure::{Context, Failure};
-use crate::{process, project};
+use crate::process;
 
 /// How many calls are under way at a time.
 const CONNECTIONS: &str = "16";
@@ -22,6 +23,8 @@ const PACED: &str = "session verify, paced";
 
 /// What is called.
 pub(super) struct Services<'a> {
+    /// The directory of the programs that were built.
+    pub(super) programs: &'a Path,
     pub(super) service: &'a str,
     pub(super) key: &'a str,
     pub(super) baseline: &'a str,
@@ -35,7 +38,7 @@ pub(super) fn measure(
     hashing: f64,
     table: &mut Table,
 ) -> Result<(), Failure> {
-    let mut command = Command::new(project::target().join("release/vestry-bench-load"));
+    let mut command = Command::new(services.programs.join("vestry-bench-load"));
     command
         .arg("operations")
         .args(["--service", services.service, "--key", services.key])
@@ -66,8 +69,8 @@ pub(super) fn measure(
 }
 
 /// Wallets of every chain with transactions, as lines for the script of wrk.
-pub(super) fn signers(service: &str, key: &str) -> Result<String, Failure> {
-    let mut command = Command::new(project::target().join("release/vestry-bench-load"));
+pub(super) fn signers(programs: &Path, service: &str, key: &str) -> Result<String, Failure> {
+    let mut command = Command::new(programs.join("vestry-bench-load"));
     command
         .arg("signers")
         .args(["--service", service, "--key", key])

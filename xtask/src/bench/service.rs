@@ -93,13 +93,19 @@ struct Floor {
 }
 
 impl Floor {
-    fn measure(scheme: &str, baseline_url: &str, data: &Path, load: Load) -> Result<Self, Failure> {
+    fn measure(
+        programs: &Path,
+        scheme: &str,
+        baseline_url: &str,
+        data: &Path,
+        load: Load,
+    ) -> Result<Self, Failure> {
         let load = Load {
             seconds: load.seconds.div_ceil(2),
             ..load
         };
         Ok(Self {
-            signing: raw(&["sign", "--scheme", scheme], load)?,
+            signing: raw(programs, &["sign", "--scheme", scheme], load)?,
             empty: load::run(baseline_url, "empty", data, load)?.per_second,
         })
     }
@@ -125,16 +131,21 @@ pub(super) fn measure(
     table: &mut Table,
 ) -> Result<(), Failure> {
     let stage = Stage::set(kind, options)?;
-    let data = stage.seed()?;
+    let programs = options.programs();
+    let data = stage.seed(&programs)?;
     // After the seed: it looks for a row to read.
-    let (baseline, baseline_url) = start_baseline(&stage.database_url)?;
+    let (baseline, baseline_url) = start_baseline(&programs, &stage.database_url)?;
     let store = kind.name();
     let load = options.load;
     let at = |url: &str, operation: &str| load::run(url, operation, &data, load);
 
     let empty = at(&baseline_url, "empty")?;
     table.push(Row::measured(store, "empty handler", empty));
-    let select = raw(&["select", "--database", &stage.database_url], load)?;
+    let select = raw(
+        &programs,
+        &["select", "--database", &stage.database_url],
+        load,
+    )?;
     table.push(Row::raw_on(
         store,
         "raw SELECT by primary key, in process",
@@ -152,7 +163,7 @@ pub(super) fn measure(
         table.push(row.against("raw SELECT in a handler", select.per_second));
     }
     for chain in &CHAINS {
-        let floor = || Floor::measure(chain.scheme, &baseline_url, &data, load);
+        let floor = || Floor::measure(&programs, chain.scheme, &baseline_url, &data, load);
         let mut before = floor()?;
         for operation in ["sign_message", "sign_transaction"] {
             let of_type = format!("{operation}.{}", chain.wallet_type);
@@ -177,6 +188,7 @@ pub(super) fn measure(
         table.push(row.against("empty handler", empty.per_second));
     }
     let services = journeys::Services {
+        programs: &programs,
         service: &stage.base_url,
         key: &stage.key,
         baseline: &baseline_url,
@@ -199,7 +211,7 @@ impl Stage {
                 (Some(cluster), url)
             }
         };
-        let mut command = Command::new(project::target().join(options.profile).join("vestry"));
+        let mut command = Command::new(options.programs().join("vestry"));
         command
             .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&directory)
@@ -224,7 +236,7 @@ impl Stage {
     }
 
     /// Makes users with sessions, and wallets of every chain; writes what the load script reads, and answers where.
-    fn seed(&self) -> Result<PathBuf, Failure> {
+    fn seed(&self, programs: &Path) -> Result<PathBuf, Failure> {
         // Addresses of one run do not meet those of another on a database that stays.
         let run = self.app_id.chars().rev().take(8).collect::<String>();
         let mut data = format!("key={}\nrun={run}x\n", self.key);
@@ -244,7 +256,7 @@ impl Stage {
             let session = text(&verified, "/session_token")?;
             writeln!(data, "user={user}\nsession={session}").context("cannot write to a string")?;
         }
-        data += &journeys::signers(&self.base_url, &self.key)?;
+        data += &journeys::signers(programs, &self.base_url, &self.key)?;
         let file = self.directory.join("load.txt");
         fs::write(&file, data).context("cannot write the data of the load script")?;
         Ok(file)
@@ -261,8 +273,8 @@ impl Stage {
 }
 
 /// Starts the program with the baselines; its first line says where it listens.
-fn start_baseline(database_url: &str) -> Result<(Keeper, String), Failure> {
-    let mut command = Command::new(project::target().join("release/vestry-bench-baseline"));
+fn start_baseline(programs: &Path, database_url: &str) -> Result<(Keeper, String), Failure> {
+    let mut command = Command::new(programs.join("vestry-bench-baseline"));
     command.args(["http", "--database", database_url]);
     let mut keeper = start(&command, "bench-baseline", None)?;
     let log = log_file("bench-baseline");

@@ -11,11 +11,18 @@ use super::workspace::{Dependency, Workspace};
 const OURS: &str = "
     domain      :                     |
     chains      : domain              |
-    ports       : domain              |
+    port-macro  :                     |
+    ports       : domain port-macro   |
     contract    : domain ports        |
+    # What tests share; product code never names it.
+    testkit     : store-sql           |
     # Use cases meet fakes of the world but real cryptography: a fake of that would prove nothing.
     app         : domain ports        | contract chains vault-local custody token-jwt password-argon2 passkeys
-    store-sql   : domain ports        | contract
+    # One store in three crates, so that its parts compile at the same time, and one that chooses between the two.
+    store-rows     : domain ports                |
+    store-sqlite   : domain ports store-rows     |
+    store-postgres : domain ports store-rows     |
+    store-sql      : domain ports store-rows store-sqlite store-postgres | contract testkit
     mail-smtp   : domain ports        | contract
     # The one HTTP client, used by adapters that speak HTTP.
     outbound    : domain              |
@@ -33,7 +40,7 @@ const OURS: &str = "
     # The only crate besides chains that sees a private key.
     custody     : domain ports chains | contract vault-local
     # The edge is tested over HTTP with the real adapters behind it.
-    web         : domain app          | ports contract store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
+    web         : domain app          | ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
     # Puts everything together.
     server      : *                   | *
     xtask       :                     |
@@ -47,7 +54,7 @@ const OURS: &str = "
 /// all that begin so. A crate that stands in several lines must be allowed by all of them.
 const OTHERS: &str = "
     # The tests of the server break rows behind its back, those of the edge make databases.
-    diesel* deadpool* tokio-postgres* libsqlite3-sys: store-sql bench-baseline | server web: SQL is spoken by the store alone
+    diesel* deadpool* tokio-postgres* libsqlite3-sys: store-rows store-sqlite store-postgres testkit bench-baseline | store-sql server web: SQL is spoken by the store alone
     actix-* utoipa*: web server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     # The contract has a provider that checks what is shown to it.
@@ -81,9 +88,12 @@ const OTHERS: &str = "
     rcgen: server | *: certificates are made by the server alone
     toml: server xtask |: settings are read by the server alone
     reqwest: outbound bench-load | *: HTTP is spoken by the one client alone
-    insta jsonschema proptest tempfile: | *: it is for tests only
-    async-trait futures*: ports contract app store-sql mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server |: domain and chains are pure, without async
-    tokio*: contract app store-sql mail-smtp outbound sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load |: domain, chains and ports know no runtime
+    insta jsonschema proptest tempfile: testkit | *: it is for tests only
+    # A trait of the browser in the tests is made by it; see PR-111 for why ours are not.
+    async-trait: contract |: ports stand under `#[port]`, which compiles several times as fast
+    syn quote proc-macro2: port-macro |: one macro is enough
+    futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql: domain and chains are pure, without async
+    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

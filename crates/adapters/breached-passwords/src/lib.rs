@@ -10,10 +10,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use sha1::{Digest, Sha1};
 use vestry_domain::password::{Normalization, Password};
 use vestry_ports::passwords::{BreachCheckUnavailable, BreachedPasswords};
+use vestry_ports::port;
 
 pub use search::ListError;
 use search::SortedLines;
@@ -31,7 +31,7 @@ impl BreachedFile {
     }
 }
 
-#[async_trait]
+#[port]
 impl BreachedPasswords for BreachedFile {
     async fn contains(&self, password: &Password) -> Result<bool, BreachCheckUnavailable> {
         // Lists have what people typed; that is the normalized text nearly always.

@@ -94,12 +94,6 @@ impl<K: Subkeys> KeyRing<K> {
         self.opened(world, version, None).await
     }
 
-    /// The keys of one version, if they are in memory.
-    pub(crate) fn in_memory(&self, world: &World, version: u32) -> Option<Arc<K>> {
-        let slot = self.slot_in_lease(world, version)?;
-        slot.get().map(|opened| Arc::clone(&opened.keys))
-    }
-
     /// The version that new things are made under, and its keys.
     pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
         if let Some(version) = self.newest_in_memory(world) {

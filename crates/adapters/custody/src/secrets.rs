@@ -1,10 +1,10 @@
 //! The `Sealer` port: small secrets and keyed hashes.
 
-use async_trait::async_trait;
 use aws_lc_rs::hmac;
 use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind, join_with_lengths};
 use vestry_domain::{Secret, World};
 use vestry_ports::custody::{CustodyError, Sealer};
+use vestry_ports::port;
 
 use crate::Custody;
 
@@ -32,7 +32,7 @@ fn hashed(world: &World, kind: SecretKind, parts: &[&[u8]]) -> Vec<u8> {
     join_with_lengths(place.into_iter().chain(parts.iter().copied()))
 }
 
-#[async_trait]
+#[port]
 impl Sealer for Custody {
     async fn seal(&self, place: Place<'_>, plaintext: &[u8]) -> Result<Sealed, CustodyError> {
         let (key_version, keys) = self.secret_keys.newest(&place.world).await?;

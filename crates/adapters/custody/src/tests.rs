@@ -1,6 +1,6 @@
 //! Custody as a whole, over a database in memory and a key provider that can be switched off and rotated.
 //!
-//! The tests are named after the rows of the fault plan (T1 to T8, F5, R17).
+//! The tests are named after the lines that they prove (T1 to T8, F5, R17).
 
 mod contract;
 mod keys;

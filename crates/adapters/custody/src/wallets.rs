@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use aws_lc_rs::hmac;
 use vestry_chains::{Chain, ChainError, PrivateKey, Signer};
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, WalletKey};
@@ -16,6 +15,7 @@ use vestry_ports::custody::{
     ImportedWallet, SignatureVerifier, WalletChange, WalletOrder,
 };
 use vestry_ports::entropy::Bytes;
+use vestry_ports::port;
 
 use crate::Custody;
 use crate::envelope::{self, Binding, FORMAT};
@@ -244,7 +244,7 @@ fn open_with(
     chain.private_key(&bytes)
 }
 
-#[async_trait]
+#[port]
 impl Custodian for Custody {
     async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
         const VERSION: u32 = 1;
@@ -339,24 +339,6 @@ impl Custodian for Custody {
             .sign(&private_key, &mut Bytes(self.entropy.as_ref()))
             .map_err(|_error| CustodyError::Failed("signing"))?;
         Ok((wallet, signed))
-    }
-
-    fn sign_at_once(
-        &self,
-        stored: &StoredWallet,
-        key: &WalletKey,
-        request: &SigningRequest,
-    ) -> Option<Signed> {
-        let wallet = &stored.wallet;
-        let of = |version| self.wallet_keys.in_memory(&wallet.world, version);
-        if !is_authentic(stored, &*of(stored.mac.key_version)?) || !belong_together(wallet, key) {
-            return None;
-        }
-        let chain = self.chains.get(wallet.wallet_type);
-        let prepared = chain.prepare(request, signer(wallet, key)).ok()?;
-        let private_key = open_with(chain, &*of(key.key_version)?, wallet, key).ok()?;
-        let mut source = Bytes(self.entropy.as_ref());
-        prepared.sign(&private_key, &mut source).ok()
     }
 
     async fn change_wallet(

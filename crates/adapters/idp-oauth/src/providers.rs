@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::provider::Connection;
 use vestry_outbound::{NotSetUp, Outbound, Reach};
 use vestry_ports::identity_providers::{
     AuthorizationRequest, Exchanged, Grant, IdentityProviders, ProviderAccess, ProviderFault,
 };
+use vestry_ports::port;
 
 use crate::discovery::Discovery;
 use crate::endpoints::{self, Endpoints};
@@ -135,7 +135,7 @@ impl fmt::Debug for OauthProviders {
     }
 }
 
-#[async_trait]
+#[port]
 impl IdentityProviders for OauthProviders {
     async fn authorization_url(
         &self,

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
-use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+use vestry_ports::port;
 
 use crate::window::Window;
 
@@ -68,7 +68,7 @@ impl Windows {
     }
 }
 
-#[async_trait]
+#[port]
 impl RateLimiter for MemoryLimiter {
     async fn hit(
         &self,

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use redis::Client;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+use vestry_ports::port;
 
 use crate::link::{Count, Link, announce};
 use crate::memory::MemoryLimiter;
@@ -92,7 +92,7 @@ impl fmt::Debug for RedisLimiter {
     }
 }
 
-#[async_trait]
+#[port]
 impl RateLimiter for RedisLimiter {
     /// Never fails; see [`RedisLimiter`].
     async fn hit(

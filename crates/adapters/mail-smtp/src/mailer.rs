@@ -5,7 +5,6 @@ use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::extension::ClientId;
 use tokio::sync::Semaphore;
@@ -13,6 +12,7 @@ use tokio::time::Instant;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
+use vestry_ports::port;
 
 use crate::failure::{Failure, Step};
 use crate::letter::{Letter, Unwritable};
@@ -134,7 +134,7 @@ impl From<Unwritable> for SendError {
     }
 }
 
-#[async_trait]
+#[port]
 impl Mailer for SmtpMailer {
     async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
         let letter = Letter::write(&self.from, id, message)?;

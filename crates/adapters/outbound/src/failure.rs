@@ -2,8 +2,6 @@
 
 use std::error::Error;
 
-use crate::resolver::LeadsInwards;
-
 /// The client cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSetUp {
@@ -40,6 +38,11 @@ pub enum OutboundError {
     #[error("the answer is too large")]
     TooLarge,
 }
+
+/// A name leads inwards only. The resolver says it through the library, which hands it back inside an error of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the name leads to addresses that may not be connected to")]
+pub(crate) struct LeadsInwards;
 
 impl From<reqwest::Error> for OutboundError {
     fn from(error: reqwest::Error) -> Self {

@@ -2,12 +2,8 @@
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::failure::LeadsInwards;
 use crate::reach::Reach;
-
-/// A name leads inwards only.
-#[derive(Debug, thiserror::Error)]
-#[error("the name leads to addresses that may not be connected to")]
-pub(crate) struct LeadsInwards;
 
 /// The resolver that the connections use: what it leaves out cannot be connected to.
 pub(crate) struct Guarded(pub(crate) Reach);

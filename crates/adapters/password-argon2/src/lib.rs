@@ -21,11 +21,11 @@ mod threads;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::password::{Normalization, Password, PasswordHash};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::passwords::{ForeignHashError, HasherError, PasswordHasher};
+use vestry_ports::port;
 
 pub use scheme::LARGEST_MIB;
 pub use settings::{Settings, SettingsError};
@@ -95,7 +95,7 @@ impl Argon2Hasher {
     }
 }
 
-#[async_trait]
+#[port]
 impl PasswordHasher for Argon2Hasher {
     fn has_room(&self) -> bool {
         self.threads.have_room()

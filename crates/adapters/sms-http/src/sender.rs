@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use tokio::time::Instant;
 use url::Url;
 use vestry_domain::Secret;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_outbound::{Call, Outbound, Reach};
+use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
 use crate::breaker::Breaker;
@@ -101,7 +101,7 @@ impl fmt::Debug for HttpSms {
     }
 }
 
-#[async_trait]
+#[port]
 impl SmsSender for HttpSms {
     /// The API takes no id to recognize a message by, so the job's is not sent.
     async fn send(&self, _id: EventId, message: &Message) -> Result<(), SmsError> {

@@ -1,11 +1,9 @@
 //! The general rate limit, shared by all processes that share the database (R16).
 
-use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
-
-use crate::{postgres, sqlite};
+use vestry_ports::port;
 
 /// Counts in the database: one statement for each use, exact over any number of processes, as fast as one small
 /// commit. Its connections are its own, so that a full pool of the store does not stop it.
@@ -15,21 +13,21 @@ use crate::{postgres, sqlite};
 pub struct SqlRateLimiter(Engine);
 
 enum Engine {
-    Sqlite(sqlite::LimiterPool),
-    Postgres(postgres::LimiterPool),
+    Sqlite(vestry_store_sqlite::LimiterPool),
+    Postgres(vestry_store_postgres::LimiterPool),
 }
 
 impl SqlRateLimiter {
-    pub(crate) const fn sqlite(pool: sqlite::LimiterPool) -> Self {
+    pub(crate) const fn sqlite(pool: vestry_store_sqlite::LimiterPool) -> Self {
         Self(Engine::Sqlite(pool))
     }
 
-    pub(crate) const fn postgres(pool: postgres::LimiterPool) -> Self {
+    pub(crate) const fn postgres(pool: vestry_store_postgres::LimiterPool) -> Self {
         Self(Engine::Postgres(pool))
     }
 }
 
-#[async_trait]
+#[port]
 impl RateLimiter for SqlRateLimiter {
     async fn hit(
         &self,

@@ -2,25 +2,27 @@
 
 use std::path::Path;
 
-use async_trait::async_trait;
 use vestry_domain::audit::{AuditEntry, AuditHead};
-use vestry_ports::store::{Repositories, SeenWallet, Store, StoreError, StoreResult, Tx};
+use vestry_ports::port;
+use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
+
+use vestry_store_postgres::PostgresStore;
+use vestry_store_rows::migrations::MissingMigrations;
+use vestry_store_rows::settings::{Database, Settings};
+use vestry_store_sqlite::{BackupError, SqliteStore};
 
 use crate::limiter::SqlRateLimiter;
-use crate::migrations::MissingMigrations;
-use crate::settings::{Database, Settings};
-use crate::{postgres, sqlite};
 
 /// The Store port over SQLite or Postgres.
 pub struct SqlStore(Engine);
 
 enum Engine {
-    Sqlite(sqlite::Pools),
-    Postgres(postgres::Pools),
+    Sqlite(SqliteStore),
+    Postgres(PostgresStore),
 }
 
 impl SqlStore {
-    /// Opens the database and looks at how durable it is. It need not be migrated yet: see [`crate::migrate`].
+    /// Opens the database and looks at how durable it is. It need not be migrated yet: see [`migrate()`](crate::migrate()).
     ///
     /// The connections live on the runtime that calls this; later calls must come from the same one.
     ///
@@ -28,10 +30,8 @@ impl SqlStore {
     /// [`StoreError::Unavailable`] when it cannot be opened.
     pub async fn connect(settings: &Settings) -> StoreResult<Self> {
         let engine = match &settings.database {
-            Database::Sqlite(path) => Engine::Sqlite(sqlite::Pools::open(path, settings).await?),
-            Database::Postgres(url) => {
-                Engine::Postgres(postgres::Pools::open(url, settings).await?)
-            }
+            Database::Sqlite(path) => Engine::Sqlite(SqliteStore::open(path, settings).await?),
+            Database::Postgres(url) => Engine::Postgres(PostgresStore::open(url, settings).await?),
         };
         Ok(Self(engine))
     }
@@ -40,16 +40,16 @@ impl SqlStore {
     /// Live use must be refused unless there is none.
     pub fn durability_findings(&self) -> &[String] {
         match &self.0 {
-            Engine::Sqlite(pools) => pools.durability_findings(),
-            Engine::Postgres(pools) => pools.durability_findings(),
+            Engine::Sqlite(store) => store.durability_findings(),
+            Engine::Postgres(store) => store.durability_findings(),
         }
     }
 
     /// A rate limiter over the same database, with a connection pool of its own.
     pub fn rate_limiter(&self) -> SqlRateLimiter {
         match &self.0 {
-            Engine::Sqlite(pools) => SqlRateLimiter::sqlite(pools.limiter()),
-            Engine::Postgres(pools) => SqlRateLimiter::postgres(pools.limiter()),
+            Engine::Sqlite(store) => SqlRateLimiter::sqlite(store.limiter()),
+            Engine::Postgres(store) => SqlRateLimiter::postgres(store.limiter()),
         }
     }
 
@@ -60,39 +60,25 @@ impl SqlStore {
     /// [`BackupError`].
     pub async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
         match &self.0 {
-            Engine::Sqlite(pools) => pools.backup_into(file).await,
+            Engine::Sqlite(store) => store.backup_into(file).await,
             Engine::Postgres(_) => Err(BackupError::NotSqlite),
         }
     }
 }
 
-/// Why there is no backup.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// The database is not a SQLite file.
-    #[error("this is done by the tools of Postgres, such as pg_dump")]
-    NotSqlite,
-    /// The file could not be made; it may be there already.
-    #[error("the file of the backup cannot be created")]
-    File(#[source] std::io::Error),
-    /// The database did not write it.
-    #[error("the database did not write the backup")]
-    Database(#[source] StoreError),
-}
-
-#[async_trait]
+#[port]
 impl Store for SqlStore {
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
         Ok(match &self.0 {
-            Engine::Sqlite(pools) => Box::new(pools.begin().await?),
-            Engine::Postgres(pools) => Box::new(pools.begin().await?),
+            Engine::Sqlite(store) => store.begin().await?,
+            Engine::Postgres(store) => store.begin().await?,
         })
     }
 
     async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
         Ok(match &self.0 {
-            Engine::Sqlite(pools) => Box::new(pools.read().await?),
-            Engine::Postgres(pools) => Box::new(pools.read().await?),
+            Engine::Sqlite(store) => store.read().await?,
+            Engine::Postgres(store) => store.read().await?,
         })
     }
 
@@ -100,18 +86,17 @@ impl Store for SqlStore {
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-        seen: &[SeenWallet],
-    ) -> StoreResult<Vec<SeenWallet>> {
+    ) -> StoreResult<()> {
         match &self.0 {
-            Engine::Sqlite(pools) => pools.append_to_audit_log(entries, heads, seen).await,
-            Engine::Postgres(pools) => pools.append_to_audit_log(entries, heads, seen).await,
+            Engine::Sqlite(store) => store.append_to_audit_log(entries, heads).await,
+            Engine::Postgres(store) => store.append_to_audit_log(entries, heads).await,
         }
     }
 
     async fn ready(&self) -> StoreResult<()> {
         let missing = match &self.0 {
-            Engine::Sqlite(pools) => pools.missing_migrations().await?,
-            Engine::Postgres(pools) => pools.missing_migrations().await?,
+            Engine::Sqlite(store) => store.missing_migrations().await?,
+            Engine::Postgres(store) => store.missing_migrations().await?,
         };
         if missing.is_empty() {
             return Ok(());

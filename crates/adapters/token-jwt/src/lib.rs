@@ -15,7 +15,6 @@ mod private_half;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
@@ -24,6 +23,7 @@ use vestry_domain::ids::SigningKeyId;
 use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
+use vestry_ports::port;
 use vestry_ports::tokens::{TokenError, TokenSigner};
 
 use header::Header;
@@ -86,7 +86,7 @@ fn altered(key: &SigningKey) -> CustodyError {
     }
 }
 
-#[async_trait]
+#[port]
 impl TokenSigner for JwtSigner {
     async fn generate(
         &self,

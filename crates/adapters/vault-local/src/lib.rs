@@ -16,10 +16,10 @@ mod roots;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::envelope::WrappedKey;
 use vestry_ports::entropy::Entropy;
+use vestry_ports::port;
 use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 
 pub use document::DocumentError;
@@ -139,7 +139,7 @@ where
     }
 }
 
-#[async_trait]
+#[port]
 impl KeyVault for LocalVault {
     /// Reads the file first: a process that still took a retired version for the primary one would make keys that
     /// nobody can ever open.

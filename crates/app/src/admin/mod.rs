@@ -13,7 +13,7 @@ pub use providers::ListedConnection;
 use vestry_domain::Invalid;
 
 use crate::Fault;
-use crate::fault::may_lose_race;
+use crate::fault::MayLoseRace;
 
 /// Why an admin command did nothing.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,11 @@ pub enum AdminError {
     Fault(#[from] Fault),
 }
 
-may_lose_race!(AdminError);
+impl MayLoseRace for AdminError {
+    fn lost_race(&self) -> bool {
+        matches!(self, Self::Fault(fault) if fault.lost_race())
+    }
+}
 
 impl From<vestry_ports::store::StoreError> for AdminError {
     fn from(error: vestry_ports::store::StoreError) -> Self {

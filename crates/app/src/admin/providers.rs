@@ -7,7 +7,7 @@ use vestry_ports::store::StoredConnection;
 
 use super::AdminError;
 use crate::fault::retried;
-use crate::oauth::secret_place;
+use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
 
 /// A connection and where the provider shall send browsers back to.

@@ -5,8 +5,8 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditEntry;
 use vestry_domain::ids::{AuditEntryId, WalletId};
 
-use super::entry_matches;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::audit_trail::seals::entry_matches;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller asks for.
 #[derive(Debug, Clone, Copy)]
@@ -28,53 +28,35 @@ pub struct AuditPage {
     pub has_more: bool,
 }
 
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub enum ListAuditError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// There is and was no such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
-    /// See [`Fault`]; an entry that somebody edited is refused as one.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// Lists what was done with a wallet, also when it is gone. Each entry is checked by its keyed hash; that none is missing is for
     /// [`Service::verify_audit_log`] to say.
     ///
     /// # Errors
-    /// [`ListAuditError`].
+    /// [`Refusal::NotFound`] when there is and was no such wallet in this world; an entry that somebody edited is a [`Fault`].
     pub async fn list_audit(
         &self,
         caller: &Caller,
         query: ListAudit,
-    ) -> Result<AuditPage, ListAuditError> {
+    ) -> Result<AuditPage, Refusal> {
         caller.require(Scope::WalletsRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
         }
         let world = &caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         let id = query.wallet_id;
         let mut entries = read
             .audit_log()
             .of_wallet(world, id, query.starting_after, limit + 1)
-            .await
-            .map_err(Fault::from)?;
+            .await?;
         if entries.is_empty() {
             // A wallet with nothing to tell, the end of what there is, or no wallet that there ever was.
             let wallet = read.wallets().find(world, id).await;
             let any = read.audit_log().of_wallet(world, id, None, 1).await;
-            if wallet.map_err(Fault::from)?.is_none() && any.map_err(Fault::from)?.is_empty() {
-                return Err(ListAuditError::NotFound);
+            if wallet?.is_none() && any?.is_empty() {
+                return Err(Refusal::NotFound("wallet"));
             }
         }
         drop(read);

@@ -2,66 +2,7 @@
 
 pub mod list;
 pub(crate) mod record;
-pub(crate) mod trail;
 pub mod verify;
 
-pub use list::{AuditPage, ListAudit, ListAuditError};
+pub use list::{AuditPage, ListAudit};
 pub use verify::{AuditFlaw, AuditReport, Flaw};
-
-use vestry_domain::World;
-use vestry_domain::audit::AuditHead;
-use vestry_domain::envelope::{Mac, SecretKind};
-use vestry_domain::ids::AuditChainId;
-use vestry_ports::custody::{CustodyError, Sealer};
-
-/// What keeps the keyed hash of an entry from ever being that of a head.
-const ENTRY: &[u8] = b"entry";
-const HEAD: &[u8] = b"head";
-
-async fn entry_mac(
-    sealer: &dyn Sealer,
-    world: &World,
-    hash: &[u8; 32],
-) -> Result<Mac, CustodyError> {
-    sealer.mac(world, SecretKind::Audit, &[ENTRY, hash]).await
-}
-
-async fn entry_matches(
-    sealer: &dyn Sealer,
-    world: &World,
-    hash: &[u8; 32],
-    mac: &Mac,
-) -> Result<bool, CustodyError> {
-    let parts: [&[u8]; 2] = [ENTRY, hash];
-    sealer
-        .mac_matches(world, SecretKind::Audit, &parts, mac)
-        .await
-}
-
-async fn new_head(
-    sealer: &dyn Sealer,
-    world: &World,
-    chain: AuditChainId,
-    sequence: i64,
-    hash: [u8; 32],
-) -> Result<AuditHead, CustodyError> {
-    let [a, b, c] = AuditHead::sealed_parts(chain, sequence, &hash);
-    let mac = sealer
-        .mac(world, SecretKind::Audit, &[HEAD, &a, &b, &c])
-        .await?;
-    Ok(AuditHead {
-        world: *world,
-        chain,
-        sequence,
-        hash,
-        mac,
-    })
-}
-
-async fn head_matches(sealer: &dyn Sealer, head: &AuditHead) -> Result<bool, CustodyError> {
-    let [a, b, c] = AuditHead::sealed_parts(head.chain, head.sequence, &head.hash);
-    let parts: [&[u8]; 4] = [HEAD, &a, &b, &c];
-    sealer
-        .mac_matches(&head.world, SecretKind::Audit, &parts, &head.mac)
-        .await
-}

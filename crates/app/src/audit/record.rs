@@ -6,12 +6,22 @@ use vestry_domain::signing::{Signed, SigningRequest};
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
+use crate::audit_trail::unwritten;
 use crate::{Caller, Fault, Service};
 
 /// Longest name of a method in the log, in bytes; those that there are have fewer.
 const DETAIL_MAX: usize = 64;
 
 impl Service {
+    /// Writes an event to the log. When this answers, the entry is on disk.
+    ///
+    /// # Errors
+    /// The entry may not be there: what it is about must not be answered.
+    pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
+        let written = self.together(&self.trail, event).await;
+        written.unwrap_or_else(|| Err(unwritten()))
+    }
+
     /// Notes what is done with a wallet. What comes of it may be answered when this succeeded.
     ///
     /// Never while a transaction is open, one that [`Service::commit_last`] keeps open included: on SQLite the log would wait

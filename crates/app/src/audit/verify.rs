@@ -6,7 +6,7 @@ use vestry_domain::{Environment, World};
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
-use super::{entry_matches, head_matches};
+use crate::audit_trail::seals::{entry_matches, head_matches};
 use crate::{Fault, Service};
 
 /// What a verification found.

@@ -8,28 +8,14 @@ use vestry_domain::app::AppSettings;
 use vestry_domain::limits::{self, Limit};
 use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::Service;
+use crate::{Refusal, Service};
 
 const UNVERIFIED_PREFIX: &str = "sms_unverified_prefix";
 const UNVERIFIED_COUNTRY: &str = "sms_unverified_country";
-
-/// Why nothing more is sent for now.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unspent {
-    /// A budget is used up.
-    #[error("too many codes were sent")]
-    TooMany {
-        /// When its window closes.
-        retry_after: Seconds,
-    },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Counts in one world at one moment.
 pub(crate) struct Purse<'a> {
@@ -46,7 +32,7 @@ impl Purse<'_> {
         name: &'static str,
         subject: &str,
         limit: Limit,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let budgets = tx.budgets();
         let verdict = budgets
             .spend(self.world, name, subject, limit, self.now)
@@ -54,7 +40,7 @@ impl Purse<'_> {
         if verdict.admitted {
             return Ok(());
         }
-        Err(Unspent::TooMany {
+        Err(Refusal::TooMany {
             retry_after: verdict.reset - self.now,
         })
     }
@@ -67,7 +53,7 @@ impl Purse<'_> {
         identifier: &str,
         a_day: Limit,
         device: Option<&DeviceFingerprint>,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let short = limits::codes::SENDS_PER_IDENTIFIER;
         self.spend(tx, "otp_send_identifier", identifier, short)
             .await?;
@@ -93,7 +79,7 @@ impl Purse<'_> {
         &self,
         tx: &mut dyn Repositories,
         identity: &str,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         const SHARDS: u8 = 16;
         let shard = TokenHash::of(identity)
             .0
@@ -113,7 +99,7 @@ impl Purse<'_> {
         tx: &mut dyn Repositories,
         settings: &AppSettings,
         range: &NumberRange,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let (prefix, country) = (&*range.prefix, &*range.country);
         let per_prefix = Limit::per_hour(settings.sms_prefix_per_hour);
         let per_country = Limit::per_hour(settings.sms_country_per_hour);
@@ -144,7 +130,7 @@ impl Purse<'_> {
         name: &'static str,
         subject: &str,
         limit: Limit,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let budgets = tx.budgets();
         let verdict = budgets
             .spend(self.world, name, subject, limit, self.now)
@@ -156,7 +142,7 @@ impl Purse<'_> {
         if verdict.admitted {
             return Ok(());
         }
-        Err(Unspent::TooMany {
+        Err(Refusal::TooMany {
             retry_after: verdict.reset - self.now,
         })
     }
@@ -166,7 +152,7 @@ impl Purse<'_> {
         &self,
         tx: &mut dyn Repositories,
         settings: &AppSettings,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let limit = Limit::per_hour(settings.new_users_per_hour);
         self.spend(tx, "otp_new_user", "", limit).await
     }

@@ -1,6 +1,5 @@
 //! What a code can be sent to: an address or a number.
 
-use async_trait::async_trait;
 use vestry_domain::code::{MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::ids::{Id, UserId};
@@ -9,10 +8,11 @@ use vestry_domain::phone::PhoneNumber;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 /// An identifier of a user that codes are sent to.
-#[async_trait]
+#[port]
 pub(crate) trait Contact: Clone + Send + Sync + Sized {
     /// What somebody typed, checked.
     type Typed: Clone + Send + Sync;
@@ -47,7 +47,7 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
 }
 
-#[async_trait]
+#[port]
 impl Contact for UserEmail {
     type Typed = Email;
     const CHANNEL: Channel = Channel::Email;
@@ -105,7 +105,7 @@ impl Contact for UserEmail {
     }
 }
 
-#[async_trait]
+#[port]
 impl Contact for UserPhone {
     type Typed = PhoneNumber;
     const CHANNEL: Channel = Channel::Sms;

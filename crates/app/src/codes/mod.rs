@@ -6,7 +6,5 @@ mod decoy;
 pub mod send;
 pub mod verify;
 
-pub use send::{
-    LoginOrCreate, LoginOrCreateByText, SendCode, SendCodeByText, SendCodeError, SentCode, SentText,
-};
+pub use send::{LoginOrCreate, LoginOrCreateByText, SendCode, SendCodeByText, SentCode, SentText};
 pub use verify::{VerifiedCode, VerifyCode, VerifyCodeError};

@@ -15,11 +15,10 @@ use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::store::{Attached, Repositories};
 
-use super::budget::Unspent;
 use super::contact::Contact;
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::letters::Delivery;
-use crate::{Caller, Fault, NotAllowed, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller of `email/login_or_create` sent.
 #[derive(Clone)]
@@ -91,40 +90,6 @@ pub struct SentText {
     pub user_created: bool,
 }
 
-/// Why no code was sent.
-#[derive(Debug, thiserror::Error)]
-pub enum SendCodeError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No user has the address or number (`send` only); names which of the two.
-    #[error("no user has this {0}")]
-    NotFound(&'static str),
-    /// Too many codes were sent to this identifier or its range, from this device or by this App.
-    #[error("too many codes were sent")]
-    TooMany {
-        /// When sending is possible again.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(SendCodeError);
-
-impl From<Unspent> for SendCodeError {
-    fn from(error: Unspent) -> Self {
-        match error {
-            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
-            Unspent::Store(store) => Self::Fault(store.into()),
-        }
-    }
-}
-
 /// A request whose values were checked.
 struct Request<C: Contact> {
     typed: C::Typed,
@@ -191,12 +156,13 @@ impl Service {
     /// Sends a sign-in code to an address and creates its user when there is none.
     ///
     /// # Errors
-    /// [`SendCodeError`]; nothing is created then.
+    /// [`Refusal`]; [`Refusal::TooMany`] when too many codes were sent to this address, from this device or by this App. Nothing
+    /// is created then.
     pub async fn login_or_create_by_email(
         &self,
         caller: &Caller,
         command: LoginOrCreate,
-    ) -> Result<SentCode, SendCodeError> {
+    ) -> Result<SentCode, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let mut request = mail(caller, &command.email, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
@@ -207,12 +173,13 @@ impl Service {
     /// Sends a sign-in code to a number and creates its user when there is none.
     ///
     /// # Errors
-    /// [`SendCodeError`]; nothing is created then.
+    /// [`Refusal`]; [`Refusal::TooMany`] when too many codes were sent to this number or its range, from this device or by this
+    /// App. Nothing is created then.
     pub async fn login_or_create_by_text(
         &self,
         caller: &Caller,
         command: LoginOrCreateByText,
-    ) -> Result<SentText, SendCodeError> {
+    ) -> Result<SentText, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let mut request = text(caller, &command.phone_number, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
@@ -223,12 +190,12 @@ impl Service {
     /// Sends a sign-in code to an address that a user has.
     ///
     /// # Errors
-    /// [`SendCodeError`].
+    /// As for [`Service::login_or_create_by_email`]; [`Refusal::NotFound`] when no user has the address.
     pub async fn send_code_by_email(
         &self,
         caller: &Caller,
         command: SendCode,
-    ) -> Result<SentCode, SendCodeError> {
+    ) -> Result<SentCode, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let mut request = mail(caller, &command.email, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
@@ -238,12 +205,12 @@ impl Service {
     /// Sends a sign-in code to a number that a user has.
     ///
     /// # Errors
-    /// [`SendCodeError`].
+    /// As for [`Service::login_or_create_by_text`]; [`Refusal::NotFound`] when no user has the number.
     pub async fn send_code_by_text(
         &self,
         caller: &Caller,
         command: SendCodeByText,
-    ) -> Result<SentText, SendCodeError> {
+    ) -> Result<SentText, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let mut request = text(caller, &command.phone_number, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
@@ -254,7 +221,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: Request<C>,
-    ) -> Result<Sent<C>, SendCodeError> {
+    ) -> Result<Sent<C>, Refusal> {
         if !caller.is_test() {
             self.require_transport(C::CHANNEL)?;
         }
@@ -279,12 +246,12 @@ impl Service {
         &self,
         caller: &Caller,
         request: &Request<C>,
-    ) -> Result<Option<Owner<C>>, SendCodeError> {
+    ) -> Result<Option<Owner<C>>, Refusal> {
         // Everything that needs a key is made before the transaction, and made anew for every try.
         let now = self.now(&caller.world);
         let Some(owner) = self.find_owner(caller, request, now).await? else {
             self.spend_on_nobody(caller, request, now).await?;
-            return Err(SendCodeError::NotFound(C::RESOURCE));
+            return Err(Refusal::NotFound(C::RESOURCE));
         };
         let draft = self.draft(caller, request, owner, now).await?;
         match self.store_code(caller, request, &draft, now).await? {
@@ -343,15 +310,15 @@ impl Service {
         caller: &Caller,
         request: &Request<C>,
         now: Timestamp,
-    ) -> Result<(), SendCodeError> {
+    ) -> Result<(), Refusal> {
         if request.reserved.is_some() {
             return Ok(());
         }
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let mut tx = self.ports.store.begin().await?;
         self.spend_narrow(&mut *tx, caller, request, now).await?;
         self.spend_wide(&mut *tx, caller, request, false, now)
             .await?;
-        Ok(tx.commit().await.map_err(Fault::from)?)
+        Ok(tx.commit().await?)
     }
 
     async fn draft<C: Contact>(
@@ -424,28 +391,27 @@ impl Service {
         request: &Request<C>,
         draft: &Draft<C>,
         now: Timestamp,
-    ) -> Result<Stored, SendCodeError> {
+    ) -> Result<Stored, Refusal> {
         let world = &caller.world;
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             self.spend_narrow(&mut *tx, caller, request, now).await?;
         }
         let mut creates = false;
         if let Owner::New { user, contact } = &draft.owner {
             creates = true;
-            tx.users().insert(user).await.map_err(Fault::from)?;
-            let attached = contact.attach(&mut *tx, world).await;
-            if attached.map_err(Fault::from)? == Attached::Taken {
+            tx.users().insert(user).await?;
+            if contact.attach(&mut *tx, world).await? == Attached::Taken {
                 return Ok(Stored::TakenMeanwhile);
             }
         }
-        tx.codes().replace(&draft.code).await.map_err(Fault::from)?;
-        tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
+        tx.codes().replace(&draft.code).await?;
+        tx.outbox().push(&draft.job).await?;
         if request.reserved.is_none() {
             self.spend_wide(&mut *tx, caller, request, creates, now)
                 .await?;
         }
-        self.commit_last(tx).await.map_err(Fault::from)?;
+        self.commit_last(tx).await?;
         Ok(Stored::Sent)
     }
 
@@ -455,7 +421,7 @@ impl Service {
         caller: &Caller,
         request: &Request<C>,
         now: Timestamp,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
         self.purse(&caller.world, now)
             .spend_narrow(tx, identifier, request.route.a_day(), device)
@@ -469,7 +435,7 @@ impl Service {
         request: &Request<C>,
         creates: bool,
         now: Timestamp,
-    ) -> Result<(), Unspent> {
+    ) -> Result<(), Refusal> {
         let settings = caller.settings();
         let purse = self.purse(&caller.world, now);
         match &request.route {

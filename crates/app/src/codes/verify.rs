@@ -7,16 +7,16 @@ use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
-use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::budget::text_was_verified;
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::fault::retried;
+use crate::refusal::has_common;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::proof::{Behind, ProofError, Proven, prove};
-use crate::{Caller, Fault, NotAllowed, Service, guard};
+use crate::{Caller, Fault, Refusal, Service, guard};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -45,67 +45,23 @@ pub struct VerifiedCode {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyCodeError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// Wrong, expired, used or unknown: one and the same answer.
     #[error("the code is not valid")]
     InvalidCode,
-    /// Too many failures in a row for this identifier (OTP-5).
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// The identifier was attached before somebody else proved the account; only a session of its user can prove it.
-    #[error("this identifier can be verified within a session of its user only")]
-    NeedsSession,
-    /// The session to be continued is not valid.
+    /// See [`Refusal`].
     #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(VerifyCodeError);
-
-impl From<PresentedError> for VerifyCodeError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyCodeError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
+has_common!(VerifyCodeError);
 
 impl From<ProofError> for VerifyCodeError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidCode,
-            ProofError::NeedsSession => Self::NeedsSession,
+            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
             ProofError::Store(store) => store.into(),
         }
-    }
-}
-
-impl From<StoreError> for VerifyCodeError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
     }
 }
 
@@ -120,7 +76,9 @@ impl Service {
     /// Verifies a code, marks its address as verified, lets a pending user in, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyCodeError`]. A wrong try stays counted.
+    /// [`VerifyCodeError`]; [`Refusal::TooMany`] after too many failures in a row for this identifier (OTP-5),
+    /// [`Refusal::InsufficientFactor`] when it was attached before somebody else proved the account: only a session of its user
+    /// can prove it. A wrong try stays counted.
     pub async fn verify_code(
         &self,
         caller: &Caller,
@@ -135,8 +93,7 @@ impl Service {
             .ports
             .sealer
             .mac(&caller.world, SecretKind::Code, &parts)
-            .await
-            .map_err(Fault::from)?;
+            .await?;
         let presented = Presented {
             command: &command,
             method,
@@ -169,7 +126,7 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
         if let Some(retry_after) = guard::wait(&mut *tx, world, &presented.method, now).await? {
-            return Err(VerifyCodeError::TooManyAttempts { retry_after });
+            return Err(Refusal::TooMany { retry_after }.into());
         }
         // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
         let most_tries = if reserved { i64::MAX } else { code::MAX_TRIES };

@@ -11,8 +11,8 @@ use vestry_domain::user::UserEmail;
 use vestry_domain::{Invalid, Secret};
 
 use super::send::{end, reserved};
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service, mint};
+use crate::fault::retried;
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller sent.
 #[derive(Clone, Default)]
@@ -38,35 +38,16 @@ pub struct CreatedLink {
     pub origin_token: Secret<String>,
 }
 
-/// Why no link was made.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateLinkError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user, or no such address of it; names the field.
-    #[error("{0} does not exist")]
-    NotFound(&'static str),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(CreateLinkError);
-
 impl Service {
     /// Makes a link and mails nothing.
     ///
     /// # Errors
-    /// [`CreateLinkError`].
+    /// [`Refusal`]; [`Refusal::NotFound`] when there is no such user, or no such address of it.
     pub async fn create_link(
         &self,
         caller: &Caller,
         command: CreateLink,
-    ) -> Result<CreatedLink, CreateLinkError> {
+    ) -> Result<CreatedLink, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let email = command.email.as_deref().map(Email::parse).transpose()?;
         let maximum = caller.settings().magic_link_max_minutes;
@@ -89,26 +70,25 @@ impl Service {
         caller: &Caller,
         user: Option<UserId>,
         email: Option<&Email>,
-    ) -> Result<UserEmail, CreateLinkError> {
+    ) -> Result<UserEmail, Refusal> {
         let world = &caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         match (user, email) {
             (None, None) => Err(neither().into()),
             (user, Some(email)) => {
                 let found = read.users().email_by_identity(world, email.identity());
-                let found = found.await.map_err(Fault::from)?.map(|(email, _)| email);
+                let found = found.await?.map(|(email, _)| email);
                 found
                     .filter(|found| user.is_none_or(|user| found.user_id == user))
-                    .ok_or(CreateLinkError::NotFound("email"))
+                    .ok_or(Refusal::NotFound("email"))
             }
             (Some(user), None) => {
-                let profile = read.users().profile(world, user).await;
-                let profile = profile.map_err(Fault::from)?;
-                let emails = profile.ok_or(CreateLinkError::NotFound("user"))?.emails;
+                let profile = read.users().profile(world, user).await?;
+                let emails = profile.ok_or(Refusal::NotFound("user"))?.emails;
                 let verified = emails.iter().find(|email| email.verified).cloned();
                 verified
                     .or_else(|| emails.into_iter().next())
-                    .ok_or(CreateLinkError::NotFound("email"))
+                    .ok_or(Refusal::NotFound("email"))
             }
         }
     }

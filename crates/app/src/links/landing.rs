@@ -4,18 +4,8 @@ use vestry_domain::World;
 use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_ports::store::RedirectUrl;
 
+use crate::refusal::RedirectError;
 use crate::{Fault, Service};
-
-/// Why a link has nowhere to lead. Both name the field of the request.
-#[derive(Debug, thiserror::Error)]
-pub enum RedirectError {
-    /// The call names no URL, and the App has no default of this kind.
-    #[error("{0} is missing, and the App has no default")]
-    Missing(&'static str),
-    /// The URL is not registered for this kind.
-    #[error("{0} is not registered")]
-    NotAllowed(&'static str),
-}
 
 /// The URLs that are registered in one world.
 pub(crate) struct Registered(Vec<RedirectUrl>);

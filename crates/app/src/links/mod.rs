@@ -7,8 +7,8 @@ pub mod verify;
 
 pub(crate) mod landing;
 
-pub use create::{CreateLink, CreateLinkError, CreatedLink};
-pub use landing::RedirectError;
-pub use send::{InviteByLink, LoginByLink, SendLinkError, SentLink};
+pub use crate::refusal::RedirectError;
+pub use create::{CreateLink, CreatedLink};
+pub use send::{InviteByLink, LoginByLink, SentLink};
 pub use status::{LoginStatus, LoginStatusError, LoginStatusQuery};
 pub use verify::{VerifiedLink, VerifyLink, VerifyLinkError};

@@ -14,14 +14,14 @@ use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserStatus};
-use vestry_domain::{Invalid, Secret, Timestamp, text};
+use vestry_domain::{Secret, Timestamp, text};
 use vestry_ports::store::Attached;
 
-use super::landing::{RedirectError, Registered};
-use crate::codes::budget::Unspent;
-use crate::fault::{may_lose_race, retried};
+use super::RedirectError;
+use super::landing::Registered;
+use crate::fault::retried;
 use crate::letters::Delivery;
-use crate::{Caller, Fault, NotAllowed, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller of `login_or_create` sent.
 #[derive(Clone, Default)]
@@ -81,40 +81,6 @@ pub struct SentLink {
     pub updated_at: Timestamp,
 }
 
-/// Why no link was sent.
-#[derive(Debug, thiserror::Error)]
-pub enum SendLinkError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// There is nowhere for the link to lead.
-    #[error(transparent)]
-    Redirect(#[from] RedirectError),
-    /// Too many codes and links were sent to this address, from this device or by this App.
-    #[error("too many links were sent")]
-    TooMany {
-        /// When sending is possible again.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(SendLinkError);
-
-impl From<Unspent> for SendLinkError {
-    fn from(unspent: Unspent) -> Self {
-        match unspent {
-            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
-            Unspent::Store(store) => Self::Fault(store.into()),
-        }
-    }
-}
-
 /// A request whose values were checked.
 struct Request {
     purpose: LinkPurpose,
@@ -161,12 +127,13 @@ impl Service {
     /// `otps/verify`: a link can be spoilt on its way.
     ///
     /// # Errors
-    /// [`SendLinkError`]; nothing is created then.
+    /// [`Refusal`]; [`Refusal::TooMany`] when too many codes and links were sent to this address, from this device or by this
+    /// App. Nothing is created then.
     pub async fn login_or_create_by_link(
         &self,
         caller: &Caller,
         command: LoginByLink,
-    ) -> Result<SentLink, SendLinkError> {
+    ) -> Result<SentLink, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let requires_verification = command
             .requires_verification
@@ -213,12 +180,13 @@ impl Service {
     /// Invites an address: creates its user, pending and with names, when there is none, and sends a link.
     ///
     /// # Errors
-    /// [`SendLinkError`]; nothing is created then.
+    /// [`Refusal`]; [`Refusal::TooMany`] when too many codes and links were sent to this address, from this device or by this
+    /// App. Nothing is created then.
     pub async fn invite_by_link(
         &self,
         caller: &Caller,
         command: InviteByLink,
-    ) -> Result<SentLink, SendLinkError> {
+    ) -> Result<SentLink, Refusal> {
         const PARAM: &str = "invite_redirect_url";
         caller.require(Scope::AuthWrite)?;
         let email = Email::parse(&command.email)?;
@@ -245,11 +213,7 @@ impl Service {
         self.send_link(caller, request).await
     }
 
-    async fn send_link(
-        &self,
-        caller: &Caller,
-        request: Request,
-    ) -> Result<SentLink, SendLinkError> {
+    async fn send_link(&self, caller: &Caller, request: Request) -> Result<SentLink, Refusal> {
         if !caller.is_test() && !self.has_mailer() {
             return Err(Fault::NoTransport("mail").into());
         }
@@ -266,7 +230,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: &Request,
-    ) -> Result<Option<SentLink>, SendLinkError> {
+    ) -> Result<Option<SentLink>, Refusal> {
         // Everything that needs a key is made before the transaction, and made anew for every try.
         let now = self.now(&caller.world);
         let owner = self.link_owner(caller, request, now).await?;
@@ -474,9 +438,9 @@ impl Service {
         request: &Request,
         draft: &Draft,
         now: Timestamp,
-    ) -> Result<bool, SendLinkError> {
+    ) -> Result<bool, Refusal> {
         let world = &caller.world;
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+        let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             // Out of the budgets of codes: whoever is written to does not care what the mail holds (OTP-10, attack 8).
             let (purse, identity) = (self.purse(world, now), request.email.identity().as_str());
@@ -493,18 +457,17 @@ impl Service {
         }
         if draft.owner.is_new {
             let Owner { user, email, .. } = &draft.owner;
-            tx.users().insert(user).await.map_err(Fault::from)?;
-            let attached = tx.users().attach_email(world, email).await;
-            if attached.map_err(Fault::from)? == Attached::Taken {
+            tx.users().insert(user).await?;
+            if tx.users().attach_email(world, email).await? == Attached::Taken {
                 return Ok(false);
             }
         }
-        tx.links().replace(&draft.link).await.map_err(Fault::from)?;
+        tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
-            tx.codes().replace(code).await.map_err(Fault::from)?;
+            tx.codes().replace(code).await?;
         }
-        tx.outbox().push(&draft.job).await.map_err(Fault::from)?;
-        self.commit_last(tx).await.map_err(Fault::from)?;
+        tx.outbox().push(&draft.job).await?;
+        self.commit_last(tx).await?;
         Ok(true)
     }
 }

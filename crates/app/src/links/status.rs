@@ -11,13 +11,14 @@ use vestry_domain::session::{Session, SignIn};
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::UserStatus;
 use vestry_domain::{Secret, Timestamp};
-use vestry_ports::store::{Repositories, StoreError};
+use vestry_ports::store::Repositories;
 
 use super::verify::factor;
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
+use crate::refusal::has_common;
 use crate::sessions::IssuedSession;
 use crate::sessions::issue::hold;
-use crate::{Caller, Fault, NotAllowed, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -42,9 +43,6 @@ pub struct LoginStatus {
 /// Why there is nothing to tell.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginStatusError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
     /// Nobody has used the link yet; ask again.
     #[error("the link was not used yet")]
     NotVerified,
@@ -54,18 +52,12 @@ pub enum LoginStatusError {
     /// Not the token of this address's newest link, or one that has got its session.
     #[error("the request origin token is not valid")]
     InvalidOrigin,
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(LoginStatusError);
-
-impl From<StoreError> for LoginStatusError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+has_common!(LoginStatusError);
 
 impl Service {
     /// Asks after a link. Answers a session once.

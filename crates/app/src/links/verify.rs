@@ -5,16 +5,16 @@ use vestry_domain::code::{CodePurpose, MethodId, Reserved};
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose, guard_subject};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::fault::retried;
+use crate::refusal::has_common;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::proof::{Behind, ProofError, prove};
-use crate::{Caller, Fault, NotAllowed, Service, guard};
+use crate::{Caller, Refusal, Service, guard};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -43,70 +43,26 @@ pub struct VerifiedLink {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyLinkError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// Unknown, used, expired, replaced, for something else, or opened on another device: one and the same answer (ML-3).
     #[error("the link is not valid")]
     InvalidToken,
     /// The link is good, but not in this browser (ML-8). It was not used up.
     #[error("the link was not asked for by this browser")]
     InvalidOrigin,
-    /// Too many failures in a row with this address's links.
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// The address was attached before somebody else proved the account; only a session of its user can prove it.
-    #[error("this address can be verified within a session of its user only")]
-    NeedsSession,
-    /// The session to be continued is not valid.
+    /// See [`Refusal`].
     #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(VerifyLinkError);
-
-impl From<PresentedError> for VerifyLinkError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyLinkError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
+has_common!(VerifyLinkError);
 
 impl From<ProofError> for VerifyLinkError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Self::NeedsSession,
+            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
             ProofError::Store(store) => store.into(),
         }
-    }
-}
-
-impl From<StoreError> for VerifyLinkError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
     }
 }
 
@@ -117,7 +73,8 @@ impl Service {
     /// Uses a link up, marks its address as verified, lets a pending user in, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyLinkError`]. A link that was good stays good, unless the answer is a success.
+    /// [`VerifyLinkError`]; [`Refusal::InsufficientFactor`] when the address was attached before somebody else proved the
+    /// account: only a session of its user can prove it. A link that was good stays good, unless the answer is a success.
     pub async fn verify_link(
         &self,
         caller: &Caller,
@@ -151,7 +108,7 @@ impl Service {
             .ok_or(VerifyLinkError::InvalidToken)?;
         let subject = guard_subject(link.email_id);
         if let Some(retry_after) = guard::wait(&mut *tx, world, &subject, now).await? {
-            return Err(VerifyLinkError::TooManyAttempts { retry_after });
+            return Err(Refusal::TooMany { retry_after }.into());
         }
         if let Err(refused) = fits(caller, command, &link) {
             if !is_reserved(&mut *tx, caller, link.email_id).await? {

@@ -10,13 +10,12 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret};
 use vestry_ports::entropy::Bytes;
 use vestry_ports::identity_providers::{AuthorizationRequest, ProviderFault};
-use vestry_ports::store::StoreError;
 
 use super::Opened;
 use super::test_provider::TestChoice;
-use crate::fault::{may_lose_race, retried};
-use crate::links::RedirectError;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::refusal::has_common;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Default)]
@@ -53,21 +52,9 @@ pub struct BegunOauth {
 /// Why no flow was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginOauthError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// The App has not set this provider in this environment, or there is none of this name.
     #[error("the provider is not configured")]
     NotConfigured,
-    /// The built-in provider, and not a test world.
-    #[error("there is no such provider")]
-    NotFound,
-    /// There is nowhere to land.
-    #[error(transparent)]
-    Redirect(#[from] RedirectError),
     /// The provider does not accept the connection as it is set.
     #[error("the connection to the provider is not set up right")]
     Misconfigured(#[source] ProviderFault),
@@ -77,12 +64,12 @@ pub enum BeginOauthError {
         /// When the window closes.
         retry_after: Seconds,
     },
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(BeginOauthError);
+has_common!(BeginOauthError);
 
 impl From<ProviderFault> for BeginOauthError {
     fn from(fault: ProviderFault) -> Self {
@@ -95,17 +82,11 @@ impl From<ProviderFault> for BeginOauthError {
     }
 }
 
-impl From<StoreError> for BeginOauthError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 impl Service {
     /// Begins a sign-in: ten minutes, one state, one answer.
     ///
     /// # Errors
-    /// [`BeginOauthError`].
+    /// [`BeginOauthError`]; [`Refusal::NotFound`] for the built-in provider outside of a test world.
     pub async fn begin_oauth(
         &self,
         caller: &Caller,
@@ -120,7 +101,7 @@ impl Service {
         let name = ProviderName::parse(&command.provider);
         let name = name.map_err(|_unnamed| BeginOauthError::NotConfigured)?;
         if name.is_test() && !caller.is_test() {
-            return Err(BeginOauthError::NotFound);
+            return Err(Refusal::NotFound("provider").into());
         }
         if is_public && command.redirect_uri.is_some() {
             return Err(Invalid::value(

@@ -11,7 +11,7 @@ use vestry_ports::identity_providers::ProviderFault;
 use vestry_ports::store::StoreError;
 
 use super::{ExchangeError, Opened, Person, Returned};
-use crate::fault::{causes, may_lose_race, retried};
+use crate::fault::{MayLoseRace, causes, retried};
 use crate::links::RedirectError;
 use crate::{Fault, Service};
 
@@ -55,7 +55,11 @@ pub enum CallbackError {
     Fault(#[from] Fault),
 }
 
-may_lose_race!(CallbackError);
+impl MayLoseRace for CallbackError {
+    fn lost_race(&self) -> bool {
+        matches!(self, Self::Fault(fault) if fault.lost_race())
+    }
+}
 
 impl From<StoreError> for CallbackError {
     fn from(error: StoreError) -> Self {

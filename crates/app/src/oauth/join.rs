@@ -17,9 +17,8 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
-use crate::sessions::InvalidSession;
 use crate::users::proof::{Behind, ProofError, prove};
-use crate::{Fault, Service};
+use crate::{Fault, Refusal, Service};
 
 /// Who is to be joined, and what the call knows of its browser.
 pub(super) struct Candidate<'a> {
@@ -38,31 +37,12 @@ pub(super) struct Joined {
     pub(super) adds_a_way: bool,
 }
 
-/// Why the person is nobody. The transaction must be dropped.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum JoinError {
-    /// The address is a user's, and the provider did not prove it.
-    #[error("the address belongs to a user already")]
-    Taken,
-    #[error(transparent)]
-    Session(#[from] InvalidSession),
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-impl From<StoreError> for JoinError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
-impl From<ProofError> for JoinError {
-    fn from(error: ProofError) -> Self {
-        match error {
-            ProofError::Store(store) => store.into(),
-            // It changed between looking and locking; the next run sees how it is.
-            ProofError::Gone | ProofError::NeedsSession => Fault::LostRace.into(),
-        }
+/// What a proof that was not accepted is here.
+fn unproved(error: ProofError) -> Fault {
+    match error {
+        ProofError::Store(store) => store.into(),
+        // It changed between looking and locking; the next run sees how it is.
+        ProofError::Gone | ProofError::NeedsSession => Fault::LostRace,
     }
 }
 
@@ -106,7 +86,7 @@ impl Service {
         world: &World,
         candidate: &Candidate<'_>,
         now: Timestamp,
-    ) -> Result<Joined, JoinError> {
+    ) -> Result<Joined, Refusal> {
         if let Some(link) = known(tx, world, candidate).await? {
             return self.join_linked(tx, world, candidate, link, now).await;
         }
@@ -129,7 +109,7 @@ impl Service {
                     .owner_of_proved(tx, world, candidate, &owned, now)
                     .await?;
                 if candidate.in_session.is_some_and(|session| session != user) {
-                    return Err(InvalidSession.into());
+                    return Err(Refusal::InvalidSession);
                 }
                 // What was proved for the first time has taken the account over, or left it: nothing of before is there to end.
                 let was_there = owned.verified || candidate.in_session.is_some();
@@ -137,8 +117,8 @@ impl Service {
                 self.link_person(tx, world, candidate, user, email_id, was_there, now)
                     .await
             }
-            Some(_) => Err(JoinError::Taken),
-            None if candidate.in_session.is_some() => Err(InvalidSession.into()),
+            Some(_) => Err(Refusal::Taken("email".into())),
+            None if candidate.in_session.is_some() => Err(Refusal::InvalidSession),
             None => self.join_new_user(tx, world, candidate, now).await,
         }
     }
@@ -150,12 +130,12 @@ impl Service {
         candidate: &Candidate<'_>,
         seen: ProviderLink,
         now: Timestamp,
-    ) -> Result<Joined, JoinError> {
+    ) -> Result<Joined, Refusal> {
         if candidate
             .in_session
             .is_some_and(|session| session != seen.user_id)
         {
-            return Err(InvalidSession.into());
+            return Err(Refusal::InvalidSession);
         }
         // A takeover that is under way removes the link, and this sign-in with it.
         if !tx.users().lock(world, seen.user_id).await?
@@ -182,7 +162,7 @@ impl Service {
         candidate: &Candidate<'_>,
         owned: &UserEmail,
         now: Timestamp,
-    ) -> Result<UserId, JoinError> {
+    ) -> Result<UserId, Refusal> {
         let stranger = self.person_as_user(world, candidate.identity, now);
         let proven = prove(
             tx,
@@ -192,7 +172,7 @@ impl Service {
             Behind::Anybody(&stranger),
             now,
         );
-        Ok(proven.await?.user_id)
+        Ok(proven.await.map_err(unproved)?.user_id)
     }
 
     /// Within a session the user gets a proved address that nobody has, or that is the user's own. What is somebody
@@ -204,9 +184,9 @@ impl Service {
         candidate: &Candidate<'_>,
         user: UserId,
         now: Timestamp,
-    ) -> Result<Option<EmailId>, JoinError> {
+    ) -> Result<Option<EmailId>, Refusal> {
         if !tx.users().lock(world, user).await? {
-            return Err(InvalidSession.into());
+            return Err(Refusal::InvalidSession);
         }
         let Some(email) = candidate.proved_email() else {
             return Ok(None);
@@ -215,7 +195,8 @@ impl Service {
         match owned.await? {
             Some((owned, _)) if owned.user_id == user => {
                 let id = MethodId::Email(owned.id);
-                prove(tx, world, id, Some(user), Behind::Owner, now).await?;
+                let proven = prove(tx, world, id, Some(user), Behind::Owner, now);
+                proven.await.map_err(unproved)?;
                 Ok(Some(owned.id))
             }
             Some(_) => Ok(None),
@@ -229,7 +210,7 @@ impl Service {
         world: &World,
         candidate: &Candidate<'_>,
         now: Timestamp,
-    ) -> Result<Joined, JoinError> {
+    ) -> Result<Joined, Refusal> {
         let user = self.person_as_user(world, candidate.identity, now);
         tx.users().insert(&user).await?;
         let email_id = match candidate.proved_email() {
@@ -247,7 +228,7 @@ impl Service {
         user_id: UserId,
         email: Email,
         now: Timestamp,
-    ) -> Result<EmailId, JoinError> {
+    ) -> Result<EmailId, Refusal> {
         let email = UserEmail {
             id: self.new_id(now),
             user_id,
@@ -277,7 +258,7 @@ impl Service {
         email_id: Option<EmailId>,
         adds_a_way: bool,
         now: Timestamp,
-    ) -> Result<Joined, JoinError> {
+    ) -> Result<Joined, Refusal> {
         let earlier = tx.provider_links().of_user(world, user_id).await?;
         let link = ProviderLink {
             id: self.ids_behind(now, earlier.last().map(|link| link.id))(),

@@ -16,8 +16,8 @@ mod join;
 
 pub use begin::{BeginOauth, BeginOauthError, BegunOauth};
 pub use callback::{Callback, CallbackError, ComeBack};
-pub use delete_link::{DeleteProviderLinkError, DeletedProviderLink};
-pub use test_provider::{TestAnswer, TestChoice, TestSignInError};
+pub use delete_link::DeletedProviderLink;
+pub use test_provider::{TestAnswer, TestChoice};
 pub use verify::{OauthProof, VerifiedOauth, VerifyOauth, VerifyOauthError};
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Invalid, Secret, Timestamp, World};
 use vestry_ports::identity_providers::{Exchanged, Grant, ProviderAccess, ProviderFault};
 
+use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
 
 /// A connection that is ready for use.
@@ -65,14 +66,6 @@ pub(crate) enum ExchangeError {
 }
 
 impl Service {
-    /// The address at which a provider brings the browser back to us. Built from the public URL alone (attack 15).
-    pub fn callback_url(&self, id: OauthCallbackId) -> String {
-        format!(
-            "{}/v1/auth/oauth/callback/{id}",
-            self.settings.public_url.trim_end_matches('/')
-        )
-    }
-
     /// Whether browsers reach us by `https`, and so can be given a cookie for that only.
     pub fn is_https(&self) -> bool {
         self.settings.public_url.starts_with("https://")
@@ -295,15 +288,6 @@ fn built_in(app: AppId) -> Result<Opened, Fault> {
         },
         secret: Secret::new(String::new()),
     })
-}
-
-/// Where the client secret of a connection stands: `owner` is its callback id.
-pub(crate) const fn secret_place(world: World, owner: &str) -> Place<'_> {
-    Place {
-        world,
-        kind: SecretKind::ProviderSecret,
-        owner,
-    }
 }
 
 const fn flow_place(world: World, owner: &str) -> Place<'_> {

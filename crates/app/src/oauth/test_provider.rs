@@ -14,11 +14,10 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret};
 use vestry_ports::entropy::Bytes;
 use vestry_ports::identity_providers::{Exchanged, ProviderFault};
-use vestry_ports::store::StoreError;
 
 use super::{Opened, Returned};
-use crate::fault::{may_lose_race, retried};
-use crate::{Fault, Service};
+use crate::fault::retried;
+use crate::{Refusal, Service};
 
 /// The issuer of everybody whom this provider knows.
 const ISSUER: &str = "test";
@@ -141,25 +140,6 @@ impl TestChoice {
     }
 }
 
-/// Why the page has nothing to offer.
-#[derive(Debug, thiserror::Error)]
-pub enum TestSignInError {
-    /// No App has this page, or no sign-in waits for it.
-    #[error("no sign-in at the test provider waits for this")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(TestSignInError);
-
-impl From<StoreError> for TestSignInError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 impl Service {
     /// The page of the built-in provider for one flow, or, with a choice, the address that answers at once.
     pub(super) fn test_page_url(
@@ -186,25 +166,25 @@ impl Service {
     /// Whether a sign-in waits for an answer of the built-in provider.
     ///
     /// # Errors
-    /// [`TestSignInError::NotFound`] when none does.
+    /// [`Refusal::NotFound`] when none does.
     pub async fn show_test_sign_in(
         &self,
         id: OauthCallbackId,
         state: &Secret<String>,
-    ) -> Result<(), TestSignInError> {
+    ) -> Result<(), Refusal> {
         self.waiting_test_sign_in(id, state).await.map(drop)
     }
 
     /// Answers a sign-in: the address at which the browser goes on, with a code or with an error.
     ///
     /// # Errors
-    /// [`TestSignInError`].
+    /// [`Refusal::NotFound`] when no sign-in waits for it.
     pub async fn answer_test_sign_in(
         &self,
         id: OauthCallbackId,
         state: &Secret<String>,
         choice: &TestChoice,
-    ) -> Result<String, TestSignInError> {
+    ) -> Result<String, Refusal> {
         let (opened, flow) = self.waiting_test_sign_in(id, state).await?;
         let (name, value) = match choice.answer {
             TestAnswer::Denied => ("error", "access_denied".to_owned()),
@@ -233,10 +213,10 @@ impl Service {
         &self,
         id: OauthCallbackId,
         state: &Secret<String>,
-    ) -> Result<(Opened, Flow), TestSignInError> {
+    ) -> Result<(Opened, Flow), Refusal> {
         let opened = self.connection_of_callback(id).await?;
         let opened = opened.filter(|opened| opened.connection.name.is_test());
-        let opened = opened.ok_or(TestSignInError::NotFound)?;
+        let opened = opened.ok_or(Refusal::NotFound("sign_in"))?;
         let world = opened.connection.world;
         let state = TokenHash::of(state.expose());
         let mut read = self.ports.store.read().await?;
@@ -246,10 +226,10 @@ impl Service {
                 && flow.test_grant.is_none()
                 && self.now(&world) < flow.expires_at
         });
-        Ok((opened, flow.ok_or(TestSignInError::NotFound)?))
+        Ok((opened, flow.ok_or(Refusal::NotFound("sign_in"))?))
     }
 
-    async fn store_grant(&self, flow: &Flow, grant: &TestGrant) -> Result<(), TestSignInError> {
+    async fn store_grant(&self, flow: &Flow, grant: &TestGrant) -> Result<(), Refusal> {
         let now = self.now(&flow.world);
         let mut tx = self.ports.store.begin().await?;
         let granted = tx
@@ -257,7 +237,7 @@ impl Service {
             .grant_test(&flow.world, &flow.state, grant, now)
             .await?;
         if !granted {
-            return Err(TestSignInError::NotFound);
+            return Err(Refusal::NotFound("sign_in"));
         }
         Ok(tx.commit().await?)
     }

@@ -9,17 +9,17 @@ use vestry_domain::provider::{
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::UserProfile;
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::identity_providers::ProviderFault;
-use vestry_ports::store::StoreError;
 
-use super::join::{Candidate, JoinError, probable_user};
+use super::join::{Candidate, probable_user};
 use super::{ExchangeError, Person, Returned};
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::fault::retried;
+use crate::refusal::has_common;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What shows that somebody was at the provider.
 #[derive(Debug)]
@@ -71,12 +71,6 @@ pub struct VerifiedOauth {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyOauthError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// Unknown, used, expired, or of another state: one and the same answer. Also a code that the provider did not accept, or
     /// for which it answered what does not hold.
     #[error("the token or code is not valid")]
@@ -84,55 +78,18 @@ pub enum VerifyOauthError {
     /// No flow of this state waits for the App's own callback: unknown, used, expired, or begun for ours.
     #[error("the state is not valid")]
     InvalidState,
-    /// The provider's address is a user's, and it did not prove it. The token stays good: within a session of that user, with
-    /// the state, it links.
-    #[error("the e-mail address belongs to a user already")]
-    Taken,
     /// The provider does not accept the connection as it is set.
     #[error("the connection to the provider is not set up right")]
     Misconfigured(#[source] ProviderFault),
     /// The connection was removed meanwhile.
     #[error("the provider is not configured")]
     NotConfigured,
-    /// The session to be continued is not valid, or is another user's.
+    /// See [`Refusal`].
     #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(VerifyOauthError);
-
-impl From<PresentedError> for VerifyOauthError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyOauthError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<JoinError> for VerifyOauthError {
-    fn from(error: JoinError) -> Self {
-        match error {
-            JoinError::Taken => Self::Taken,
-            JoinError::Session(session) => session.into(),
-            JoinError::Fault(fault) => fault.into(),
-        }
-    }
-}
+has_common!(VerifyOauthError);
 
 impl From<ExchangeError> for VerifyOauthError {
     fn from(error: ExchangeError) -> Self {
@@ -148,12 +105,6 @@ impl From<ExchangeError> for VerifyOauthError {
                 Self::Misconfigured(fault)
             }
         }
-    }
-}
-
-impl From<StoreError> for VerifyOauthError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
     }
 }
 
@@ -179,8 +130,9 @@ impl Service {
     /// Uses a token, or a code and its state, up; finds or makes the user; and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyOauthError`]. A token that was good stays good, unless the answer is a success. A state is used up as soon as
-    /// its code is exchanged, because the provider takes a code once, too.
+    /// [`VerifyOauthError`]; [`Refusal::Taken`] when the provider's address is a user's, and it did not prove it: within a
+    /// session of that user, with the state, the token links. A token that was good stays good, unless the answer is a success. A
+    /// state is used up as soon as its code is exchanged, because the provider takes a code once, too.
     pub async fn verify_oauth(
         &self,
         caller: &Caller,

@@ -1,16 +1,14 @@
 //! `webauthn/authentication/begin`: a challenge for a passkey.
 
-use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::{
     AuthenticatorType, Ceremony, Passkey, PasskeyChallenge, PasskeyDomain, UserVerification,
 };
-use vestry_ports::store::StoreError;
 
 use super::{allowed_domain, on_domain};
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::{Caller, Refusal, Service};
 
 /// Who shall sign in, and on which domain.
 #[derive(Debug)]
@@ -36,41 +34,16 @@ pub struct AuthenticationOptions {
     pub allowed: Vec<Passkey>,
 }
 
-/// Why no sign-in was begun.
-#[derive(Debug, thiserror::Error)]
-pub enum BeginAuthenticationError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused, or the domain is not the App's.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(BeginAuthenticationError);
-
-impl From<StoreError> for BeginAuthenticationError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 impl Service {
     /// Begins a sign-in: a challenge that is good for five minutes and for one answer, by the named user if there is one.
     ///
     /// # Errors
-    /// [`BeginAuthenticationError`].
+    /// [`Refusal`]; [`Refusal::Invalid`] also when the domain is not the App's.
     pub async fn begin_passkey_authentication(
         &self,
         caller: &Caller,
         command: BeginAuthentication,
-    ) -> Result<AuthenticationOptions, BeginAuthenticationError> {
+    ) -> Result<AuthenticationOptions, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let domain = allowed_domain(caller, &command.domain)?;
         let now = self.now(&caller.world);
@@ -92,13 +65,13 @@ impl Service {
         &self,
         caller: &Caller,
         challenge: &PasskeyChallenge,
-    ) -> Result<Vec<Passkey>, BeginAuthenticationError> {
+    ) -> Result<Vec<Passkey>, Refusal> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         let mut passkeys = Vec::new();
         if let Some(user) = challenge.user_id {
             if tx.users().profile(world, user).await?.is_none() {
-                return Err(BeginAuthenticationError::UserNotFound);
+                return Err(Refusal::NotFound("user"));
             }
             passkeys = tx.passkeys().of_user(world, user).await?;
         }

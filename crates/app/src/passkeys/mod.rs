@@ -17,13 +17,10 @@ use vestry_domain::{Invalid, Timestamp};
 
 use crate::{Caller, Service};
 
-pub use authenticate::{AuthenticationOptions, BeginAuthentication, BeginAuthenticationError};
-pub use delete::{DeletePasskeyError, DeletedPasskey};
-pub use register::{
-    BeginRegistration, BeginRegistrationError, CreatePasskey, CreatePasskeyError, CreatedPasskey,
-    RegistrationOptions,
-};
-pub use verify::{VerifiedPasskey, VerifyPasskey, VerifyPasskeyError};
+pub use authenticate::{AuthenticationOptions, BeginAuthentication};
+pub use delete::DeletedPasskey;
+pub use register::{BeginRegistration, CreatePasskey, CreatedPasskey, RegistrationOptions};
+pub use verify::{VerifiedPasskey, VerifyPasskey};
 
 /// The domain of a call: on the App's list, or `localhost` in the test environment.
 fn allowed_domain(caller: &Caller, text: &str) -> Result<PasskeyDomain, Invalid> {

@@ -13,12 +13,12 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::user::UserProfile;
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::passkeys::{Expected, NewCredential, PresentedRegistration, Refused};
-use vestry_ports::store::{Attached, StoreError};
+use vestry_ports::store::Attached;
 
 use super::{allowed_domain, must_verify_user, on_domain, origins};
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::users::credentials::{AnnouncedChange, tell};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Refusal, Service};
 
 /// Who shall get a passkey, and for which domain.
 #[derive(Debug)]
@@ -58,23 +58,6 @@ pub struct RegistrationOptions {
     pub known: Vec<Passkey>,
 }
 
-/// Why no registration was begun.
-#[derive(Debug, thiserror::Error)]
-pub enum BeginRegistrationError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused, or the domain is not the App's.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 /// What the browser made of the options.
 #[derive(Debug)]
 pub struct CreatePasskey {
@@ -95,40 +78,6 @@ pub struct CreatedPasskey {
     pub passkey_id: WebauthnCredentialId,
 }
 
-/// Why no passkey was registered.
-#[derive(Debug, thiserror::Error)]
-pub enum CreatePasskeyError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// The credential is not of its form, or fails a check, or its challenge is used, expired, or of somebody else.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// The authenticator's credential is registered already, by this user or another one (W-3).
-    #[error("the credential is registered already")]
-    Duplicate,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(BeginRegistrationError, CreatePasskeyError);
-
-impl From<StoreError> for BeginRegistrationError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
-impl From<StoreError> for CreatePasskeyError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// The answer to a challenge that is not, or no longer, there.
 fn unknown_challenge() -> Invalid {
     Invalid::value(
@@ -141,12 +90,12 @@ impl Service {
     /// Begins a registration: a challenge that is good for five minutes and for one answer.
     ///
     /// # Errors
-    /// [`BeginRegistrationError`].
+    /// [`Refusal`]; [`Refusal::Invalid`] also when the domain is not the App's.
     pub async fn begin_passkey_registration(
         &self,
         caller: &Caller,
         command: BeginRegistration,
-    ) -> Result<RegistrationOptions, BeginRegistrationError> {
+    ) -> Result<RegistrationOptions, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let domain = allowed_domain(caller, &command.domain)?;
         let kind = command.authenticator_type.as_deref().map(str::parse);
@@ -188,15 +137,15 @@ impl Service {
         user: UserId,
         fresh: UserHandle,
         challenge: &PasskeyChallenge,
-    ) -> Result<(UserProfile, UserHandle, Vec<Passkey>), BeginRegistrationError> {
+    ) -> Result<(UserProfile, UserHandle, Vec<Passkey>), Refusal> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         // A takeover that is under way removes this challenge or comes after it, and then there is none to remove.
         if !tx.users().lock(world, user).await? {
-            return Err(BeginRegistrationError::UserNotFound);
+            return Err(Refusal::NotFound("user"));
         }
         let profile = tx.users().profile(world, user).await?;
-        let profile = profile.ok_or(BeginRegistrationError::UserNotFound)?;
+        let profile = profile.ok_or(Refusal::NotFound("user"))?;
         let passkeys = tx.passkeys().of_user(world, user).await?;
         if passkeys.len() >= PER_USER_MAX {
             return Err(too_many().into());
@@ -211,12 +160,14 @@ impl Service {
     /// was changed.
     ///
     /// # Errors
-    /// [`CreatePasskeyError`]. The challenge is used up whatever is wrong with its answer.
+    /// [`Refusal::Invalid`] for a credential that is not of its form or fails a check, and for a challenge that is used, expired,
+    /// or of somebody else; [`Refusal::Taken`] when the credential is registered already, by this user or another one (W-3). The
+    /// challenge is used up whatever is wrong with its answer.
     pub async fn create_passkey(
         &self,
         caller: &Caller,
         command: CreatePasskey,
-    ) -> Result<CreatedPasskey, CreatePasskeyError> {
+    ) -> Result<CreatedPasskey, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let presented = self.ports.passkeys.read_registration(&command.credential)?;
         let challenge = self
@@ -251,7 +202,7 @@ impl Service {
         caller: &Caller,
         command: &CreatePasskey,
         presented: &PresentedRegistration,
-    ) -> Result<PasskeyChallenge, CreatePasskeyError> {
+    ) -> Result<PasskeyChallenge, Refusal> {
         let world = &caller.world;
         let hash = TokenHash::of(&presented.challenge);
         let mut read = self.ports.store.read().await?;
@@ -261,7 +212,7 @@ impl Service {
             .await?
             .is_none()
         {
-            return Err(CreatePasskeyError::UserNotFound);
+            return Err(Refusal::NotFound("user"));
         }
         let found = read.passkeys().challenge(world, &hash).await?;
         let own = found.filter(|challenge| {
@@ -306,14 +257,14 @@ impl Service {
         outcome: &Result<Passkey, Refused>,
         change: &AnnouncedChange,
         now: Timestamp,
-    ) -> Result<(), CreatePasskeyError> {
+    ) -> Result<(), Refusal> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         // Before the challenge, as a takeover takes the two.
         if let Some(user) = challenge.user_id
             && !tx.users().lock(world, user).await?
         {
-            return Err(CreatePasskeyError::UserNotFound);
+            return Err(Refusal::NotFound("user"));
         }
         let (hash, ceremony) = (&challenge.hash, challenge.ceremony);
         if !tx
@@ -332,7 +283,7 @@ impl Service {
         }
         if tx.passkeys().insert(passkey).await? == Attached::Taken {
             tx.commit().await?;
-            return Err(CreatePasskeyError::Duplicate);
+            return Err(Refusal::Taken("public_key_credential".into()));
         }
         tell(&mut *tx, change).await?;
         Ok(self.commit_last(tx).await?)
@@ -347,7 +298,7 @@ fn too_many() -> Invalid {
 }
 
 /// Which check failed is told: the caller is the App's own backend, and nobody is signed in by a registration.
-fn refused(Refused(check): Refused) -> CreatePasskeyError {
+fn refused(Refused(check): Refused) -> Refusal {
     Invalid::value(
         "public_key_credential",
         format!("public_key_credential was refused: {check}"),

@@ -7,15 +7,15 @@ use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::UserStatus;
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::passkeys::{Asserted, Expected, KnownCredential, PresentedAssertion, Refused};
-use vestry_ports::store::{PasskeyUse, StoreError};
+use vestry_ports::store::PasskeyUse;
 
 use super::{must_verify_user, origins};
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
+use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -39,57 +39,6 @@ pub struct VerifiedPasskey {
     pub issued: Option<IssuedSession>,
 }
 
-/// Why nobody was signed in.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyPasskeyError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// The challenge is unknown, used or expired, the passkey is unknown, or a check failed: one and the same answer.
-    #[error("the passkey does not sign in")]
-    InvalidCredentials,
-    /// The user is pending: an identifier has to be verified first.
-    #[error("the user has to verify an identifier first")]
-    Pending,
-    /// The session to be continued is not valid.
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(VerifyPasskeyError);
-
-impl From<PresentedError> for VerifyPasskeyError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyPasskeyError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StoreError> for VerifyPasskeyError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// What the answer of an authenticator came to, before anything is written.
 struct Answer {
     challenge: PasskeyChallenge,
@@ -103,12 +52,13 @@ impl Service {
     /// checks said, and another one writes the count of signatures if it may follow the stored one.
     ///
     /// # Errors
-    /// [`VerifyPasskeyError`].
+    /// [`Refusal::InvalidCredentials`] for a challenge that is unknown, used or expired, an unknown passkey, and a check that
+    /// failed; [`Refusal::InsufficientFactor`] while the user is pending.
     pub async fn verify_passkey(
         &self,
         caller: &Caller,
         command: VerifyPasskey,
-    ) -> Result<VerifiedPasskey, VerifyPasskeyError> {
+    ) -> Result<VerifiedPasskey, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let wish = self.check_trio(caller, &command.trio).await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
@@ -129,12 +79,12 @@ impl Service {
         &self,
         caller: &Caller,
         presented: &PresentedAssertion,
-    ) -> Result<Answer, VerifyPasskeyError> {
+    ) -> Result<Answer, Refusal> {
         let world = &caller.world;
         let hash = TokenHash::of(&presented.challenge);
         let mut read = self.ports.store.read().await?;
         let challenge = read.passkeys().challenge(world, &hash).await?;
-        let challenge = challenge.ok_or(VerifyPasskeyError::InvalidCredentials)?;
+        let challenge = challenge.ok_or(Refusal::InvalidCredentials)?;
         let credential_id = &presented.credential_id;
         let passkey = read
             .passkeys()
@@ -183,7 +133,7 @@ impl Service {
         answer: &Answer,
         wish: &SessionWish,
         device: &DeviceFingerprint,
-    ) -> Result<(Passkey, Option<(Session, Secret<String>)>), VerifyPasskeyError> {
+    ) -> Result<(Passkey, Option<(Session, Secret<String>)>), Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
@@ -193,14 +143,14 @@ impl Service {
             .consume_challenge(world, hash, Ceremony::Authentication, now)
             .await?
         {
-            return Err(VerifyPasskeyError::InvalidCredentials);
+            return Err(Refusal::InvalidCredentials);
         }
         let (passkey, asserted) = match &answer.checked {
             Ok(checked) => checked,
             Err(refused) => {
                 tx.commit().await?;
                 tracing::info!(%refused, "an answer to a challenge was refused");
-                return Err(VerifyPasskeyError::InvalidCredentials);
+                return Err(Refusal::InvalidCredentials);
             }
         };
         let usage = PasskeyUse {
@@ -214,13 +164,13 @@ impl Service {
                 passkey = %passkey.id,
                 "a passkey was refused: its count of signatures did not grow, or it was removed; it may have been copied"
             );
-            return Err(VerifyPasskeyError::InvalidCredentials);
+            return Err(Refusal::InvalidCredentials);
         }
         let profile = tx.users().profile(world, passkey.user_id).await?;
-        let profile = profile.ok_or(VerifyPasskeyError::InvalidCredentials)?;
+        let profile = profile.ok_or(Refusal::InvalidCredentials)?;
         if profile.user.status == UserStatus::Pending {
             tx.commit().await?;
-            return Err(VerifyPasskeyError::Pending);
+            return Err(Refusal::InsufficientFactor);
         }
         let sign_in = sign_in(passkey, device, now);
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;

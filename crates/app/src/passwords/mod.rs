@@ -13,8 +13,8 @@ pub(crate) mod compare;
 pub(crate) mod seal;
 pub(crate) mod set;
 
-pub use reset_begin::{BeginReset, BeginResetError, BegunReset};
+pub use reset_begin::{BeginReset, BegunReset};
 pub use reset_complete::{CompleteReset, CompleteResetError, CompletedReset};
-pub use strength::{PasswordStrength, StrengthError};
-pub use update::{UpdatePassword, UpdatePasswordError, UpdatedPassword};
-pub use verify::{VerifiedPassword, VerifyPassword, VerifyPasswordError};
+pub use strength::PasswordStrength;
+pub use update::{UpdatePassword, UpdatedPassword};
+pub use verify::{VerifiedPassword, VerifyPassword};

@@ -11,14 +11,11 @@ use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserEmail;
-use vestry_domain::{Invalid, Secret, Timestamp};
-use vestry_ports::store::StoreError;
+use vestry_domain::{Secret, Timestamp};
 
-use crate::codes::budget::Unspent;
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::letters::Delivery;
-use crate::links::RedirectError;
-use crate::{Caller, Fault, NotAllowed, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// Longest life of a link to set a new password, in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
 const LONGEST_MINUTES: i64 = 1_440;
@@ -45,49 +42,6 @@ pub struct BegunReset {
     pub email_id: EmailId,
 }
 
-/// Why no link was sent.
-#[derive(Debug, thiserror::Error)]
-pub enum BeginResetError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// There is nowhere for the link to lead.
-    #[error(transparent)]
-    Redirect(#[from] RedirectError),
-    /// No user has the address, and the App tells.
-    #[error("no user has this e-mail address")]
-    NotFound,
-    /// Too many codes and links were sent to this address, from this device or by this App.
-    #[error("too many links were sent")]
-    TooMany {
-        /// When sending is possible again.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(BeginResetError);
-
-impl From<Unspent> for BeginResetError {
-    fn from(unspent: Unspent) -> Self {
-        match unspent {
-            Unspent::TooMany { retry_after } => Self::TooMany { retry_after },
-            Unspent::Store(store) => store.into(),
-        }
-    }
-}
-
-impl From<StoreError> for BeginResetError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// A request whose values were checked.
 struct Request {
     email: Email,
@@ -110,12 +64,13 @@ impl Service {
     /// `enumeration_safe` gets the same answer for an address that nobody has.
     ///
     /// # Errors
-    /// [`BeginResetError`].
+    /// [`Refusal::NotFound`] when no user has the address, and the App tells; [`Refusal::TooMany`] when too many codes and links
+    /// were sent to this address, from this device or by this App.
     pub async fn begin_reset(
         &self,
         caller: &Caller,
         command: BeginReset,
-    ) -> Result<BegunReset, BeginResetError> {
+    ) -> Result<BegunReset, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let email = Email::parse(&command.email)?;
         let (least, _) = link::EXPIRES_IN_MINUTES;
@@ -143,7 +98,7 @@ impl Service {
         };
         let begun = retried(|| self.try_to_begin_reset(caller, &request)).await?;
         self.outbox_bell.notify_one();
-        begun.ok_or(BeginResetError::NotFound)
+        begun.ok_or(Refusal::NotFound("email"))
     }
 
     /// `None`: nobody has the address, and the App tells.
@@ -151,7 +106,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: &Request,
-    ) -> Result<Option<BegunReset>, BeginResetError> {
+    ) -> Result<Option<BegunReset>, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let identity = request.email.identity();

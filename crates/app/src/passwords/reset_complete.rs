@@ -1,23 +1,23 @@
 //! `passwords/reset/complete`: whoever has the link of an address sets a new password.
 
+use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose, reset_guard_subject};
 use vestry_domain::password::Password;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
-use vestry_domain::{Invalid, Secret};
-use vestry_ports::store::{Repositories, StoreError};
+use vestry_ports::store::Repositories;
 
-use super::set::{NewPassword, RefusedPassword};
-use crate::fault::{may_lose_race, retried};
+use super::set::NewPassword;
+use crate::fault::retried;
 use crate::guard;
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::refusal::has_common;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::proof::{Behind, ProofError, prove};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -44,76 +44,23 @@ pub struct CompletedReset {
 /// Why no password was set.
 #[derive(Debug, thiserror::Error)]
 pub enum CompleteResetError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused; for the password it says why.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// Wrong, expired, used and unknown: one and the same answer (ML-3).
     #[error("the token is not valid")]
     InvalidToken,
-    /// The link was tried too often from devices that it was not sent to (OTP-7).
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// The user has a second factor, and the call continues no session that holds it (P-13); or the address is held.
-    #[error("this needs a session with another factor")]
-    InsufficientFactor,
-    /// See [`InvalidSession`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(CompleteResetError);
-
-impl From<PresentedError> for CompleteResetError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for CompleteResetError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<RefusedPassword> for CompleteResetError {
-    fn from(error: RefusedPassword) -> Self {
-        match error {
-            RefusedPassword::Invalid(invalid) => invalid.into(),
-            RefusedPassword::Fault(fault) => fault.into(),
-        }
-    }
-}
+has_common!(CompleteResetError);
 
 impl From<ProofError> for CompleteResetError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Self::InsufficientFactor,
+            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
             ProofError::Store(store) => store.into(),
         }
-    }
-}
-
-impl From<StoreError> for CompleteResetError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
     }
 }
 
@@ -121,7 +68,9 @@ impl Service {
     /// Sets a new password with a link that was mailed, ends the user's other sessions, and issues or continues a session.
     ///
     /// # Errors
-    /// [`CompleteResetError`]. A link that was good stays good, unless the answer is a success.
+    /// [`CompleteResetError`]; [`Refusal::TooMany`] when the link was tried too often from devices that it was not sent to
+    /// (OTP-7), [`Refusal::InsufficientFactor`] when the user has a second factor, and the call continues no session that holds
+    /// it (P-13), or when the address is held. A link that was good stays good, unless the answer is a success.
     pub async fn complete_reset(
         &self,
         caller: &Caller,
@@ -170,7 +119,7 @@ impl Service {
         let link = good.ok_or(CompleteResetError::InvalidToken)?;
         let subject = reset_guard_subject(link.email_id);
         if let Some(retry_after) = guard::wait(&mut *read, world, &subject, now).await? {
-            return Err(CompleteResetError::TooManyAttempts { retry_after });
+            return Err(Refusal::TooMany { retry_after }.into());
         }
         drop(read);
         let rule = caller.settings().device_fingerprint_match;
@@ -205,7 +154,7 @@ impl Service {
             session.proved_lately(freshness, now, Proof::is_second_factor)
         });
         if enrolled && !proved {
-            return Err(CompleteResetError::InsufficientFactor);
+            return Err(Refusal::InsufficientFactor.into());
         }
         Ok(())
     }

@@ -9,21 +9,12 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::compare::{Guarded, RightPassword};
 use crate::users::credentials::AnnouncedChange;
-use crate::{Caller, Fault, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// A password that was accepted, hashed and sealed, before its transaction.
 pub(crate) struct NewPassword {
     row: StoredPassword,
     change: AnnouncedChange,
-}
-
-/// Why a password is not set.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RefusedPassword {
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    #[error(transparent)]
-    Fault(#[from] Fault),
 }
 
 impl Service {
@@ -34,20 +25,14 @@ impl Service {
         caller: &Caller,
         user: UserId,
         password: &Password,
-    ) -> Result<NewPassword, RefusedPassword> {
+    ) -> Result<NewPassword, Refusal> {
         let world = &caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let profile = read.users().profile(world, user).await;
-        let profile = profile.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
+        let profile = read.users().profile(world, user).await?;
         drop(read);
         rules(caller, profile.as_ref()).check("password", password)?;
         self.refuse_breached(caller, password).await?;
-        let hash: PasswordHash = self
-            .ports
-            .passwords
-            .hash(password)
-            .await
-            .map_err(Fault::from)?;
+        let hash: PasswordHash = self.ports.passwords.hash(password).await?;
         let now = self.now(world);
         let row = self.seal_password(world, user, &hash, now).await?;
         let change = self
@@ -57,11 +42,7 @@ impl Service {
     }
 
     /// Refuses what was stolen elsewhere. A list that cannot be read is an outage, unless the App decided otherwise (attack 19).
-    async fn refuse_breached(
-        &self,
-        caller: &Caller,
-        password: &Password,
-    ) -> Result<(), RefusedPassword> {
+    async fn refuse_breached(&self, caller: &Caller, password: &Password) -> Result<(), Refusal> {
         let Some(list) = &self.ports.breached else {
             return Ok(());
         };

@@ -1,11 +1,11 @@
 //! `passwords/strength_check`: how long a password would withstand guessing.
 
+use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::password::{Normalization, Password};
-use vestry_domain::{Invalid, Secret};
 use zxcvbn::time_estimates::CrackTimeSeconds;
 
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// The verdict of zxcvbn, on the first hundred characters.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,30 +18,16 @@ pub struct PasswordStrength {
     pub crack_time_display: String,
 }
 
-/// Why there is no verdict.
-#[derive(Debug, thiserror::Error)]
-pub enum StrengthError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// The password is longer than any that is accepted.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// Judges a password. Nothing is stored or counted.
     ///
     /// # Errors
-    /// [`StrengthError`].
+    /// [`Refusal`]; [`Refusal::Invalid`] when the password is longer than any that is accepted.
     pub async fn password_strength(
         &self,
         caller: &Caller,
         password: Secret<String>,
-    ) -> Result<PasswordStrength, StrengthError> {
+    ) -> Result<PasswordStrength, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", password)?;
         // Some milliseconds of computing, which belong on no thread that answers others.

@@ -4,16 +4,14 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::Password;
 use vestry_domain::session::{Factor, Proof, Session};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret};
-use vestry_ports::store::StoreError;
 
 use super::compare::{Guarded, RightPassword};
-use super::set::{NewPassword, RefusedPassword};
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::InvalidSession;
-use crate::sessions::issue::{PresentedError, hold};
-use crate::{Caller, Fault, NotAllowed, Service};
+use super::set::NewPassword;
+use crate::fault::retried;
+use crate::sessions::issue::hold;
+use crate::sessions::object::check_size;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -37,62 +35,6 @@ pub struct UpdatedPassword {
     pub session: Session,
 }
 
-/// Why no password was set.
-#[derive(Debug, thiserror::Error)]
-pub enum UpdatePasswordError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused; for the password it says why.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`InvalidSession`].
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// The session rests on nothing that may set a password, or on nothing that was proved lately.
-    #[error("this needs a session with another factor, or with one proved more lately")]
-    InsufficientFactor,
-    /// The current password is wrong, or there is none.
-    #[error("the current password is wrong")]
-    InvalidCredentials,
-    /// Too many wrong current passwords (P-11).
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(UpdatePasswordError);
-
-impl From<PresentedError> for UpdatePasswordError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<RefusedPassword> for UpdatePasswordError {
-    fn from(error: RefusedPassword) -> Self {
-        match error {
-            RefusedPassword::Invalid(invalid) => invalid.into(),
-            RefusedPassword::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StoreError> for UpdatePasswordError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// How often the current password is compared anew because its row changed in between.
 const MOST_LOOKS: u32 = 5;
 
@@ -101,12 +43,14 @@ impl Service {
     /// user (S-6).
     ///
     /// # Errors
-    /// [`UpdatePasswordError`]; nothing is changed then, but a wrong current password stays counted.
+    /// [`Refusal::InsufficientFactor`] when the session rests on nothing that may set a password, or on nothing that was proved
+    /// lately; [`Refusal::InvalidCredentials`] when the current password is wrong, or there is none; [`Refusal::TooMany`] after
+    /// too many wrong ones (P-11). Nothing is changed then, but a wrong current password stays counted.
     pub async fn update_password(
         &self,
         caller: &Caller,
         command: UpdatePassword,
-    ) -> Result<UpdatedPassword, UpdatePasswordError> {
+    ) -> Result<UpdatedPassword, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", command.password)?;
         let current = command
@@ -158,31 +102,27 @@ impl Service {
         caller: &Caller,
         session: &Session,
         current: &Password,
-    ) -> Result<RightPassword, UpdatePasswordError> {
+    ) -> Result<RightPassword, Refusal> {
         let world = &caller.world;
         let guarded = Guarded::of_user(session.user_id);
         let mut read = self.ports.store.read().await?;
         let wait = guarded.wait(&mut *read, world, self.now(world)).await?;
         drop(read);
         if let Some(retry_after) = wait {
-            return Err(UpdatePasswordError::TooManyAttempts { retry_after });
+            return Err(Refusal::TooMany { retry_after });
         }
         let compared = self.compare_password(world, session.user_id, current);
         if let Some(right) = compared.await? {
             return Ok(right);
         }
         retried(|| self.count_wrong_current(caller, &guarded)).await?;
-        Err(UpdatePasswordError::InvalidCredentials)
+        Err(Refusal::InvalidCredentials)
     }
 
     /// Without the current password, the session must hold a factor that was proved lately (P-12, S-7), and for the first
     /// password one that proves an identifier. A mailbox or a phone alone must not get past an authenticator app, here as
     /// little as by a reset (P-13): whoever has one proves it as lately.
-    async fn require_factors(
-        &self,
-        caller: &Caller,
-        session: &Session,
-    ) -> Result<(), UpdatePasswordError> {
+    async fn require_factors(&self, caller: &Caller, session: &Session) -> Result<(), Refusal> {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         let password = read.passwords().find(world, session.user_id).await?;
@@ -197,7 +137,7 @@ impl Service {
         if may_set && stands {
             Ok(())
         } else {
-            Err(UpdatePasswordError::InsufficientFactor)
+            Err(Refusal::InsufficientFactor)
         }
     }
 
@@ -217,7 +157,7 @@ impl Service {
         param: &'static str,
         new: &NewPassword,
         right: Option<&RightPassword>,
-    ) -> Result<Option<Session>, UpdatePasswordError> {
+    ) -> Result<Option<Session>, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
@@ -227,7 +167,7 @@ impl Service {
         }
         let limits = caller.settings().session_limits();
         let held = hold(&mut *tx, known, limits, now).await?;
-        let mut session = held.ok_or(InvalidSession)?;
+        let mut session = held.ok_or(Refusal::InvalidSession)?;
         session.add_factor(
             Factor {
                 proof: Proof::Password,
@@ -235,9 +175,9 @@ impl Service {
             },
             now,
         );
-        session.check_size(param)?;
+        check_size(&session, param)?;
         if !tx.sessions().update(&session, None).await? {
-            return Err(InvalidSession.into());
+            return Err(Refusal::InvalidSession);
         }
         self.commit_last(tx).await?;
         Ok(Some(session))

@@ -1,18 +1,16 @@
 //! `passwords/verify`: signs in with a password.
 
+use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::Password;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
-use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Invalid, Secret};
-use vestry_ports::store::StoreError;
 
 use super::compare::{Guarded, RightPassword};
-use crate::fault::{may_lose_race, retried};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -34,60 +32,6 @@ pub struct VerifiedPassword {
     pub user_id: UserId,
     /// The session, when one was wanted.
     pub issued: Option<IssuedSession>,
-}
-
-/// Why nobody was signed in.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyPasswordError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// Wrong password, unknown user, no password: one and the same answer, at the same price (P-10).
-    #[error("user and password do not fit")]
-    InvalidCredentials,
-    /// Too many wrong passwords for this user, or from this address (P-11).
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// The session to be continued is not valid.
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(VerifyPasswordError);
-
-impl From<PresentedError> for VerifyPasswordError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyPasswordError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StoreError> for VerifyPasswordError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
 }
 
 /// How often a password is compared anew because its row changed in between: with the hash that another sign-in renewed, or
@@ -112,12 +56,13 @@ impl Service {
     /// Verifies a password, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyPasswordError`]. A wrong try stays counted.
+    /// [`Refusal::InvalidCredentials`] for a wrong password, an unknown user and one without a password, at the same price
+    /// (P-10); [`Refusal::TooMany`] after too many for this user, or from this address (P-11). A wrong try stays counted.
     pub async fn verify_password(
         &self,
         caller: &Caller,
         command: VerifyPassword,
-    ) -> Result<VerifiedPassword, VerifyPasswordError> {
+    ) -> Result<VerifiedPassword, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", command.password)?;
         let wish = self.check_trio(caller, &command.trio).await?;
@@ -153,11 +98,11 @@ impl Service {
         &self,
         caller: &Caller,
         guarded: &Guarded,
-    ) -> Result<(), VerifyPasswordError> {
+    ) -> Result<(), Refusal> {
         let mut read = self.ports.store.read().await?;
         let now = self.now(&caller.world);
         match guarded.wait(&mut *read, &caller.world, now).await? {
-            Some(retry_after) => Err(VerifyPasswordError::TooManyAttempts { retry_after }),
+            Some(retry_after) => Err(Refusal::TooMany { retry_after }),
             None => Ok(()),
         }
     }
@@ -167,19 +112,19 @@ impl Service {
         caller: &Caller,
         compared: &Compared<'_>,
         wish: &SessionWish,
-    ) -> Result<Concluded, VerifyPasswordError> {
+    ) -> Result<Concluded, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         // Once more: those who were compared at the same time may have been counted since, and a right guess after too many
         // wrong ones counts as little as they do.
         if let Some(retry_after) = compared.guarded.wait(&mut *tx, world, now).await? {
-            return Err(VerifyPasswordError::TooManyAttempts { retry_after });
+            return Err(Refusal::TooMany { retry_after });
         }
         let Some(right) = &compared.right else {
             compared.guarded.count_failure(&mut *tx, world, now).await?;
             tx.commit().await?;
-            return Err(VerifyPasswordError::InvalidCredentials);
+            return Err(Refusal::InvalidCredentials);
         };
         if !right.hold(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);

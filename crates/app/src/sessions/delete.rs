@@ -6,53 +6,20 @@ use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::{Session, SessionSelector};
 use vestry_domain::token::TokenHash;
 
-use super::issue::InvalidSession;
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
-
-/// Why no session was ended.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteSessionError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// The token or JWT names no session that has not ended.
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// The id names no session that has not ended.
-    #[error("the session does not exist")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-/// Why no sessions were ended.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteAllSessionsError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(DeleteAllSessionsError);
+use crate::fault::retried;
+use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
     /// Ends one session.
     ///
     /// # Errors
-    /// [`DeleteSessionError`].
+    /// [`Refusal::NotFound`] for an id, and [`Refusal::InvalidSession`] for a token or JWT, that names no session that has not
+    /// ended.
     pub async fn delete_session(
         &self,
         caller: &Caller,
         selector: SessionSelector,
-    ) -> Result<(), DeleteSessionError> {
+    ) -> Result<(), Refusal> {
         caller.require(Scope::SessionsWrite)?;
         let by_id = matches!(selector, SessionSelector::Id(_));
         let ended = match self.selected(caller, selector).await? {
@@ -61,8 +28,8 @@ impl Service {
         };
         match (ended, by_id) {
             (true, _) => Ok(()),
-            (false, true) => Err(DeleteSessionError::NotFound),
-            (false, false) => Err(InvalidSession.into()),
+            (false, true) => Err(Refusal::NotFound("session")),
+            (false, false) => Err(Refusal::InvalidSession),
         }
     }
 
@@ -108,37 +75,26 @@ impl Service {
     /// Ends all sessions of a user and says how many there were.
     ///
     /// # Errors
-    /// [`DeleteAllSessionsError`].
+    /// [`Refusal`].
     pub async fn delete_all_sessions(
         &self,
         caller: &Caller,
         user_id: UserId,
-    ) -> Result<u64, DeleteAllSessionsError> {
+    ) -> Result<u64, Refusal> {
         caller.require(Scope::SessionsWrite)?;
         retried(|| self.end_all_sessions(caller, user_id)).await
     }
 
-    async fn end_all_sessions(
-        &self,
-        caller: &Caller,
-        user_id: UserId,
-    ) -> Result<u64, DeleteAllSessionsError> {
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        if tx
-            .users()
-            .profile(&caller.world, user_id)
-            .await
-            .map_err(Fault::from)?
-            .is_none()
-        {
-            return Err(DeleteAllSessionsError::UserNotFound);
+    async fn end_all_sessions(&self, caller: &Caller, user_id: UserId) -> Result<u64, Refusal> {
+        let mut tx = self.ports.store.begin().await?;
+        if tx.users().profile(&caller.world, user_id).await?.is_none() {
+            return Err(Refusal::NotFound("user"));
         }
         let ended = tx
             .sessions()
             .delete_all(&caller.world, user_id, self.now(&caller.world))
-            .await
-            .map_err(Fault::from)?;
-        self.commit_last(tx).await.map_err(Fault::from)?;
+            .await?;
+        self.commit_last(tx).await?;
         Ok(ended)
     }
 }

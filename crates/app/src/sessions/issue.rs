@@ -9,7 +9,8 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{NewToken, Repositories, StoreError};
 
-use crate::{Caller, Fault, Service, mint};
+use super::object::check_size;
+use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// The optional fields about sessions of every verify call: the trio, and what the session shall carry.
 #[derive(Debug, Clone, Default)]
@@ -23,11 +24,6 @@ pub struct Trio {
     /// What the session carries for the App; none in a new session, and as before in a continued one, when absent.
     pub permissions: Option<Vec<String>>,
 }
-
-/// The session that was presented does not exist, has ended, or is not this user's in this world (401 `invalid_session`).
-#[derive(Debug, thiserror::Error)]
-#[error("the session is not valid")]
-pub struct InvalidSession;
 
 /// What a verify call answers about sessions.
 #[derive(Debug)]
@@ -63,17 +59,6 @@ impl Presented {
     }
 }
 
-/// Why a presented session cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PresentedError {
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    #[error(transparent)]
-    Session(#[from] InvalidSession),
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl SessionWish {
     /// Whose session shall be continued, if one was presented.
     pub(crate) fn user(&self) -> Option<UserId> {
@@ -106,7 +91,7 @@ impl Service {
         &self,
         caller: &Caller,
         trio: &Trio,
-    ) -> Result<SessionWish, PresentedError> {
+    ) -> Result<SessionWish, Refusal> {
         let (least, most) = EXPIRES_IN_MINUTES;
         let length = trio
             .session_expires_in
@@ -133,7 +118,7 @@ impl Service {
         caller: &Caller,
         token: Option<&Secret<String>>,
         jwt: Option<&Secret<String>>,
-    ) -> Result<Option<Presented>, PresentedError> {
+    ) -> Result<Option<Presented>, Refusal> {
         let world = &caller.world;
         let hash = token.map(|token| TokenHash::of(token.expose()));
         let by_token = match &hash {
@@ -145,10 +130,10 @@ impl Service {
                 let (id, user) = self
                     .session_named_by(world, jwt.expose())
                     .await?
-                    .ok_or(InvalidSession)?;
+                    .ok_or(Refusal::InvalidSession)?;
                 let session = self.living(caller, Lookup::Id(id)).await?;
                 if session.user_id != user {
-                    return Err(InvalidSession.into());
+                    return Err(Refusal::InvalidSession);
                 }
                 Some(session)
             }
@@ -168,18 +153,16 @@ impl Service {
         }
     }
 
-    async fn living(&self, caller: &Caller, lookup: Lookup) -> Result<Session, PresentedError> {
+    async fn living(&self, caller: &Caller, lookup: Lookup) -> Result<Session, Refusal> {
         let world = &caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         let found = match lookup {
             Lookup::Token(hash) => read.sessions().find_by_token(world, &hash).await,
             Lookup::Id(id) => read.sessions().find(world, id).await,
         };
         let limits = caller.settings().session_limits();
-        let session = found
-            .map_err(Fault::from)?
-            .filter(|session| session.is_alive(limits, self.now(world)));
-        Ok(session.ok_or(InvalidSession)?)
+        let session = found?.filter(|session| session.is_alive(limits, self.now(world)));
+        session.ok_or(Refusal::InvalidSession)
     }
 
     /// Writes the session that a proved factor leads to: a new one, or the presented one with the factor added, the end moved
@@ -192,16 +175,15 @@ impl Service {
         wish: &SessionWish,
         sign_in: SignIn,
         now: Timestamp,
-    ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
+    ) -> Result<Option<(Session, Secret<String>)>, Refusal> {
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
         if let Some(presented) = &wish.presented {
             let mut session = hold(tx, &presented.session, limits, now)
-                .await
-                .map_err(Fault::from)?
+                .await?
                 .filter(|session| session.user_id == sign_in.user_id)
-                .ok_or(InvalidSession)?;
+                .ok_or(Refusal::InvalidSession)?;
             session.add_factor(sign_in.factor, now);
             if let Some(permissions) = &wish.permissions {
                 session.permissions.clone_from(permissions);
@@ -209,22 +191,18 @@ impl Service {
             if let Some(length) = wish.length {
                 session.extend(length, limits, now);
             }
-            session.check_size(if wish.permissions.is_some() {
+            let grown_by = if wish.permissions.is_some() {
                 "permissions"
             } else {
                 presented.param()
-            })?;
+            };
+            check_size(&session, grown_by)?;
             let fresh = NewToken {
                 replaces: presented.token,
                 hash,
             };
-            if !tx
-                .sessions()
-                .update(&session, Some(fresh))
-                .await
-                .map_err(Fault::from)?
-            {
-                return Err(InvalidSession.into());
+            if !tx.sessions().update(&session, Some(fresh)).await? {
+                return Err(Refusal::InvalidSession);
             }
             return Ok(Some((session, token)));
         }
@@ -234,11 +212,8 @@ impl Service {
         let id = self.new_id(now);
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
         session.permissions = wish.permissions.clone().unwrap_or_default();
-        session.check_size("permissions")?;
-        tx.sessions()
-            .insert(&session, &hash)
-            .await
-            .map_err(Fault::from)?;
+        check_size(&session, "permissions")?;
+        tx.sessions().insert(&session, &hash).await?;
         Ok(Some((session, token)))
     }
 
@@ -297,15 +272,4 @@ pub(crate) async fn hold(
 enum Lookup {
     Token(TokenHash),
     Id(vestry_domain::ids::SessionId),
-}
-
-/// Why no session was granted.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum GrantError {
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    #[error(transparent)]
-    Session(#[from] InvalidSession),
-    #[error(transparent)]
-    Fault(#[from] Fault),
 }

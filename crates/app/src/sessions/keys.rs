@@ -1,6 +1,6 @@
 //! Signing keys of sessions: which one signs, which ones verify, and the JWT of a session.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use vestry_domain::ids::{AppId, SessionId, UserId};
@@ -10,27 +10,11 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::tokens::TokenError;
 
-use crate::{Caller, Fault, Service};
-
-/// The keys of a world as they were read.
-pub(crate) struct CachedKeys {
-    keys: Arc<Vec<SigningKey>>,
-    read_at: Timestamp,
-}
+use super::session_object;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// How long keys are used without reading them again. A new key is published for longer than this before it signs.
 const KEPT: Seconds = Seconds(60);
-
-/// Why there is no key set.
-#[derive(Debug, thiserror::Error)]
-pub enum KeySetError {
-    /// No such App.
-    #[error("the App does not exist")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
 
 impl Service {
     /// The public keys of one world, as JWKs.
@@ -45,19 +29,18 @@ impl Service {
     /// The public keys of an App, for anybody: of one environment, or of both. `aud` tells which world a token is of.
     ///
     /// # Errors
-    /// [`KeySetError`].
+    /// [`Refusal`].
     pub async fn public_key_set(
         &self,
         app_id: AppId,
         environment: Option<Environment>,
-    ) -> Result<Vec<Value>, KeySetError> {
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+    ) -> Result<Vec<Value>, Refusal> {
+        let mut read = self.ports.store.read().await?;
         let app = read
             .apps()
             .find(app_id)
-            .await
-            .map_err(Fault::from)?
-            .ok_or(KeySetError::NotFound)?;
+            .await?
+            .ok_or(Refusal::NotFound("app"))?;
         drop(read);
         let mut set = Vec::new();
         for world in Environment::ALL.map(|environment| World::new(app_id, environment)) {
@@ -80,39 +63,13 @@ impl Service {
 
     async fn keys_of(&self, world: &World) -> Result<Arc<Vec<SigningKey>>, Fault> {
         let now = self.ports.clock.machine();
-        if let Some(keys) = self.kept_keys(world, now, KEPT) {
+        if let Some(keys) = self.signing_keys.get(world, now, KEPT) {
             return Ok(keys);
         }
         let mut read = self.ports.store.read().await?;
         let keys = Arc::new(read.signing_keys().list(world).await?);
-        let mut cache = self
-            .signing_keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        cache.insert(
-            *world,
-            CachedKeys {
-                keys: Arc::clone(&keys),
-                read_at: now,
-            },
-        );
+        self.signing_keys.keep(world, &keys, now);
         Ok(keys)
-    }
-
-    fn kept_keys(
-        &self,
-        world: &World,
-        now: Timestamp,
-        kept: Seconds,
-    ) -> Option<Arc<Vec<SigningKey>>> {
-        let cache = self
-            .signing_keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        cache
-            .get(world)
-            .filter(|cached| now < cached.read_at + kept)
-            .map(|cached| Arc::clone(&cached.keys))
     }
 
     /// The key that signs now, opened, so that a signature after the commit needs neither vault nor database.
@@ -121,17 +78,9 @@ impl Service {
         // Keys are made and retired by the machine's time; a test clock set to last year must still find one.
         let key = signing_key::active(&keys, self.ports.clock.machine())
             .ok_or_else(|| Fault::Internal("a world has no signing key".into()))?;
-        if !self
-            .opened_keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&key.id)
-        {
+        if !self.signing_keys.is_opened(key.id) {
             self.ports.tokens.sign(key, &Map::new()).await?;
-            self.opened_keys
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(key.id);
+            self.signing_keys.note_opened(key.id);
         }
         Ok(key.clone())
     }
@@ -145,7 +94,7 @@ impl Service {
         now: Timestamp,
     ) -> Result<Secret<String>, Fault> {
         let expires_at = (now + caller.settings().jwt_lifetime()).min(session.expires_at);
-        let wire = session.to_wire();
+        let object = session_object(session);
         let claims = json!({
             "iss": self.issuer(caller.world.app_id),
             "aud": caller.world.to_string(),
@@ -154,9 +103,9 @@ impl Service {
             "iat": now,
             "nbf": now,
             "exp": expires_at,
-            "session": wire.clone(),
+            "session": object.clone(),
             // Where clients of the service whose API this is look for it.
-            "https://streambird.io/jwt/session": wire,
+            "https://streambird.io/jwt/session": object,
         });
         let Value::Object(claims) = claims else {
             return Err(Fault::Internal("claims are an object".into()));
@@ -179,13 +128,11 @@ impl Service {
         // A key that another process has just made; a second between two looks keeps strangers from making us read.
         if claims.is_err()
             && self
-                .kept_keys(world, self.ports.clock.machine(), Seconds(1))
+                .signing_keys
+                .get(world, self.ports.clock.machine(), Seconds(1))
                 .is_none()
         {
-            self.signing_keys
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(world);
+            self.signing_keys.forget(world);
             keys = self.keys_of(world).await?;
             claims = self.ports.tokens.authenticate(jwt, &keys);
         }

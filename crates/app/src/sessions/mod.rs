@@ -4,10 +4,9 @@ pub mod delete;
 pub mod issue;
 pub mod keys;
 pub mod list;
+pub mod object;
 pub mod verify;
 
-pub use delete::{DeleteAllSessionsError, DeleteSessionError};
-pub use issue::{InvalidSession, IssuedSession, Trio};
-pub use keys::KeySetError;
-pub use list::ListSessionsError;
-pub use verify::{VerifiedSession, VerifySession, VerifySessionError};
+pub use issue::{IssuedSession, Trio};
+pub use object::session_object;
+pub use verify::{VerifiedSession, VerifySession};

@@ -6,9 +6,10 @@ use vestry_domain::session::{self, DeviceFingerprint, EXPIRES_IN_MINUTES, Sessio
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, Timestamp};
 
-use super::issue::{InvalidSession, PresentedError, hold};
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use super::issue::hold;
+use super::object::check_size;
+use crate::fault::retried;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Default)]
@@ -36,35 +37,6 @@ pub struct VerifiedSession {
     pub jwt: Secret<String>,
 }
 
-/// Why the session does not count.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifySessionError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`InvalidSession`].
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(VerifySessionError);
-
-impl From<PresentedError> for VerifySessionError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
 /// What a verify changes besides `last_active_at`.
 struct Change {
     length: Option<Seconds>,
@@ -81,12 +53,12 @@ impl Service {
     /// Verifies a session, extends it when asked to, and answers a fresh JWT.
     ///
     /// # Errors
-    /// [`VerifySessionError`].
+    /// [`Refusal`].
     pub async fn verify_session(
         &self,
         caller: &Caller,
         command: VerifySession,
-    ) -> Result<VerifiedSession, VerifySessionError> {
+    ) -> Result<VerifiedSession, Refusal> {
         caller.require(Scope::SessionsWrite)?;
         let (least, most) = EXPIRES_IN_MINUTES;
         let length = command
@@ -132,10 +104,10 @@ impl Service {
         change: &Change,
         limits: SessionLimits,
         now: Timestamp,
-    ) -> Result<Session, VerifySessionError> {
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+    ) -> Result<Session, Refusal> {
+        let mut tx = self.ports.store.begin().await?;
         let held = hold(&mut *tx, known, limits, now).await;
-        let mut session = held.map_err(Fault::from)?.ok_or(InvalidSession)?;
+        let mut session = held?.ok_or(Refusal::InvalidSession)?;
         session.last_active_at = now;
         if let Some(length) = change.length {
             session.extend(length, limits, now);
@@ -143,13 +115,13 @@ impl Service {
         if let Some(permissions) = &change.permissions {
             session.permissions.clone_from(permissions);
             session.updated_at = now;
-            session.check_size("permissions")?;
+            check_size(&session, "permissions")?;
         }
         let kept = tx.sessions().update(&session, None).await;
-        if !kept.map_err(Fault::from)? {
-            return Err(InvalidSession.into());
+        if !kept? {
+            return Err(Refusal::InvalidSession);
         }
-        tx.commit().await.map_err(Fault::from)?;
+        tx.commit().await?;
         Ok(session)
     }
 

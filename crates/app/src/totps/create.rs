@@ -11,8 +11,8 @@ use vestry_domain::{Invalid, Secret, World, limits};
 use vestry_ports::entropy::Bytes;
 
 use super::{recovery_owner, recovery_place, seed_place};
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Clone, Copy)]
@@ -36,36 +36,17 @@ pub struct CreatedTotp {
     pub recovery_codes: Vec<Secret<String>>,
 }
 
-/// Why there is no new authenticator app.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateTotpError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused; also when the user has as many as a user may have.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(CreateTotpError);
-
 impl Service {
     /// Makes a seed and recovery codes for a user. They prove nothing before a first code was verified, and take the place of
     /// those that still wait for theirs.
     ///
     /// # Errors
-    /// [`CreateTotpError`].
+    /// [`Refusal`]; [`Refusal::Invalid`] also when the user has as many as a user may have.
     pub async fn create_totp(
         &self,
         caller: &Caller,
         command: CreateTotp,
-    ) -> Result<CreatedTotp, CreateTotpError> {
+    ) -> Result<CreatedTotp, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let (least, most) = EXPIRES_IN_MINUTES;
         let lifetime = command
@@ -74,12 +55,10 @@ impl Service {
             .transpose()?
             .unwrap_or(totp::DEFAULT_EXPIRES_IN);
         let world = caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         let profile = read.users().profile(&world, command.user_id).await;
         drop(read);
-        let profile = profile
-            .map_err(Fault::from)?
-            .ok_or(CreateTotpError::UserNotFound)?;
+        let profile = profile?.ok_or(Refusal::NotFound("user"))?;
         let now = self.now(&world);
         let id: TotpId = self.new_id(now);
         let seed = totp::draw_seed(&mut Bytes(&*self.ports.entropy));
@@ -91,7 +70,7 @@ impl Service {
             world,
             user_id: command.user_id,
             verified: false,
-            seed: sealed.map_err(Fault::from)?,
+            seed: sealed?,
             expires_at: now + lifetime,
             created_at: now,
             updated_at: now,
@@ -141,26 +120,23 @@ impl Service {
         &self,
         totp: &Totp,
         recovery_codes: &[StoredRecoveryCode],
-    ) -> Result<(), CreateTotpError> {
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+    ) -> Result<(), Refusal> {
+        let mut tx = self.ports.store.begin().await?;
         // After a takeover that is under way, or before it and removed by it.
         let locked = tx.users().lock(&totp.world, totp.user_id).await;
-        if !locked.map_err(Fault::from)? {
-            return Err(CreateTotpError::UserNotFound);
+        if !locked? {
+            return Err(Refusal::NotFound("user"));
         }
-        tx.totps()
-            .replace_waiting(totp, recovery_codes)
-            .await
-            .map_err(Fault::from)?;
+        tx.totps().replace_waiting(totp, recovery_codes).await?;
         // After the insert, which holds up every other one of this user: the number is exact.
         let verified = tx.totps().count_verified(&totp.world, totp.user_id).await;
-        if verified.map_err(Fault::from)? >= MOST_PER_USER {
+        if verified? >= MOST_PER_USER {
             let message = format!(
                 "the user has {MOST_PER_USER} authenticator apps already; delete one first"
             );
             return Err(Invalid::value("user_id", message).into());
         }
-        self.commit_last(tx).await.map_err(Fault::from)?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }

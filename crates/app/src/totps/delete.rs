@@ -4,45 +4,18 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::totp::Totp;
-use vestry_ports::store::StoreError;
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::users::credentials::AnnouncedChange;
-use crate::{Caller, Fault, NotAllowed, Service};
-
-/// Why nothing was removed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteTotpError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such authenticator app in this world.
-    #[error("the authenticator app does not exist")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(DeleteTotpError);
-
-impl From<StoreError> for DeleteTotpError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+use crate::{Caller, Refusal, Service};
 
 impl Service {
     /// Removes an authenticator app with its recovery codes; answers whose it was. One that was never verified proved nothing,
     /// and its removal changes nothing for its user.
     ///
     /// # Errors
-    /// [`DeleteTotpError`].
-    pub async fn delete_totp(
-        &self,
-        caller: &Caller,
-        id: TotpId,
-    ) -> Result<UserId, DeleteTotpError> {
+    /// [`Refusal`].
+    pub async fn delete_totp(&self, caller: &Caller, id: TotpId) -> Result<UserId, Refusal> {
         caller.require(Scope::UsersWrite)?;
         let mut read = self.ports.store.read().await?;
         let found = read.totps().find(&caller.world, id).await?;
@@ -50,7 +23,7 @@ impl Service {
         // One whose time for a first code is over is not there any more, for this call as for all others.
         let now = self.now(&caller.world);
         let totp = found.filter(|totp| totp.is_alive(now));
-        let totp = totp.ok_or(DeleteTotpError::NotFound)?;
+        let totp = totp.ok_or(Refusal::NotFound("totp"))?;
         let removed = CredentialChange::TotpRemoved;
         let change = self.announce(caller, totp.user_id, removed).await?;
         retried(|| self.remove_totp(caller, &totp, &change)).await?;
@@ -63,13 +36,13 @@ impl Service {
         caller: &Caller,
         totp: &Totp,
         change: &AnnouncedChange,
-    ) -> Result<(), DeleteTotpError> {
+    ) -> Result<(), Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         // Before its sessions end: whoever is verifying a code of it at this moment is waited for.
         if !tx.totps().remove(world, totp.id).await? {
-            return Err(DeleteTotpError::NotFound);
+            return Err(Refusal::NotFound("totp"));
         }
         if totp.verified {
             self.carry_out(&mut *tx, caller, change, None, now).await?;

@@ -8,9 +8,8 @@ pub mod delete;
 pub mod recovery_codes;
 pub mod verify;
 
-pub use create::{CreateTotp, CreateTotpError, CreatedTotp};
-pub use delete::DeleteTotpError;
-pub use recovery_codes::{RecoveryCodesError, TotpRecoveryCodes};
+pub use create::{CreateTotp, CreatedTotp};
+pub use recovery_codes::TotpRecoveryCodes;
 pub use verify::{PresentedTotp, VerifiedTotp, VerifyTotp, VerifyTotpError};
 
 use vestry_domain::World;

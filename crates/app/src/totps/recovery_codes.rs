@@ -6,7 +6,7 @@ use vestry_domain::totp::Totp;
 use vestry_domain::{Secret, World};
 
 use super::{recovery_owner, recovery_place};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// An authenticator app with the recovery codes that were not used.
 #[derive(Debug)]
@@ -17,43 +17,29 @@ pub struct TotpRecoveryCodes {
     pub recovery_codes: Vec<Secret<String>>,
 }
 
-/// Why no codes were shown.
-#[derive(Debug, thiserror::Error)]
-pub enum RecoveryCodesError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// The authenticator apps of a user, each with its unused recovery codes. Those that have expired without a first code
     /// are not among them.
     ///
     /// # Errors
-    /// [`RecoveryCodesError`].
+    /// [`Refusal`].
     pub async fn recovery_codes(
         &self,
         caller: &Caller,
         user_id: UserId,
-    ) -> Result<Vec<TotpRecoveryCodes>, RecoveryCodesError> {
+    ) -> Result<Vec<TotpRecoveryCodes>, Refusal> {
         // It answers secrets, so reading rights are not enough.
         caller.require(Scope::AuthWrite)?;
         let world = &caller.world;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         let user = read.users().profile(world, user_id).await;
-        if user.map_err(Fault::from)?.is_none() {
-            return Err(RecoveryCodesError::UserNotFound);
+        if user?.is_none() {
+            return Err(Refusal::NotFound("user"));
         }
         let totps = read.totps().of_user(world, user_id).await;
         let stored = read.totps().recovery_codes(world, user_id).await;
         drop(read);
-        let (totps, stored) = (totps.map_err(Fault::from)?, stored.map_err(Fault::from)?);
+        let (totps, stored) = (totps?, stored?);
         let now = self.now(world);
         let mut shown = Vec::new();
         for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {

@@ -8,19 +8,19 @@ use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::totp::{self, Totp};
-use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::seed_place;
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::guard::{self, Try};
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::refusal::has_common;
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
 use crate::users::pending::is_pending;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the end user typed.
 #[derive(Debug)]
@@ -58,62 +58,15 @@ pub struct VerifiedTotp {
 /// Why the code does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyTotpError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// The user is pending: an identifier has to be verified first.
-    #[error("the user has to verify an identifier first")]
-    Pending,
     /// Wrong, used, of an authenticator app that has expired, or there is none: one and the same answer.
     #[error("the code is not valid")]
     InvalidCode,
-    /// Too many failures in a row for this user (OTP-5).
-    #[error("too many failed attempts")]
-    TooManyAttempts {
-        /// When the next try counts.
-        retry_after: Seconds,
-    },
-    /// The session to be continued is not valid, or is another user's.
+    /// See [`Refusal`].
     #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(VerifyTotpError);
-
-impl From<PresentedError> for VerifyTotpError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyTotpError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StoreError> for VerifyTotpError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+has_common!(VerifyTotpError);
 
 /// An authenticator app that what was presented fits.
 #[derive(Clone, Copy)]
@@ -150,7 +103,8 @@ impl Service {
     /// the authenticator app count, which is a change of the user's credentials.
     ///
     /// # Errors
-    /// [`VerifyTotpError`]. A wrong try stays counted.
+    /// [`VerifyTotpError`]; [`Refusal::TooMany`] after too many failures in a row for this user (OTP-5),
+    /// [`Refusal::InsufficientFactor`] while the user is pending. A wrong try stays counted.
     pub async fn verify_totp(
         &self,
         caller: &Caller,
@@ -160,7 +114,7 @@ impl Service {
         let world = &caller.world;
         let wish = self.check_trio(caller, &command.trio).await?;
         if wish.user().is_some_and(|user| user != command.user_id) {
-            return Err(InvalidSession.into());
+            return Err(Refusal::InvalidSession.into());
         }
         let now = self.now(world);
         let totps = self.living_totps(world, command.user_id, now).await?;
@@ -213,7 +167,7 @@ impl Service {
             let user = read.users().profile(world, user_id).await?;
             return Err(match user {
                 Some(_) => VerifyTotpError::InvalidCode,
-                None => VerifyTotpError::UserNotFound,
+                None => Refusal::NotFound("user").into(),
             });
         }
         Ok(totps)
@@ -294,12 +248,12 @@ impl Service {
         let failures = match guard::begin_try(&mut *tx, world, &subject, now).await? {
             Try::Counted(failures) => failures,
             Try::Waits(retry_after) => {
-                return Err(VerifyTotpError::TooManyAttempts { retry_after });
+                return Err(Refusal::TooMany { retry_after }.into());
             }
         };
         // Whether the code was right is not told, so nothing was guessed, and nothing is counted.
         if is_pending(&mut *tx, world, tried.command.user_id).await? {
-            return Err(VerifyTotpError::Pending);
+            return Err(Refusal::InsufficientFactor.into());
         }
         if tried.matches.is_empty() {
             guard::failed(&mut *tx, world, &subject, failures, now).await?;
@@ -310,7 +264,7 @@ impl Service {
         // The first code of an authenticator app changes what a new password asks for (P-13): whoever sets one at this moment
         // is waited for, or waits.
         if tried.change.is_some() && !tx.users().lock(world, tried.command.user_id).await? {
-            return Err(VerifyTotpError::UserNotFound);
+            return Err(Refusal::NotFound("user").into());
         }
         // A right code that was used before is no guess: nothing is committed, so it costs no wait. Otherwise whoever sends
         // one code twice could keep the user out.

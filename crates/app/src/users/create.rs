@@ -14,9 +14,9 @@ use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Clone, Default)]
@@ -46,25 +46,6 @@ pub struct CreatedUser {
     pub user: FullUser,
 }
 
-/// Why no user was created.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateUserError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// The identifier belongs to a user already; names the field.
-    #[error("{0} belongs to a user already")]
-    Duplicate(&'static str),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(CreateUserError);
-
 /// Everything that goes into the database.
 struct NewUser {
     profile: UserProfile,
@@ -76,12 +57,12 @@ impl Service {
     /// Creates a user with an address, a number or both, and a default wallet.
     ///
     /// # Errors
-    /// [`CreateUserError`]; nothing is stored then.
+    /// [`Refusal`]; nothing is stored then.
     pub async fn create_user(
         &self,
         caller: &Caller,
         command: CreateUser,
-    ) -> Result<CreatedUser, CreateUserError> {
+    ) -> Result<CreatedUser, Refusal> {
         caller.require(Scope::UsersWrite)?;
         let now = self.now(&caller.world);
         let wallet_type = parse_wallet_type(command.wallet_type.as_deref())?;
@@ -95,8 +76,7 @@ impl Service {
                 AddressForm::Usual,
                 now,
             )
-            .await
-            .map_err(Fault::from)?;
+            .await?;
         let new = NewUser {
             profile,
             wallet,
@@ -185,54 +165,32 @@ impl Service {
         }
     }
 
-    async fn store_user(&self, new: &NewUser) -> Result<(), CreateUserError> {
+    async fn store_user(&self, new: &NewUser) -> Result<(), Refusal> {
         let world = &new.profile.user.world;
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        tx.users()
-            .insert(&new.profile.user)
-            .await
-            .map_err(Fault::from)?;
+        let mut tx = self.ports.store.begin().await?;
+        tx.users().insert(&new.profile.user).await?;
         for email in &new.profile.emails {
-            if tx
-                .users()
-                .attach_email(world, email)
-                .await
-                .map_err(Fault::from)?
-                == Attached::Taken
-            {
-                return Err(CreateUserError::Duplicate("email"));
+            if tx.users().attach_email(world, email).await? == Attached::Taken {
+                return Err(Refusal::Taken("email".into()));
             }
         }
         for phone in &new.profile.phones {
-            if tx
-                .users()
-                .attach_phone(world, phone)
-                .await
-                .map_err(Fault::from)?
-                == Attached::Taken
-            {
-                return Err(CreateUserError::Duplicate("phone_number"));
+            if tx.users().attach_phone(world, phone).await? == Attached::Taken {
+                return Err(Refusal::Taken("phone_number".into()));
             }
         }
-        hold_wallet_key(&mut *tx, world, new.wallet_key.key_version)
-            .await
-            .map_err(Fault::from)?;
-        match tx
-            .wallets()
-            .insert(&new.wallet, &new.wallet_key)
-            .await
-            .map_err(Fault::from)?
-        {
+        hold_wallet_key(&mut *tx, world, new.wallet_key.key_version).await?;
+        match tx.wallets().insert(&new.wallet, &new.wallet_key).await? {
             Created::Yes => {}
             // A fresh user has no wallet and a fresh key no twin.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
-        self.commit_last(tx).await.map_err(Fault::from)?;
+        self.commit_last(tx).await?;
         Ok(())
     }
 }
 
-/// `""` and absent mean `ethereum`, as the user's document says.
+/// `""` and absent mean `ethereum` (API-8).
 fn parse_wallet_type(text: Option<&str>) -> Result<WalletType, Invalid> {
     match text {
         None | Some("") => Ok(WalletType::Ethereum),

@@ -6,32 +6,16 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::ids::{UserId, WalletId};
 
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service, guard};
-
-/// Why a user was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteUserError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(DeleteUserError);
+use crate::fault::retried;
+use crate::{Caller, Refusal, Service, guard};
 
 impl Service {
     /// Deletes a user with identifiers, credentials, sessions (S-5), wallets and their keys, in one transaction. There is no way
     /// back: what a wallet of the user held can be moved by nobody any more. That a key is destroyed is noted before it is.
     ///
     /// # Errors
-    /// [`DeleteUserError`]; nothing is deleted then.
-    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), DeleteUserError> {
+    /// [`Refusal`]; nothing is deleted then.
+    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), Refusal> {
         caller.require(Scope::UsersWrite)?;
         let mut noted = HashSet::new();
         loop {
@@ -53,17 +37,15 @@ impl Service {
         caller: &Caller,
         id: UserId,
         noted: &HashSet<WalletId>,
-    ) -> Result<Vec<WalletId>, DeleteUserError> {
+    ) -> Result<Vec<WalletId>, Refusal> {
         let world = &caller.world;
-        let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
-        guard::forget_all_of(&mut *tx, world, id)
-            .await
-            .map_err(Fault::from)?;
-        let deleted = tx.users().delete(world, id).await.map_err(Fault::from)?;
-        let mut keys = deleted.ok_or(DeleteUserError::NotFound)?;
+        let mut tx = self.ports.store.begin().await?;
+        guard::forget_all_of(&mut *tx, world, id).await?;
+        let deleted = tx.users().delete(world, id).await?;
+        let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;
         keys.retain(|wallet| !noted.contains(wallet));
         if keys.is_empty() {
-            self.commit_last(tx).await.map_err(Fault::from)?;
+            self.commit_last(tx).await?;
         }
         Ok(keys)
     }

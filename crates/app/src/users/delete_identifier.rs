@@ -10,56 +10,27 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::credentials::AnnouncedChange;
 use super::last_way::one_remains;
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
-
-/// Why an address or a number was not removed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteIdentifierError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such address or number in this world; names the kind.
-    #[error("the {0} does not exist")]
-    NotFound(&'static str),
-    /// Its user could not sign in any more.
-    #[error("it is the last way to sign in")]
-    LastSignInMethod,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(DeleteIdentifierError);
-
-impl From<StoreError> for DeleteIdentifierError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+use crate::fault::retried;
+use crate::{Caller, Refusal, Service};
 
 impl Service {
     /// Removes an address from its user, and answers whose it was.
     ///
     /// # Errors
-    /// [`DeleteIdentifierError`]; nothing changes then.
-    pub async fn delete_email(
-        &self,
-        caller: &Caller,
-        id: EmailId,
-    ) -> Result<UserId, DeleteIdentifierError> {
+    /// [`Refusal`]; nothing changes then.
+    pub async fn delete_email(&self, caller: &Caller, id: EmailId) -> Result<UserId, Refusal> {
         self.delete_identifier(caller, MethodId::Email(id)).await
     }
 
     /// Removes a number from its user, and answers whose it was.
     ///
     /// # Errors
-    /// [`DeleteIdentifierError`]; nothing changes then.
+    /// [`Refusal`]; nothing changes then.
     pub async fn delete_phone_number(
         &self,
         caller: &Caller,
         id: PhoneNumberId,
-    ) -> Result<UserId, DeleteIdentifierError> {
+    ) -> Result<UserId, Refusal> {
         self.delete_identifier(caller, MethodId::Phone(id)).await
     }
 
@@ -67,7 +38,7 @@ impl Service {
         &self,
         caller: &Caller,
         method: MethodId,
-    ) -> Result<UserId, DeleteIdentifierError> {
+    ) -> Result<UserId, Refusal> {
         caller.require(Scope::UsersWrite)?;
         let (kind, change) = match method {
             MethodId::Email(_) => ("email", CredentialChange::EmailRemoved),
@@ -76,7 +47,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let owner = owner(&mut *read, &caller.world, method).await?;
         drop(read);
-        let user = owner.ok_or(DeleteIdentifierError::NotFound(kind))?;
+        let user = owner.ok_or(Refusal::NotFound(kind))?;
         // The address that goes is told, too: it is the one that an intruder would remove.
         let change = self.announce(caller, user, change).await?;
         retried(|| self.try_to_delete_identifier(caller, user, method, kind, &change)).await?;
@@ -91,24 +62,24 @@ impl Service {
         method: MethodId,
         kind: &'static str,
         change: &AnnouncedChange,
-    ) -> Result<(), DeleteIdentifierError> {
+    ) -> Result<(), Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         // What proves it goes first: a verify call locks its code before it locks anything of the user.
         forget_proofs(&mut *tx, world, method).await?;
         if !tx.users().lock(world, user).await? {
-            return Err(DeleteIdentifierError::NotFound(kind));
+            return Err(Refusal::NotFound(kind));
         }
         let removed = match method {
             MethodId::Email(id) => tx.users().remove_email(world, id).await?,
             MethodId::Phone(id) => tx.users().remove_phone(world, id).await?,
         };
         if !removed {
-            return Err(DeleteIdentifierError::NotFound(kind));
+            return Err(Refusal::NotFound(kind));
         }
         if !one_remains(&mut *tx, world, user).await? {
-            return Err(DeleteIdentifierError::LastSignInMethod);
+            return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         self.commit_last(tx).await?;

@@ -4,40 +4,25 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::wallet::Wallet;
-use vestry_ports::store::StoreError;
 
 use super::credentials::AnnouncedChange;
 use super::last_way::one_remains;
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::refusal::has_common;
+use crate::{Caller, Refusal, Service};
 
 /// Why a wallet was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
     /// Its key is kept here: it goes with its user only.
     #[error("only wallets that were imported as read-only can be removed")]
     Managed,
-    /// Its user could not sign in any more.
-    #[error("it is the last way to sign in")]
-    LastSignInMethod,
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(DeleteWalletError);
-
-impl From<StoreError> for DeleteWalletError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+has_common!(DeleteWalletError);
 
 impl Service {
     /// Removes a read-only wallet from its user, and answers whose it was.
@@ -53,9 +38,8 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let stored = read.wallets().find(&caller.world, id).await?;
         drop(read);
-        let stored = stored.ok_or(DeleteWalletError::NotFound)?;
-        let wallet = self.ports.custodian.authenticate(stored).await;
-        let wallet = wallet.map_err(Fault::from)?;
+        let stored = stored.ok_or(Refusal::NotFound("wallet"))?;
+        let wallet = self.ports.custodian.authenticate(stored).await?;
         if !wallet.is_read_only || wallet.key_id.is_some() {
             return Err(DeleteWalletError::Managed);
         }
@@ -82,11 +66,11 @@ impl Service {
         if !tx.users().lock(world, wallet.user_id).await?
             || !tx.wallets().delete(world, wallet.id).await?
         {
-            return Err(DeleteWalletError::NotFound);
+            return Err(Refusal::NotFound("wallet").into());
         }
         if let Some(change) = change {
             if !one_remains(&mut *tx, world, wallet.user_id).await? {
-                return Err(DeleteWalletError::LastSignInMethod);
+                return Err(Refusal::LastSignInMethod.into());
             }
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }

@@ -9,7 +9,7 @@ use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// A user with identifiers and wallets.
 #[derive(Debug, Clone)]
@@ -26,30 +26,16 @@ pub struct FullUser {
     pub provider_links: Vec<ProviderLink>,
 }
 
-/// Why a user was not shown.
-#[derive(Debug, thiserror::Error)]
-pub enum GetUserError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    NotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// Reads a user.
     ///
     /// # Errors
-    /// [`GetUserError`].
-    pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, GetUserError> {
+    /// [`Refusal`].
+    pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
         caller.require(Scope::UsersRead)?;
         self.full_user(&caller.world, id)
             .await?
-            .ok_or(GetUserError::NotFound)
+            .ok_or(Refusal::NotFound("user"))
     }
 
     pub(crate) async fn full_user(

@@ -16,13 +16,11 @@ pub(crate) mod last_way;
 pub(crate) mod pending;
 pub(crate) mod proof;
 
-pub use create::{CreateUser, CreateUserError, CreatedUser};
-pub use delete::DeleteUserError;
-pub use delete_identifier::DeleteIdentifierError;
+pub use create::{CreateUser, CreatedUser};
 pub use delete_wallet::DeleteWalletError;
 pub use export::ExportedUsers;
-pub use get::{FullUser, GetUserError};
+pub use get::FullUser;
 pub use import::{Imported, UserImport};
 pub use portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
-pub use search::{FoundUsers, SearchUsers, SearchUsersError};
-pub use update::{UpdateUser, UpdateUserError};
+pub use search::{FoundUsers, SearchUsers};
+pub use update::UpdateUser;

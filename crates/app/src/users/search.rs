@@ -12,7 +12,7 @@ use vestry_domain::totp::Totp;
 use vestry_domain::wallet::{Wallet, WalletType};
 
 use super::get::FullUser;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Refusal, Service};
 
 /// What the caller asks for.
 #[derive(Debug, Clone, Default)]
@@ -36,30 +36,16 @@ pub struct FoundUsers {
     pub has_more: bool,
 }
 
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub enum SearchUsersError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// Searches the users of the world.
     ///
     /// # Errors
-    /// [`SearchUsersError`].
+    /// [`Refusal`].
     pub async fn search_users(
         &self,
         caller: &Caller,
         query: SearchUsers,
-    ) -> Result<FoundUsers, SearchUsersError> {
+    ) -> Result<FoundUsers, Refusal> {
         caller.require(Scope::UsersRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
@@ -68,13 +54,12 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         // One more than asked for tells whether there is a next page.
-        let page = read
+        let mut page = read
             .users()
             .search(world, filter.as_ref(), query.starting_after, limit + 1, now)
-            .await;
-        let mut page = page.map_err(Fault::from)?;
+            .await?;
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = page.users.len() > shown;
         page.users.truncate(shown);
@@ -82,26 +67,22 @@ impl Service {
         let stored = if ids.is_empty() {
             Vec::new()
         } else {
-            let stored = read.wallets().of_users(world, &ids).await;
-            stored.map_err(Fault::from)?
+            read.wallets().of_users(world, &ids).await?
         };
         let totps = if ids.is_empty() {
             Vec::new()
         } else {
-            let found = read.totps().of_users(world, &ids).await;
-            found.map_err(Fault::from)?
+            read.totps().of_users(world, &ids).await?
         };
         let passkeys = if ids.is_empty() {
             Vec::new()
         } else {
-            let found = read.passkeys().of_users(world, &ids).await;
-            found.map_err(Fault::from)?
+            read.passkeys().of_users(world, &ids).await?
         };
         let links = if ids.is_empty() {
             Vec::new()
         } else {
-            let found = read.provider_links().of_users(world, &ids).await;
-            found.map_err(Fault::from)?
+            read.provider_links().of_users(world, &ids).await?
         };
         drop(read);
         let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();

@@ -11,12 +11,12 @@ use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Invalid, Timestamp, text};
-use vestry_ports::store::{Attached, Repositories, StoreError};
+use vestry_ports::store::{Attached, Repositories};
 
 use super::credentials::{AnnouncedChange, tell};
 use super::get::FullUser;
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// Most addresses, and most numbers, of one call.
 const MOST_IDENTIFIERS: usize = 100;
@@ -34,38 +34,10 @@ pub struct UpdateUser {
     pub emails: Vec<String>,
     /// Numbers to attach, E.164; likewise.
     pub phone_numbers: Vec<String>,
-    /// Change of the metadata, by the merge rules 1 to 5 of the user's document.
+    /// Change of the metadata, by the merge rules of API-13 and API-14.
     pub metadata: Option<Map<String, Value>>,
-    /// Whether the metadata takes the place of what was there (rule 6).
+    /// Whether the metadata takes the place of what was there (API-14).
     pub replace_metadata: bool,
-}
-
-/// Why a user was not changed.
-#[derive(Debug, thiserror::Error)]
-pub enum UpdateUserError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    NotFound,
-    /// An identifier belongs to another user; names the field with its place in the list.
-    #[error("{0} belongs to another user")]
-    Duplicate(String),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(UpdateUserError);
-
-impl From<StoreError> for UpdateUserError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
 }
 
 /// An entry of a list, and where it stood.
@@ -95,17 +67,17 @@ impl Service {
     /// Changes a user, all or nothing.
     ///
     /// # Errors
-    /// [`UpdateUserError`]; nothing changes then.
+    /// [`Refusal`]; nothing changes then.
     pub async fn update_user(
         &self,
         caller: &Caller,
         id: UserId,
         command: UpdateUser,
-    ) -> Result<FullUser, UpdateUserError> {
+    ) -> Result<FullUser, Refusal> {
         caller.require(Scope::UsersWrite)?;
         let change = Change::check(command)?;
         let found = self.full_user(&caller.world, id).await?;
-        let found = found.ok_or(UpdateUserError::NotFound)?;
+        let found = found.ok_or(Refusal::NotFound("user"))?;
         let notices = self.notices(caller, &found.profile, &change).await?;
         let profile = retried(|| self.try_to_update(caller, id, &change, &notices)).await?;
         Ok(FullUser { profile, ..found })
@@ -140,16 +112,16 @@ impl Service {
         id: UserId,
         change: &Change,
         notices: &Notices,
-    ) -> Result<UserProfile, UpdateUserError> {
+    ) -> Result<UserProfile, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         // Locked before it is read: of two merges at once the second one sees what the first one wrote (R9).
         if !tx.users().lock(world, id).await? {
-            return Err(UpdateUserError::NotFound);
+            return Err(Refusal::NotFound("user"));
         }
         let before = tx.users().profile(world, id).await?;
-        let before = before.ok_or(UpdateUserError::NotFound)?;
+        let before = before.ok_or(Refusal::NotFound("user"))?;
         let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
         let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
         let user = change.apply(&before.user)?;
@@ -168,7 +140,7 @@ impl Service {
             tell(&mut *tx, notice).await?;
         }
         let after = tx.users().profile(world, id).await?;
-        let profile = after.ok_or(UpdateUserError::NotFound)?;
+        let profile = after.ok_or(Refusal::NotFound("user"))?;
         self.commit_last(tx).await?;
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
@@ -183,7 +155,7 @@ impl Service {
         before: &UserProfile,
         change: &Change,
         now: Timestamp,
-    ) -> Result<bool, UpdateUserError> {
+    ) -> Result<bool, Refusal> {
         let user = &before.user;
         let newest = before.emails.iter().map(|row| row.id).max();
         let new: Vec<_> = new_emails(before, change).collect();
@@ -198,7 +170,7 @@ impl Service {
             };
             if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
                 let field = format!("emails[{}].email", email.index);
-                return Err(UpdateUserError::Duplicate(field));
+                return Err(Refusal::Taken(field.into()));
             }
         }
         Ok(!new.is_empty())
@@ -211,7 +183,7 @@ impl Service {
         before: &UserProfile,
         change: &Change,
         now: Timestamp,
-    ) -> Result<bool, UpdateUserError> {
+    ) -> Result<bool, Refusal> {
         let user = &before.user;
         let newest = before.phones.iter().map(|row| row.id).max();
         let new: Vec<_> = new_phones(before, change).collect();
@@ -231,7 +203,7 @@ impl Service {
             };
             if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
                 let field = format!("phone_numbers[{}].phone_number", number.index);
-                return Err(UpdateUserError::Duplicate(field));
+                return Err(Refusal::Taken(field.into()));
             }
         }
         Ok(!new.is_empty())

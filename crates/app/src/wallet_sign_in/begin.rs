@@ -1,18 +1,16 @@
 //! `wallets/registrations/begin` and `…/nonce`: something to sign, good for one sign-in.
 
+use vestry_domain::Timestamp;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::{
     self, LIFETIME, MOST_LIVING, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
 };
-use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::entropy::Bytes;
-use vestry_ports::store::StoreError;
 
-use crate::fault::{may_lose_race, retried};
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::fault::retried;
+use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Clone)]
@@ -23,40 +21,6 @@ pub struct BeginWalletSignIn {
     pub public_address: String,
     /// Whose wallet it shall be; when absent, the user who has it, or a new one.
     pub user_id: Option<UserId>,
-}
-
-/// Why there is nothing to sign.
-#[derive(Debug, thiserror::Error)]
-pub enum BeginWalletSignInError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// The address is another user's, or its key is here.
-    #[error("the address belongs to a wallet that cannot sign this user in")]
-    Taken,
-    /// Too many challenges of this address are alive.
-    #[error("too many challenges of this address were asked for")]
-    TooMany {
-        /// When the next one can be had.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(BeginWalletSignInError);
-
-impl From<StoreError> for BeginWalletSignInError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
 }
 
 /// Who will sign in.
@@ -96,12 +60,13 @@ impl Service {
     /// the signature, under the id that the challenge names.
     ///
     /// # Errors
-    /// [`BeginWalletSignInError`].
+    /// [`Refusal::Taken`] when the address is another user's, or its key is here; [`Refusal::TooMany`] when too many challenges
+    /// of this address are alive.
     pub async fn begin_wallet_sign_in(
         &self,
         caller: &Caller,
         command: BeginWalletSignIn,
-    ) -> Result<WalletChallenge, BeginWalletSignInError> {
+    ) -> Result<WalletChallenge, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let wallet_type = command.wallet_type;
         let address = self.signing_address(wallet_type, &command.public_address)?;
@@ -113,11 +78,11 @@ impl Service {
         }
         let challenge = self.new_challenge(caller, wallet_type, address, holder, now);
         match retried(|| self.store_challenge(&challenge, holder)).await {
-            Err(BeginWalletSignInError::TooMany { retry_after }) => {
+            Err(Refusal::TooMany { retry_after }) => {
                 // Others asked at this moment, and what they got is as good.
                 let address = &challenge.public_address;
                 let shared = self.shared(caller, wallet_type, address, holder).await?;
-                shared.ok_or(BeginWalletSignInError::TooMany { retry_after })
+                shared.ok_or(Refusal::TooMany { retry_after })
             }
             stored => stored.map(|()| challenge),
         }
@@ -130,7 +95,7 @@ impl Service {
         wallet_type: WalletType,
         address: &str,
         holder: Holder,
-    ) -> Result<Option<WalletChallenge>, BeginWalletSignInError> {
+    ) -> Result<Option<WalletChallenge>, Refusal> {
         let world = &caller.world;
         let ends_after = self.now(world) + SHARED_WHILE_LEFT;
         let mut read = self.ports.store.read().await?;
@@ -146,12 +111,12 @@ impl Service {
         caller: &Caller,
         command: &BeginWalletSignIn,
         address: &str,
-    ) -> Result<Holder, BeginWalletSignInError> {
+    ) -> Result<Holder, Refusal> {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         if let Some(user) = command.user_id {
             let profile = read.users().profile(world, user).await?;
-            profile.ok_or(BeginWalletSignInError::UserNotFound)?;
+            profile.ok_or(Refusal::NotFound("user"))?;
         }
         let stored = read
             .wallets()
@@ -161,13 +126,12 @@ impl Service {
         let Some(stored) = stored else {
             return Ok(command.user_id.map_or(Holder::New, Holder::Joining));
         };
-        let wallet = self.ports.custodian.authenticate(stored).await;
-        let wallet = wallet.map_err(Fault::from)?;
+        let wallet = self.ports.custodian.authenticate(stored).await?;
         let is_own = wallet.is_read_only && wallet.verified;
         if is_own && command.user_id.is_none_or(|user| user == wallet.user_id) {
             return Ok(Holder::Owner(wallet.user_id));
         }
-        Err(BeginWalletSignInError::Taken)
+        Err(Refusal::Taken("public_address".into()))
     }
 
     fn new_challenge(
@@ -209,7 +173,7 @@ impl Service {
         &self,
         challenge: &WalletChallenge,
         holder: Holder,
-    ) -> Result<(), BeginWalletSignInError> {
+    ) -> Result<(), Refusal> {
         let (world, now) = (&challenge.world, challenge.created_at);
         let subject = format!("{}:{}", challenge.wallet_type, challenge.public_address);
         let mut tx = self.ports.store.begin().await?;
@@ -218,7 +182,7 @@ impl Service {
             .spend(world, holder.budget(), &subject, NEW_PER_HOLDER, now)
             .await?;
         if !verdict.admitted {
-            return Err(BeginWalletSignInError::TooMany {
+            return Err(Refusal::TooMany {
                 retry_after: verdict.reset - now,
             });
         }

@@ -6,8 +6,8 @@
 pub mod begin;
 pub mod verify;
 
-pub use begin::{BeginWalletSignIn, BeginWalletSignInError};
-pub use verify::{SignedText, VerifiedWallet, VerifyWallet, VerifyWalletError};
+pub use begin::BeginWalletSignIn;
+pub use verify::{SignedText, VerifiedWallet, VerifyWallet};
 
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, wallet_sign_in};

@@ -13,13 +13,13 @@ use vestry_domain::{Invalid, Secret, Timestamp};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
-use crate::sessions::issue::{GrantError, PresentedError, SessionWish};
-use crate::sessions::{InvalidSession, IssuedSession, Trio};
+use crate::sessions::issue::SessionWish;
+use crate::sessions::{IssuedSession, Trio};
 use crate::users::credentials::AnnouncedChange;
 use crate::users::pending::is_pending;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What was signed.
 #[derive(Debug, Clone)]
@@ -56,60 +56,6 @@ pub struct VerifiedWallet {
     pub issued: Option<IssuedSession>,
 }
 
-/// Why nobody was signed in.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused; also a sign-in message that names another site, account or time.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No living challenge of this address was signed: wrong, expired, used and unknown get one and the same answer.
-    #[error("the signature is not valid")]
-    InvalidSignature,
-    /// The user is pending: an identifier has to be verified first.
-    #[error("the user has to verify an identifier first")]
-    Pending,
-    /// The address is another user's by now, or its key is here.
-    #[error("the address belongs to a wallet that cannot sign this user in")]
-    Taken,
-    /// The session to be continued is not valid, or is another user's.
-    #[error(transparent)]
-    InvalidSession(#[from] InvalidSession),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(VerifyWalletError);
-
-impl From<PresentedError> for VerifyWalletError {
-    fn from(error: PresentedError) -> Self {
-        match error {
-            PresentedError::Invalid(invalid) => invalid.into(),
-            PresentedError::Session(session) => session.into(),
-            PresentedError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<GrantError> for VerifyWalletError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Invalid(invalid) => invalid.into(),
-            GrantError::Session(session) => session.into(),
-            GrantError::Fault(fault) => fault.into(),
-        }
-    }
-}
-
-impl From<StoreError> for VerifyWalletError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// Everything that is known before the transaction.
 struct Signed<'a> {
     command: &'a VerifyWallet,
@@ -126,12 +72,15 @@ impl Service {
     /// session.
     ///
     /// # Errors
-    /// [`VerifyWalletError`]. A signature that was refused costs nothing: it cannot be guessed, and the challenge stays good.
+    /// [`Refusal::InvalidCredentials`] when no living challenge of this address was signed, [`Refusal::Invalid`] also for a
+    /// sign-in message that names another site, account or time, [`Refusal::InsufficientFactor`] while the user is pending,
+    /// [`Refusal::Taken`] when the address is another user's by now, or its key is here. A signature that was refused costs
+    /// nothing: it cannot be guessed, and the challenge stays good.
     pub async fn verify_wallet_sign_in(
         &self,
         caller: &Caller,
         command: VerifyWallet,
-    ) -> Result<VerifiedWallet, VerifyWalletError> {
+    ) -> Result<VerifiedWallet, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let world = &caller.world;
         let wish = self.check_trio(caller, &command.trio).await?;
@@ -141,7 +90,7 @@ impl Service {
             .signed_challenge(caller, &command, &address, now)
             .await?;
         if wish.user().is_some_and(|user| user != challenge.user_id) {
-            return Err(InvalidSession.into());
+            return Err(Refusal::InvalidSession);
         }
         let signing_key = self.key_for(world, &wish).await?;
         let order = AddressOrder {
@@ -163,7 +112,7 @@ impl Service {
             command: &command,
             wish: &wish,
             challenge,
-            adopted: adopted.map_err(Fault::from)?,
+            adopted: adopted?,
             change,
         };
         let (wallet, granted) = retried(|| self.try_wallet(caller, &signed, now)).await?;
@@ -181,7 +130,7 @@ impl Service {
         command: &VerifyWallet,
         address: &str,
         now: Timestamp,
-    ) -> Result<WalletChallenge, VerifyWalletError> {
+    ) -> Result<WalletChallenge, Refusal> {
         let wallet_type = command.wallet_type;
         let mut read = self.ports.store.read().await?;
         let mut living = read
@@ -199,13 +148,13 @@ impl Service {
             SignedText::SignInMessage(text) => {
                 let message = SignInMessage::parse(text, wallet_type)?;
                 living.retain(|living| living.nonce == message.nonce);
-                let challenge = living.pop().ok_or(VerifyWalletError::InvalidSignature)?;
+                let challenge = living.pop().ok_or(Refusal::InvalidCredentials)?;
                 let domains = sign_in_domains(caller, &message);
                 message.check(&domains, address, challenge.created_at, now)?;
                 Some(challenge).filter(|_| is_signed(text))
             }
         };
-        found.ok_or(VerifyWalletError::InvalidSignature)
+        found.ok_or(Refusal::InvalidCredentials)
     }
 
     async fn try_wallet(
@@ -213,7 +162,7 @@ impl Service {
         caller: &Caller,
         signed: &Signed<'_>,
         now: Timestamp,
-    ) -> Result<(Wallet, Option<(Session, Secret<String>)>), VerifyWalletError> {
+    ) -> Result<(Wallet, Option<(Session, Secret<String>)>), Refusal> {
         let world = &caller.world;
         let challenge = &signed.challenge;
         let mut tx = self.ports.store.begin().await?;
@@ -223,7 +172,7 @@ impl Service {
             .consume(world, challenge.id, now)
             .await?
         {
-            return Err(VerifyWalletError::InvalidSignature);
+            return Err(Refusal::InvalidCredentials);
         }
         let address = &challenge.public_address;
         let stored = tx
@@ -237,7 +186,7 @@ impl Service {
         };
         // A user that the signature made is active: the wallet is all there is to prove.
         if is_pending(&mut *tx, world, wallet.user_id).await? {
-            return Err(VerifyWalletError::Pending);
+            return Err(Refusal::InsufficientFactor);
         }
         let sign_in = SignIn {
             user_id: wallet.user_id,
@@ -260,15 +209,14 @@ impl Service {
         &self,
         stored: StoredWallet,
         challenge: &WalletChallenge,
-    ) -> Result<Wallet, VerifyWalletError> {
-        let wallet = self.ports.custodian.authenticate(stored).await;
-        let wallet = wallet.map_err(Fault::from)?;
+    ) -> Result<Wallet, Refusal> {
+        let wallet = self.ports.custodian.authenticate(stored).await?;
         let is_own = wallet.is_read_only && wallet.verified;
         let is_meant = challenge.is_new_user || challenge.user_id == wallet.user_id;
         if is_own && is_meant {
             return Ok(wallet);
         }
-        Err(VerifyWalletError::Taken)
+        Err(Refusal::Taken("public_address".into()))
     }
 }
 
@@ -301,13 +249,13 @@ async fn adopt(
     tx: &mut dyn Repositories,
     signed: &Signed<'_>,
     now: Timestamp,
-) -> Result<Wallet, VerifyWalletError> {
+) -> Result<Wallet, Refusal> {
     let challenge = &signed.challenge;
     if challenge.is_new_user {
         tx.users().insert(&new_user(challenge, now)?).await?;
     } else {
         let user = tx.users().profile(&challenge.world, challenge.user_id);
-        user.await?.ok_or(VerifyWalletError::InvalidSignature)?;
+        user.await?.ok_or(Refusal::InvalidCredentials)?;
     }
     let version = signed.adopted.mac.key_version;
     hold_wallet_key(tx, &challenge.world, version).await?;

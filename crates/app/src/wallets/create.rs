@@ -5,69 +5,39 @@ use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
-use vestry_domain::{Invalid, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletOrder};
-use vestry_ports::store::{Created, StoreError};
+use vestry_ports::store::Created;
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
-use crate::{Caller, Fault, NotAllowed, Service};
-
-/// Why there is no wallet.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(CreateWalletError);
-
-impl From<StoreError> for CreateWalletError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
     /// The user's default wallet of a type, made when there is none. However many calls race, one wallet is kept and all
     /// of them answer it. A new one has an address of the form that is named; one that is there is answered whatever its form.
     ///
     /// # Errors
-    /// [`CreateWalletError`].
+    /// [`Refusal`].
     pub async fn create_wallet(
         &self,
         caller: &Caller,
         user_id: UserId,
         wallet_type: WalletType,
         address_form: AddressForm,
-    ) -> Result<Wallet, CreateWalletError> {
+    ) -> Result<Wallet, Refusal> {
         caller.require(Scope::WalletsWrite)?;
         if let Some(existing) = self
             .default_wallet(&caller.world, user_id, wallet_type)
             .await?
         {
-            return Ok(self
-                .ports
-                .custodian
-                .authenticate(existing)
-                .await
-                .map_err(Fault::from)?);
+            return Ok(self.ports.custodian.authenticate(existing).await?);
         }
         let now = self.now(&caller.world);
         let made = self
             .new_wallet(&caller.world, user_id, wallet_type, address_form, now)
             .await;
-        let (wallet, key) = made.map_err(Fault::from)?;
+        let (wallet, key) = made?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
             .await?;
         if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
@@ -80,12 +50,7 @@ impl Service {
             .await?;
         let stored =
             winner.ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?;
-        Ok(self
-            .ports
-            .custodian
-            .authenticate(stored)
-            .await
-            .map_err(Fault::from)?)
+        Ok(self.ports.custodian.authenticate(stored).await?)
     }
 
     async fn default_wallet(
@@ -93,22 +58,14 @@ impl Service {
         world: &World,
         user_id: UserId,
         wallet_type: WalletType,
-    ) -> Result<Option<StoredWallet>, CreateWalletError> {
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+    ) -> Result<Option<StoredWallet>, Refusal> {
+        let mut read = self.ports.store.read().await?;
         let existing = read
             .wallets()
             .default_of(world, user_id, wallet_type)
-            .await
-            .map_err(Fault::from)?;
-        if existing.is_none()
-            && read
-                .users()
-                .profile(world, user_id)
-                .await
-                .map_err(Fault::from)?
-                .is_none()
-        {
-            return Err(CreateWalletError::UserNotFound);
+            .await?;
+        if existing.is_none() && read.users().profile(world, user_id).await?.is_none() {
+            return Err(Refusal::NotFound("user"));
         }
         Ok(existing)
     }
@@ -117,11 +74,11 @@ impl Service {
         &self,
         wallet: &StoredWallet,
         key: &WalletKey,
-    ) -> Result<Created, CreateWalletError> {
+    ) -> Result<Created, Refusal> {
         let Wallet { world, user_id, .. } = wallet.wallet;
         let mut tx = self.ports.store.begin().await?;
         if !tx.users().lock(&world, user_id).await? {
-            return Err(CreateWalletError::UserNotFound);
+            return Err(Refusal::NotFound("user"));
         }
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;

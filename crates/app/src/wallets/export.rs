@@ -9,7 +9,8 @@ use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::refusal::has_common;
+use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Clone)]
@@ -25,28 +26,24 @@ pub struct ExportWallet {
 /// Why nothing was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
     /// The App does not let keys out.
     #[error("the App does not let private keys out")]
     Disabled,
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
     /// See [`UnusableWallet`].
     #[error(transparent)]
     Unusable(#[from] UnusableWallet),
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
+
+has_common!(ExportWalletError);
 
 impl Service {
     /// Seals a wallet's private key to somebody's public key. The wallet stays as it is.
     ///
     /// # Errors
-    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`].
+    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`](crate::Fault).
     pub async fn export_wallet(
         &self,
         caller: &Caller,

@@ -5,51 +5,25 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_ports::custody::CustodyError;
 
-use crate::{Caller, Fault, NotAllowed, Service};
-
-/// Why a wallet was not shown.
-#[derive(Debug, thiserror::Error)]
-pub enum GetWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
-    /// See [`Fault`]; a row or key that somebody edited or moved by hand is refused as one (T1, T6).
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
+use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
     /// Reads a wallet.
     ///
     /// # Errors
-    /// [`GetWalletError`].
-    pub async fn get_wallet(
-        &self,
-        caller: &Caller,
-        id: WalletId,
-    ) -> Result<Wallet, GetWalletError> {
+    /// [`Refusal`]; a row or key that somebody edited or moved by hand is a [`Fault`] (T1, T6).
+    pub async fn get_wallet(&self, caller: &Caller, id: WalletId) -> Result<Wallet, Refusal> {
         caller.require(Scope::WalletsRead)?;
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let found = read
-            .wallets()
-            .find_with_key(&caller.world, id)
-            .await
-            .map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
+        let found = read.wallets().find_with_key(&caller.world, id).await?;
         drop(read);
-        let (stored, key) = found.ok_or(GetWalletError::NotFound)?;
+        let (stored, key) = found.ok_or(Refusal::NotFound("wallet"))?;
         let Some(key) = key else {
             return Ok(self.keyless(stored).await?);
         };
         let wallet = stored.wallet.clone();
         // The key is tried too: a wallet whose key was swapped for another must not look well.
-        self.ports
-            .custodian
-            .verify_wallet(stored, key)
-            .await
-            .map_err(Fault::from)?;
+        self.ports.custodian.verify_wallet(stored, key).await?;
         Ok(wallet)
     }
 

@@ -9,11 +9,12 @@ use vestry_domain::key_transfer::{
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrder};
-use vestry_ports::store::{Created, StoreError};
+use vestry_ports::store::Created;
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
+use crate::refusal::has_common;
 use crate::rotation::hold_wallet_key;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Clone)]
@@ -35,15 +36,6 @@ pub struct ImportWallet {
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
     /// There is no key pair that opens the message: none was made for this, it was used or has expired, it was made for
     /// somebody else, or the message is not as it was sealed. Nobody learns which.
     #[error("the message does not open")]
@@ -51,28 +43,19 @@ pub enum ImportWalletError {
     /// What was sealed is not the key of this address.
     #[error("what was sealed is not the key of this address")]
     AddressMismatch,
-    /// The address is in the world already: imported, made here, or that of somebody who signs in with it.
-    #[error("the address belongs to a wallet already")]
-    Duplicate,
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(ImportWalletError);
-
-impl From<StoreError> for ImportWalletError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+has_common!(ImportWalletError);
 
 impl From<ImportError> for ImportWalletError {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Undecipherable => Self::Undecipherable,
             ImportError::AddressMismatch => Self::AddressMismatch,
-            ImportError::Custody(custody) => Self::Fault(custody.into()),
+            ImportError::Custody(custody) => Fault::from(custody).into(),
         }
     }
 }
@@ -87,7 +70,8 @@ impl Service {
     /// key pair is used up in the transaction that stores the wallet, so that a message is good once.
     ///
     /// # Errors
-    /// [`ImportWalletError`]; nothing changes then, and what was begun can still be finished.
+    /// [`ImportWalletError`]; [`Refusal::Taken`] when the address is in the world already: imported, made here, or that of
+    /// somebody who signs in with it. Nothing changes then, and what was begun can still be finished.
     pub async fn import_wallet(
         &self,
         caller: &Caller,
@@ -136,7 +120,7 @@ impl Service {
         let (world, wallet_type) = (&caller.world, command.wallet_type);
         let mut read = self.ports.store.read().await?;
         let user = read.users().profile(world, command.user_id).await?;
-        user.ok_or(ImportWalletError::UserNotFound)?;
+        user.ok_or(Refusal::NotFound("user"))?;
         let keys = read
             .wallet_imports()
             .living(world, wallet_type, public_address, now, MOST_LIVING.into())
@@ -153,7 +137,7 @@ impl Service {
         let (world, now) = (&wallet.world, wallet.created_at);
         let mut tx = self.ports.store.begin().await?;
         if !tx.users().lock(world, wallet.user_id).await? {
-            return Err(ImportWalletError::UserNotFound);
+            return Err(Refusal::NotFound("user").into());
         }
         let import_key = imported.import_key;
         if !tx.wallet_imports().consume(world, import_key, now).await? {
@@ -166,6 +150,6 @@ impl Service {
                 return Ok(stored.clone());
             }
         }
-        Err(ImportWalletError::Duplicate)
+        Err(Refusal::Taken("wallet.public_address".into()).into())
     }
 }

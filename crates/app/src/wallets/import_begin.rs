@@ -6,14 +6,12 @@ use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::{
     EntropyType, ImportKey, Kem, NEW_PER_ADDRESS, Origin, account_index,
 };
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::WalletType;
 use vestry_ports::custody::ImportKeyOrder;
-use vestry_ports::store::StoreError;
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Refusal, Service};
 
 /// What new key pairs of one address are counted under.
 const BUDGET: &str = "wallet_import";
@@ -35,47 +33,16 @@ pub struct BeginImport {
     pub user_id: Option<UserId>,
 }
 
-/// Why there is no key pair.
-#[derive(Debug, thiserror::Error)]
-pub enum BeginImportError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No such user in this world.
-    #[error("the user does not exist")]
-    UserNotFound,
-    /// Too many key pairs of this address are alive.
-    #[error("too many imports of this address were begun")]
-    TooMany {
-        /// When the next one can be had.
-        retry_after: Seconds,
-    },
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-may_lose_race!(BeginImportError);
-
-impl From<StoreError> for BeginImportError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 impl Service {
     /// A key pair for one import within a quarter of an hour. Others of the same address stay as good as they are.
     ///
     /// # Errors
-    /// [`BeginImportError`]; nothing is stored then.
+    /// [`Refusal`]; [`Refusal::TooMany`] when too many key pairs of this address are alive. Nothing is stored then.
     pub async fn begin_import(
         &self,
         caller: &Caller,
         command: BeginImport,
-    ) -> Result<ImportKey, BeginImportError> {
+    ) -> Result<ImportKey, Refusal> {
         caller.require(Scope::WalletsWrite)?;
         let account_index = account_index(command.entropy_type, command.account_index)?;
         let (world, wallet_type) = (&caller.world, command.wallet_type);
@@ -94,8 +61,7 @@ impl Service {
             kem: command.kem,
             created_at: now,
         };
-        let key = self.ports.custodian.begin_import(order).await;
-        let key = key.map_err(Fault::from)?;
+        let key = self.ports.custodian.begin_import(order).await?;
         retried(|| self.store_import_key(&key)).await?;
         Ok(key)
     }
@@ -120,21 +86,21 @@ impl Service {
         })
     }
 
-    async fn store_import_key(&self, key: &ImportKey) -> Result<(), BeginImportError> {
+    async fn store_import_key(&self, key: &ImportKey) -> Result<(), Refusal> {
         let (world, now) = (&key.world, key.created_at);
         let subject = format!("{}:{}", key.origin.wallet_type, key.origin.public_address);
         let mut tx = self.ports.store.begin().await?;
         if let Some(user) = key.user_id
             && !tx.users().lock(world, user).await?
         {
-            return Err(BeginImportError::UserNotFound);
+            return Err(Refusal::NotFound("user"));
         }
         let verdict = tx
             .budgets()
             .spend(world, BUDGET, &subject, NEW_PER_ADDRESS, now)
             .await?;
         if !verdict.admitted {
-            return Err(BeginImportError::TooMany {
+            return Err(Refusal::TooMany {
                 retry_after: verdict.reset - now,
             });
         }

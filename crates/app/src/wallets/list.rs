@@ -5,7 +5,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::Wallet;
 
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Refusal, Service};
 
 /// What the caller asks for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,36 +29,22 @@ pub struct ListedWallets {
     pub has_more: bool,
 }
 
-/// Why there is no list.
-#[derive(Debug, thiserror::Error)]
-pub enum ListWalletsError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// A field was refused.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// See [`Fault`].
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
 impl Service {
     /// Lists wallets of the world, or of one user.
     ///
     /// # Errors
-    /// [`ListWalletsError`].
+    /// [`Refusal`].
     pub async fn list_wallets(
         &self,
         caller: &Caller,
         query: ListWallets,
-    ) -> Result<ListedWallets, ListWalletsError> {
+    ) -> Result<ListedWallets, Refusal> {
         caller.require(Scope::WalletsRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
             return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
         }
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         // One more than asked for tells whether there is a next page.
         let page = read
             .wallets()
@@ -70,7 +56,7 @@ impl Service {
             )
             .await;
         drop(read);
-        let mut page = page.map_err(Fault::from)?;
+        let mut page = page?;
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = page.wallets.len() > shown;
         page.wallets.truncate(shown);

@@ -7,28 +7,23 @@ use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
 
-use crate::fault::{may_lose_race, retried};
+use crate::fault::retried;
+use crate::refusal::has_common;
 use crate::rotation::hold_wallet_key;
-use crate::{Caller, Fault, NotAllowed, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// Why a wallet was neither disabled nor enabled.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchWalletError {
-    /// See [`NotAllowed`].
-    #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
-    /// No such wallet in this world.
-    #[error("the wallet does not exist")]
-    NotFound,
     /// Its key is not here, so that it signs nothing anyway.
     #[error("the wallet is read-only")]
     ReadOnly,
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-may_lose_race!(SwitchWalletError);
+has_common!(SwitchWalletError);
 
 impl Service {
     /// Stops a wallet from signing until it is enabled again. A wallet that is disabled stays so since when it was.
@@ -74,22 +69,21 @@ impl Service {
             let stored = self.switchable(caller, id).await?;
             if stored.wallet.disabled_at.is_some() == disabled_at.is_some() {
                 let authentic = self.ports.custodian.authenticate(stored).await;
-                return Ok(authentic.map_err(Fault::from)?);
+                return Ok(authentic?);
             }
             let seen = stored.mac.clone();
-            let changed = self.ports.custodian.change_wallet(stored, change).await;
-            let changed = changed.map_err(Fault::from)?;
+            let changed = self.ports.custodian.change_wallet(stored, change).await?;
             // Before it is done: a wallet that signs again without a trace would be worse than an entry too many.
             self.note_use(caller, id, action).await?;
-            let mut tx = self.ports.store.begin().await.map_err(Fault::from)?;
+            let mut tx = self.ports.store.begin().await?;
             let held = hold_wallet_key(&mut *tx, &caller.world, changed.mac.key_version).await;
-            held.map_err(Fault::from)?;
+            held?;
             let replaced = tx.wallets().replace(&changed, &seen).await;
-            if !replaced.map_err(Fault::from)? {
+            if !replaced? {
                 // Somebody else changed it meanwhile: what to do is decided anew.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
-            self.commit_last(tx).await.map_err(Fault::from)?;
+            self.commit_last(tx).await?;
             Ok(changed.wallet)
         })
         .await
@@ -100,11 +94,11 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<StoredWallet, SwitchWalletError> {
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let mut read = self.ports.store.read().await?;
         let found = read.wallets().find(&caller.world, id).await;
         drop(read);
-        let stored = found.map_err(Fault::from)?;
-        let stored = stored.ok_or(SwitchWalletError::NotFound)?;
+        let stored = found?;
+        let stored = stored.ok_or(Refusal::NotFound("wallet"))?;
         if stored.wallet.is_read_only {
             self.keyless(stored).await?;
             return Err(SwitchWalletError::ReadOnly);

@@ -1,18 +1,22 @@
 //! Whether the key of a wallet may be used at all: asked before it signs and before it leaves.
 
+use std::time::Duration;
+
+use vestry_domain::World;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
-use vestry_ports::store::{FoundWallet, WalletState};
 
+use crate::wallet_reads::Found;
 use crate::{Caller, Fault, Service};
+
+/// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody who signs.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A wallet with its key, neither of them authenticated yet.
 pub(super) struct UsableWallet {
     pub(super) stored: StoredWallet,
     pub(super) key: WalletKey,
-    /// How both were, if the store knows.
-    pub(super) state: Option<WalletState>,
 }
 
 /// Why the key is not used.
@@ -37,12 +41,11 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<Result<UsableWallet, UnusableWallet>, Fault> {
-        let found = match self.wallet_to_use(&caller.world, id).await {
+        let (stored, key) = match self.wallet_to_use(&caller.world, id).await {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(Err(UnusableWallet::NotFound)),
             Err(fault) => return Err(self.noted(caller, id, fault).await),
         };
-        let FoundWallet { stored, key, state } = found;
         let Some(key) = key.filter(|_| !stored.wallet.is_read_only) else {
             return match self.keyless(stored).await {
                 Ok(_) => Ok(Err(UnusableWallet::ReadOnly)),
@@ -53,7 +56,17 @@ impl Service {
             self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
-        Ok(Ok(UsableWallet { stored, key, state }))
+        Ok(Ok(UsableWallet { stored, key }))
+    }
+
+    /// A wallet and its key, by a statement that begins after this was called: what was committed before is seen.
+    async fn wallet_to_use(&self, world: &World, id: WalletId) -> Result<Found, Fault> {
+        let asked = self.together(&self.wallet_reads, (*world, id));
+        if let Ok(Some(Some(found))) = tokio::time::timeout(PATIENCE, asked).await {
+            return Ok(found);
+        }
+        let mut read = self.ports.store.read().await?;
+        Ok(read.wallets().find_with_key(world, id).await?)
     }
 
     /// A wallet whose row is what it was; that it is not is noted.

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use vestry_app::audit::{AuditFlaw, Flaw, ListAudit, ListAuditError};
-use vestry_app::users::DeleteUserError;
+use vestry_app::audit::{AuditFlaw, Flaw, ListAudit};
 use vestry_app::wallets::{CallMethod, SignError, SignMessage};
-use vestry_app::{Caller, Fault};
+use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, ResultHash};
 use vestry_domain::ids::WalletId;
@@ -106,7 +105,10 @@ async fn a_refusal_is_not_noted_and_an_alarm_is() {
     assert_eq!(entries(&rig, &test, wallet).await, []);
     let refused = rig.service.sign(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(refused, Err(SignError::Fault(Fault::Tampered(_)))),
+        matches!(
+            refused,
+            Err(SignError::Common(Refusal::Fault(Fault::Tampered(_))))
+        ),
         "{refused:?}"
     );
     let noted = entries(&rig, &test, wallet).await;
@@ -118,7 +120,10 @@ async fn a_refusal_is_not_noted_and_an_alarm_is() {
 async fn loses_one_signature(rig: &Rig, test: &Caller, wallet: WalletId) {
     let refused = rig.service.sign(test, text(wallet, "hi")).await;
     assert!(
-        matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
+        matches!(
+            refused,
+            Err(SignError::Common(Refusal::Fault(Fault::Unavailable(_))))
+        ),
         "{refused:?}"
     );
     rig.pass(1);
@@ -154,7 +159,7 @@ async fn the_log_outlives_the_wallet() {
         starting_after: None,
     };
     let elsewhere = rig.service.list_audit(&live, query).await;
-    assert!(matches!(elsewhere, Err(ListAuditError::NotFound)));
+    assert!(matches!(elsewhere, Err(Refusal::NotFound("wallet"))));
 }
 
 #[tokio::test]
@@ -169,7 +174,7 @@ async fn no_key_is_destroyed_without_an_entry() {
     let refused = rig.service.delete_user(&test, owner).await;
     assert!(matches!(
         refused,
-        Err(DeleteUserError::Fault(Fault::Unavailable(_)))
+        Err(Refusal::Fault(Fault::Unavailable(_)))
     ));
     rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
 }
@@ -281,16 +286,13 @@ async fn a_log_stays_in_its_world() {
     for caller in [&live, &stranger] {
         let refused = rig.service.list_audit(caller, query(None)).await;
         assert!(
-            matches!(refused, Err(ListAuditError::NotFound)),
+            matches!(refused, Err(Refusal::NotFound("wallet"))),
             "{refused:?}"
         );
     }
     for limit in [9, 101] {
         let refused = rig.service.list_audit(&test, query(Some(limit))).await;
-        assert!(
-            matches!(refused, Err(ListAuditError::Invalid(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
     }
 }
 

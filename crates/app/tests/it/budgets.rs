@@ -1,7 +1,7 @@
 //! OTP-10: how often codes are sent, the same for everybody.
 
-use vestry_app::Caller;
-use vestry_app::codes::{LoginOrCreate, SendCode, SendCodeError, SentCode};
+use vestry_app::codes::{LoginOrCreate, SendCode, SentCode};
+use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::codes::{SENDS_PER_APP, SENDS_PER_IP};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_ports::store::Store;
@@ -10,10 +10,10 @@ use crate::rig::{Rig, login};
 use crate::send::send;
 
 /// What a caller sees of a send: the wait, or that it went through the limits.
-fn seen(outcome: Result<SentCode, SendCodeError>) -> Option<i64> {
+fn seen(outcome: Result<SentCode, Refusal>) -> Option<i64> {
     match outcome {
-        Ok(_) | Err(SendCodeError::NotFound(_)) => None,
-        Err(SendCodeError::TooMany { retry_after }) => Some(retry_after.0),
+        Ok(_) | Err(Refusal::NotFound(_)) => None,
+        Err(Refusal::TooMany { retry_after }) => Some(retry_after.0),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -177,7 +177,7 @@ async fn otp_10_a_limit_for_the_app() {
     rig.login(&test, "ada@example.com").await;
 }
 
-/// Reserved identities know no limits (operations, section 5).
+/// Reserved identities know no limits (OPS-12).
 #[tokio::test]
 async fn reserved_addresses_are_not_counted() {
     let rig = Rig::new().await;

@@ -1,8 +1,9 @@
-//! `GET|DELETE /v1/test/messages` (operations, section 5).
+//! `GET|DELETE /v1/test/messages` (OPS-11).
 
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use vestry_app::Refusal;
 use vestry_app::test_env::{FindMessages, TestEnvError};
 use vestry_domain::message::CapturedMessage;
 
@@ -133,7 +134,9 @@ async fn bad_queries_name_the_field() {
     };
     for (param, query) in [("wait", too_long), ("kind", odd_kind)] {
         let refused = rig.service.captured_messages(&test, query).await;
-        assert!(matches!(refused, Err(TestEnvError::Invalid(invalid)) if invalid.param == param));
+        assert!(
+            matches!(refused, Err(TestEnvError::Common(Refusal::Invalid(invalid))) if invalid.param == param)
+        );
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use vestry_app::codes::{LoginOrCreate, SendCodeError, VerifyCode, VerifyCodeError};
+use vestry_app::Refusal;
+use vestry_app::codes::{LoginOrCreate, VerifyCode, VerifyCodeError};
 use vestry_app::test_env::FindMessages;
 use vestry_contract::race::race;
 use vestry_domain::code::{self, CodePurpose, MethodId};
@@ -24,7 +25,7 @@ fn is_invalid<T>(outcome: &Result<T, VerifyCodeError>) -> bool {
 /// The wait that was answered, if one was.
 fn wait<T>(outcome: &Result<T, VerifyCodeError>) -> Option<i64> {
     match outcome {
-        Err(VerifyCodeError::TooManyAttempts { retry_after }) => Some(retry_after.0),
+        Err(VerifyCodeError::Common(Refusal::TooMany { retry_after })) => Some(retry_after.0),
         _ => None,
     }
 }
@@ -122,7 +123,7 @@ async fn otp_2_codes_die_to_the_second() {
     }
 }
 
-/// Wrong, expired, used and unknown codes give one and the same answer (api-completions, section 4).
+/// Wrong, expired, used and unknown codes give one and the same answer (API-16).
 #[tokio::test]
 async fn otp_3_a_code_works_once() {
     let rig = Rig::new().await;
@@ -546,7 +547,7 @@ async fn a_refused_request_leaves_the_code_alone() {
             };
             let refused = rig.service.verify_code(&test, command).await;
             assert!(
-                matches!(&refused, Err(VerifyCodeError::Invalid(invalid)) if invalid.param == "session_expires_in"),
+                matches!(&refused, Err(VerifyCodeError::Common(Refusal::Invalid(invalid))) if invalid.param == "session_expires_in"),
                 "{minutes}: {refused:?}"
             );
         }
@@ -569,7 +570,7 @@ async fn a_refused_send_leaves_the_old_code_alive() {
         .login_or_create_by_email(&test, login("ada@example.com"))
         .await;
     assert!(
-        matches!(refused, Err(SendCodeError::TooMany { .. })),
+        matches!(refused, Err(Refusal::TooMany { .. })),
         "{refused:?}"
     );
     rig.deliver().await;
@@ -602,7 +603,10 @@ async fn otp_5_failures_are_remembered_for_thirty_days() {
         }
         let blocked = rig.verify(&test, email.unwrap(), "000000").await;
         assert!(
-            matches!(blocked, Err(VerifyCodeError::TooManyAttempts { .. })),
+            matches!(
+                blocked,
+                Err(VerifyCodeError::Common(Refusal::TooMany { .. }))
+            ),
             "{blocked:?}"
         );
         rig.pass(days * DAY);

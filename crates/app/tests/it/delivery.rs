@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use async_trait::async_trait;
 use tokio::sync::oneshot;
 use vestry_app::Fault;
 use vestry_contract::fakes::FakeStore;
@@ -12,6 +11,7 @@ use vestry_domain::ids::EventId;
 use vestry_domain::message::{LEASE, Message, OutboxJob};
 use vestry_domain::{Environment, World};
 use vestry_ports::mailer::{Mailer, SendError};
+use vestry_ports::port;
 use vestry_ports::store::Store;
 
 use crate::rig::{Rig, login};
@@ -140,7 +140,7 @@ struct Accident {
     unreachable_after: AtomicUsize,
 }
 
-#[async_trait]
+#[port]
 impl Mailer for Accident {
     async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
         self.sent.lock().unwrap().push((id, message.code.clone()));
@@ -208,7 +208,7 @@ struct Gate {
     taken: AtomicUsize,
 }
 
-#[async_trait]
+#[port]
 impl Mailer for Gate {
     async fn send(&self, _id: EventId, _message: &Message) -> Result<(), SendError> {
         let (arrived, opened) = (

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use vestry_app::codes::{SendCodeError, VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{VerifySession, VerifySessionError};
+use vestry_app::codes::{VerifyCode, VerifyCodeError};
+use vestry_app::sessions::VerifySession;
 use vestry_app::test_env::FindMessages;
-use vestry_app::users::{CreateUser, CreateUserError};
-use vestry_app::wallets::{CreateWalletError, SignError};
-use vestry_app::{AuthenticateError, Fault};
+use vestry_app::users::CreateUser;
+use vestry_app::wallets::SignError;
+use vestry_app::{AuthenticateError, Fault, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::envelope::KeyPurpose;
@@ -51,7 +51,7 @@ async fn r14_lost_races_are_run_again() {
         rig.service
             .send_code_by_email(&test, send("nobody@example.com"))
             .await,
-        Err(SendCodeError::NotFound(_))
+        Err(Refusal::NotFound(_))
     ));
     lose();
     let wallet = rig
@@ -188,7 +188,7 @@ async fn r14_a_race_lost_too_often_is_a_fault() {
         .login_or_create_by_email(&test, login(ADA))
         .await;
     assert!(
-        matches!(outcome, Err(SendCodeError::Fault(Fault::LostRace))),
+        matches!(outcome, Err(Refusal::Fault(Fault::LostRace))),
         "{outcome:?}"
     );
     assert!(!rig.is_known(&test, ADA).await);
@@ -219,7 +219,7 @@ async fn busy_and_unavailable_are_answered_at_once() {
             .create_user(&test, create("bob@example.com"))
             .await;
         assert!(
-            matches!(&outcome, Err(CreateUserError::Fault(fault)) if is_unavailable(fault)),
+            matches!(&outcome, Err(Refusal::Fault(fault)) if is_unavailable(fault)),
             "{outcome:?}"
         );
         rig.store.refuse([reason()]);
@@ -228,7 +228,7 @@ async fn busy_and_unavailable_are_answered_at_once() {
             .login_or_create_by_email(&test, login("bob@example.com"))
             .await;
         assert!(
-            matches!(&outcome, Err(SendCodeError::Fault(fault)) if is_unavailable(fault)),
+            matches!(&outcome, Err(Refusal::Fault(fault)) if is_unavailable(fault)),
             "{outcome:?}"
         );
         rig.store.refuse([reason()]);
@@ -242,13 +242,13 @@ async fn busy_and_unavailable_are_answered_at_once() {
             )
             .await;
         assert!(
-            matches!(&outcome, Err(CreateWalletError::Fault(fault)) if is_unavailable(fault)),
+            matches!(&outcome, Err(Refusal::Fault(fault)) if is_unavailable(fault)),
             "{outcome:?}"
         );
         rig.store.refuse([reason()]);
         let outcome = rig.verify(&test, sent.email.id, &digits).await;
         assert!(
-            matches!(&outcome, Err(VerifyCodeError::Fault(fault)) if is_unavailable(fault)),
+            matches!(&outcome, Err(VerifyCodeError::Common(Refusal::Fault(fault))) if is_unavailable(fault)),
             "{outcome:?}"
         );
         assert_eq!(rig.store.count().1, 0, "no second transaction was begun");
@@ -267,7 +267,7 @@ async fn busy_and_unavailable_are_answered_at_once() {
             .create_user(&test, create("bob@example.com"))
             .await;
         assert!(
-            matches!(&outcome, Err(CreateUserError::Fault(Fault::Internal(_)))),
+            matches!(&outcome, Err(Refusal::Fault(Fault::Internal(_)))),
             "{outcome:?}"
         );
     }
@@ -288,18 +288,12 @@ async fn attack_19_an_unreachable_database_lets_nobody_in() {
     ));
     let verified = rig.by_token(&test, &session.token).await;
     assert!(
-        matches!(
-            verified,
-            Err(VerifySessionError::Fault(Fault::Unavailable(_)))
-        ),
+        matches!(verified, Err(Refusal::Fault(Fault::Unavailable(_)))),
         "{verified:?}"
     );
     let verified = rig.by_jwt(&test, &session.jwt).await;
     assert!(
-        matches!(
-            verified,
-            Err(VerifySessionError::Fault(Fault::Unavailable(_)))
-        ),
+        matches!(verified, Err(Refusal::Fault(Fault::Unavailable(_)))),
         "{verified:?}"
     );
     rig.pass(1);
@@ -350,7 +344,7 @@ async fn f5_a_lost_root_key_seals_wallets_and_stores_nothing() {
 }
 
 /// F5: without the root key of wallets, here one that this machine does not have the version of, wallets are sealed and that is no
-/// sign of tampering; sign-in goes on in a process that has opened nothing before.
+/// sign of tampering; sign-in goes on in a process that has opened nothing before (KEY-6).
 #[tokio::test]
 async fn f5_without_the_root_key_wallets_are_sealed_and_sign_in_works() {
     let rig = Rig::new().await;
@@ -362,12 +356,15 @@ async fn f5_without_the_root_key_wallets_are_sealed_and_sign_in_works() {
     });
     let signed = cold.sign(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
+        matches!(
+            &signed,
+            Err(SignError::Common(Refusal::Fault(Fault::Sealed(_))))
+        ),
         "{signed:?}"
     );
     let created = cold.create_user(&test, create("bob@example.com")).await;
     assert!(
-        matches!(&created, Err(CreateUserError::Fault(Fault::Sealed(_)))),
+        matches!(&created, Err(Refusal::Fault(Fault::Sealed(_)))),
         "{created:?}"
     );
     assert!(!rig.is_known(&test, "bob@example.com").await);
@@ -390,13 +387,16 @@ async fn f5_without_the_sign_in_key_nobody_comes_in_and_nothing_is_stored() {
     // The log of what is done with keys is under it too, and nothing is signed that cannot be noted.
     let signed = cold.sign(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(&signed, Err(SignError::Fault(Fault::Sealed(_)))),
+        matches!(
+            &signed,
+            Err(SignError::Common(Refusal::Fault(Fault::Sealed(_))))
+        ),
         "{signed:?}"
     );
     let sent = cold.login_or_create_by_email(&test, login("bob@example.com"));
     let sent = sent.await;
     assert!(
-        matches!(&sent, Err(SendCodeError::Fault(Fault::Sealed(_)))),
+        matches!(&sent, Err(Refusal::Fault(Fault::Sealed(_)))),
         "{sent:?}"
     );
     assert!(!rig.is_known(&test, "bob@example.com").await);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use vestry_app::fault::Fault;
 use vestry_app::idempotency::{BeginRunError, Begun, KeyedRequest, Outcome, Run};
-use vestry_app::users::{CreateUser, CreateUserError};
-use vestry_app::{Caller, Service};
+use vestry_app::users::CreateUser;
+use vestry_app::{Caller, Refusal, Service};
 use vestry_domain::Secret;
 use vestry_domain::idempotency::{IdempotencyKey, LEASE};
 
@@ -42,7 +42,7 @@ fn decided(answer: &[u8]) -> Outcome {
     Outcome::Decided(Secret::new(answer.to_vec()))
 }
 
-async fn create(rig: &Rig, run: &Run, caller: &Caller) -> Result<(), CreateUserError> {
+async fn create(rig: &Rig, run: &Run, caller: &Caller) -> Result<(), Refusal> {
     let command = CreateUser {
         email: Some("ada@example.com".to_owned()),
         ..CreateUser::default()
@@ -59,7 +59,7 @@ async fn is_there(rig: &Rig, caller: &Caller) -> bool {
     };
     matches!(
         rig.other_process().create_user(caller, command).await,
-        Err(CreateUserError::Duplicate("email"))
+        Err(Refusal::Taken(field)) if field == "email"
     )
 }
 

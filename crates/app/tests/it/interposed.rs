@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_trait::async_trait;
 use vestry_contract::fakes::FakeStore;
+use vestry_ports::port;
 use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
 
 type Intrusion = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -60,7 +60,7 @@ impl Interposed {
     }
 }
 
-#[async_trait]
+#[port]
 impl Store for Interposed {
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
         let intrusion = self.intrusion.lock().unwrap().take();

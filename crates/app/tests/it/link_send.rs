@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use vestry_app::links::{
-    CreateLink, CreateLinkError, InviteByLink, LoginByLink, RedirectError, SendLinkError, SentLink,
-};
-use vestry_app::{Caller, Fault};
+use vestry_app::links::{CreateLink, InviteByLink, LoginByLink, RedirectError, SentLink};
+use vestry_app::{Caller, Fault, Refusal};
 use vestry_domain::Environment;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::message::MessageKind;
@@ -121,7 +119,7 @@ async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
         ] {
             let refused = rig.service.login_or_create_by_link(&test, command).await;
             assert!(
-                matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == param),
+                matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
                 "{param}: {refused:?}"
             );
         }
@@ -131,7 +129,7 @@ async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
         };
         let refused = rig.service.invite_by_link(&test, command).await;
         assert!(
-            matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == "invite_expires_in"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "invite_expires_in"),
             "{refused:?}"
         );
         let command = CreateLink {
@@ -141,7 +139,7 @@ async fn ml_7_lives_out_of_bounds_are_refused_by_name() {
         };
         let refused = rig.service.create_link(&test, command).await;
         assert!(
-            matches!(&refused, Err(CreateLinkError::Invalid(invalid)) if invalid.param == "expires_in"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "expires_in"),
             "{refused:?}"
         );
     }
@@ -163,7 +161,7 @@ async fn redirect(
     };
     match rig.service.login_or_create_by_link(caller, command).await {
         Ok(sent) => Ok(sent),
-        Err(SendLinkError::Redirect(error)) => Err(error),
+        Err(Refusal::Redirect(error)) => Err(error),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -306,14 +304,14 @@ async fn attack_9_known_and_unknown_addresses_look_alike() {
     let test = rig.test().await;
     rig.user(&test, "known@example.com").await;
     rig.pass(3_600);
-    let seen = |outcome: Result<SentLink, SendLinkError>| match outcome {
+    let seen = |outcome: Result<SentLink, Refusal>| match outcome {
         Ok(sent) => Ok((
             sent.status,
             sent.user_created,
             sent.created_at,
             sent.updated_at,
         )),
-        Err(SendLinkError::TooMany { retry_after }) => Err(retry_after),
+        Err(Refusal::TooMany { retry_after }) => Err(retry_after),
         Err(other) => panic!("{other:?}"),
     };
     for step in 0..20 {
@@ -365,7 +363,7 @@ async fn otp_10_links_and_codes_share_their_limits() {
         assert!(
             matches!(
                 outcome,
-                Err(SendLinkError::TooMany {
+                Err(Refusal::TooMany {
                     retry_after: Seconds(500)
                 })
             ),
@@ -396,10 +394,7 @@ async fn otp_10_links_and_codes_share_their_limits() {
         ..link_for("u99@example.com")
     };
     let over = rig.service.login_or_create_by_link(&test, command).await;
-    assert!(
-        matches!(over, Err(SendLinkError::TooMany { .. })),
-        "{over:?}"
-    );
+    assert!(matches!(over, Err(Refusal::TooMany { .. })), "{over:?}");
     assert!(!rig.is_known(&test, "u99@example.com").await);
 }
 
@@ -447,10 +442,7 @@ async fn live_links_need_a_transport() {
             .await,
     ] {
         assert!(
-            matches!(
-                outcome,
-                Err(SendLinkError::Fault(Fault::NoTransport("mail")))
-            ),
+            matches!(outcome, Err(Refusal::Fault(Fault::NoTransport("mail")))),
             "{outcome:?}"
         );
     }
@@ -538,7 +530,7 @@ async fn an_invitation_creates_a_pending_user_with_names() {
     ] {
         let refused = rig.service.invite_by_link(&test, command).await;
         assert!(
-            matches!(&refused, Err(SendLinkError::Invalid(invalid)) if invalid.param == param),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
             "{param}: {refused:?}"
         );
     }
@@ -613,7 +605,7 @@ async fn the_code_beside_a_link_signs_in_as_well() {
     assert!(rig.verify(&test, sent.email_id, &mail.code).await.is_err());
 }
 
-/// The reserved addresses of the test environment (operations, section 5).
+/// The reserved addresses of the test environment (OPS-12).
 #[tokio::test]
 async fn reserved_addresses_behave_for_links_too() {
     let rig = Rig::with_urls().await;
@@ -689,17 +681,15 @@ async fn a_link_is_created_for_a_user_who_is_there() {
     ] {
         let refused = rig.service.create_link(&test, command).await;
         assert!(
-            matches!(refused, Err(CreateLinkError::NotFound(param)) if param == missing),
+            matches!(refused, Err(Refusal::NotFound(param)) if param == missing),
             "{missing}"
         );
     }
     for stranger in [rig.stranger().await, rig.live().await] {
         let refused = rig.service.create_link(&stranger, by(Some(id), None)).await;
-        assert!(matches!(refused, Err(CreateLinkError::NotFound("user"))));
+        assert!(matches!(refused, Err(Refusal::NotFound("user"))));
     }
     let refused = rig.service.create_link(&test, by(None, None)).await;
-    assert!(
-        matches!(refused, Err(CreateLinkError::Invalid(invalid)) if invalid.param == "user_id")
-    );
+    assert!(matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "user_id"));
     assert!(!rig.is_known(&test, "eve@example.com").await);
 }

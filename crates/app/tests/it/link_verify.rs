@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use vestry_app::Refusal;
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::{Trio, session_object};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{EmailId, Id};
@@ -48,10 +49,9 @@ async fn a_link_verifies_the_address_and_lets_its_owner_in() {
         email: "ada@example.com".into(),
     };
     assert_eq!(factor.proof, expected);
-    assert_eq!(
-        (&*factor.delivery_channel(), factor.kind()),
-        ("email", "magic_link")
-    );
+    let shown = &session_object(&issued.session)["factors"][0];
+    assert_eq!(shown["delivery_channel"], "email");
+    assert_eq!(shown["type"], "magic_link");
     rig.by_token(&test, &issued.token).await.unwrap();
     rig.by_jwt(&test, &issued.jwt).await.unwrap();
     let profile = rig
@@ -241,9 +241,9 @@ async fn a_link_may_be_bound_to_its_device() {
     assert!(
         matches!(
             blocked,
-            Err(VerifyLinkError::TooManyAttempts {
+            Err(VerifyLinkError::Common(Refusal::TooMany {
                 retry_after: Seconds(60)
-            })
+            }))
         ),
         "{blocked:?}"
     );
@@ -286,7 +286,10 @@ async fn attack_24_guessed_codes_do_not_hold_up_a_link() {
         let (sent, digits) = rig.fresh_code(&test, "ada@example.com").await;
         for _ in 0..5 {
             let outcome = rig.verify(&test, sent.email.id, wrong(&digits)).await;
-            blocked |= matches!(outcome, Err(VerifyCodeError::TooManyAttempts { .. }));
+            blocked |= matches!(
+                outcome,
+                Err(VerifyCodeError::Common(Refusal::TooMany { .. }))
+            );
         }
     }
     assert!(blocked, "the codes of the address have to wait");
@@ -359,7 +362,10 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     for token in [&eve.token, &Secret::new("0".repeat(64))] {
         let outcome = rig.service.verify_link(&test, within(token)).await;
         assert!(
-            matches!(outcome, Err(VerifyLinkError::InvalidSession(_))),
+            matches!(
+                outcome,
+                Err(VerifyLinkError::Common(Refusal::InvalidSession))
+            ),
             "{outcome:?}"
         );
     }
@@ -374,7 +380,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
         )
         .await;
     assert!(
-        matches!(outcome, Err(VerifyLinkError::Invalid(_))),
+        matches!(outcome, Err(VerifyLinkError::Common(Refusal::Invalid(_)))),
         "{outcome:?}"
     );
     let verified = rig
@@ -454,7 +460,10 @@ async fn attack_1_a_held_address_needs_a_session() {
     let made = rig.created_link(&test, "planted@example.com").await;
     let outcome = rig.open(&test, made.token.expose()).await;
     assert!(
-        matches!(outcome, Err(VerifyLinkError::NeedsSession)),
+        matches!(
+            outcome,
+            Err(VerifyLinkError::Common(Refusal::InsufficientFactor))
+        ),
         "{outcome:?}"
     );
     let command = VerifyLink {

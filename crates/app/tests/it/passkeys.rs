@@ -7,12 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use vestry_app::passkeys::{
-    BeginAuthentication, BeginAuthenticationError, BeginRegistration, BeginRegistrationError,
-    CreatePasskey, CreatePasskeyError, CreatedPasskey, VerifiedPasskey, VerifyPasskey,
-    VerifyPasskeyError,
+    BeginAuthentication, BeginRegistration, CreatePasskey, CreatedPasskey, VerifiedPasskey,
+    VerifyPasskey,
 };
 use vestry_app::sessions::Trio;
-use vestry_app::{Caller, NotAllowed};
+use vestry_app::{Caller, Refusal};
 use vestry_contract::browser::Browser;
 use vestry_contract::race::race;
 use vestry_domain::api_key::Scope;
@@ -91,17 +90,13 @@ async fn create(
     caller: &Caller,
     user: UserId,
     credential: Value,
-) -> Result<CreatedPasskey, CreatePasskeyError> {
+) -> Result<CreatedPasskey, Refusal> {
     rig.service
         .create_passkey(caller, new_passkey(user, credential))
         .await
 }
 
-async fn verify(
-    rig: &Rig,
-    caller: &Caller,
-    credential: Value,
-) -> Result<VerifiedPasskey, VerifyPasskeyError> {
+async fn verify(rig: &Rig, caller: &Caller, credential: Value) -> Result<VerifiedPasskey, Refusal> {
     rig.service
         .verify_passkey(caller, presented(credential))
         .await
@@ -117,12 +112,12 @@ async fn answer(rig: &Rig, caller: &Caller, browser: &mut Browser, user: UserId)
     browser.get(&request(rig, caller, Some(user)).await).await
 }
 
-fn is_wrong(outcome: &Result<VerifiedPasskey, VerifyPasskeyError>) -> bool {
-    matches!(outcome, Err(VerifyPasskeyError::InvalidCredentials))
+fn is_wrong(outcome: &Result<VerifiedPasskey, Refusal>) -> bool {
+    matches!(outcome, Err(Refusal::InvalidCredentials))
 }
 
-fn is_refused(outcome: &Result<CreatedPasskey, CreatePasskeyError>) -> bool {
-    matches!(outcome, Err(CreatePasskeyError::Invalid(invalid)) if invalid.param == "public_key_credential")
+fn is_refused(outcome: &Result<CreatedPasskey, Refusal>) -> bool {
+    matches!(outcome, Err(Refusal::Invalid(invalid)) if invalid.param == "public_key_credential")
 }
 
 /// An active user whose address is proved.
@@ -231,7 +226,7 @@ async fn w_1_a_challenge_of_something_else_is_none() {
     for caller in [&rig.live().await, &stranger] {
         let outcome = create(&rig, caller, ada, credential.clone()).await;
         assert!(
-            matches!(outcome, Err(CreatePasskeyError::UserNotFound)),
+            matches!(outcome, Err(Refusal::NotFound("user"))),
             "{outcome:?}"
         );
     }
@@ -309,10 +304,7 @@ async fn w_3_a_credential_is_registered_once() {
         let data = URL_SAFE_NO_PAD.encode(data.to_string());
         copy["response"]["clientDataJSON"] = data.into();
         let outcome = create(&rig, &test, user, copy).await;
-        assert!(
-            matches!(outcome, Err(CreatePasskeyError::Duplicate)),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Err(Refusal::Taken(_))), "{outcome:?}");
     }
     let credential = answer(&rig, &test, &mut browser, ada).await;
     let verified = verify(&rig, &test, credential).await.unwrap();
@@ -384,7 +376,7 @@ async fn attack_13_a_passkey_continues_sessions_of_its_user_only() {
     };
     let outcome = rig.service.verify_passkey(&test, within(&eve.token)).await;
     assert!(
-        matches!(outcome, Err(VerifyPasskeyError::InvalidSession(_))),
+        matches!(outcome, Err(Refusal::InvalidSession)),
         "{outcome:?}"
     );
     rig.by_token(&test, &eve.token).await.unwrap();
@@ -413,41 +405,27 @@ async fn what_begins_a_ceremony_is_checked() {
     };
     let service = &rig.service;
     let begun = service.begin_passkey_registration(&test, registration(nobody, "localhost"));
-    assert!(matches!(
-        begun.await,
-        Err(BeginRegistrationError::UserNotFound)
-    ));
+    assert!(matches!(begun.await, Err(Refusal::NotFound("user"))));
     let begun = service.begin_passkey_authentication(&test, sign_in(Some(nobody), "localhost"));
-    assert!(matches!(
-        begun.await,
-        Err(BeginAuthenticationError::UserNotFound)
-    ));
+    assert!(matches!(begun.await, Err(Refusal::NotFound("user"))));
     for (caller, domain) in [(&live, "localhost"), (&test, "example.com"), (&test, "")] {
         let begun = service.begin_passkey_registration(caller, registration(nobody, domain));
-        assert!(
-            matches!(begun.await, Err(BeginRegistrationError::Invalid(invalid)) if invalid.param == "domain")
-        );
+        assert!(matches!(begun.await, Err(Refusal::Invalid(invalid)) if invalid.param == "domain"));
         let begun = service.begin_passkey_authentication(caller, sign_in(None, domain));
-        assert!(
-            matches!(begun.await, Err(BeginAuthenticationError::Invalid(invalid)) if invalid.param == "domain")
-        );
+        assert!(matches!(begun.await, Err(Refusal::Invalid(invalid)) if invalid.param == "domain"));
     }
     let begun = service.begin_passkey_registration(&scoped, registration(nobody, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(BeginRegistrationError::NotAllowed(NotAllowed(
-            Scope::AuthWrite
-        )))
+        Err(Refusal::NotAllowed(Scope::AuthWrite))
     ));
     let begun = service.begin_passkey_authentication(&scoped, sign_in(None, "localhost"));
     assert!(matches!(
         begun.await,
-        Err(BeginAuthenticationError::NotAllowed(NotAllowed(
-            Scope::AuthWrite
-        )))
+        Err(Refusal::NotAllowed(Scope::AuthWrite))
     ));
     let created = create(&rig, &scoped, nobody, json!({})).await;
-    assert!(matches!(created, Err(CreatePasskeyError::NotAllowed(_))));
+    assert!(matches!(created, Err(Refusal::NotAllowed(_))));
     let verified = verify(&rig, &scoped, json!({})).await;
-    assert!(matches!(verified, Err(VerifyPasskeyError::NotAllowed(_))));
+    assert!(matches!(verified, Err(Refusal::NotAllowed(_))));
 }

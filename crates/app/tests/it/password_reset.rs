@@ -6,13 +6,12 @@ use std::sync::Arc;
 use vestry_app::codes::SendCode;
 use vestry_app::links::RedirectError;
 use vestry_app::passwords::{
-    BeginReset, BeginResetError, BegunReset, CompleteReset, CompleteResetError, CompletedReset,
-    VerifyPasswordError,
+    BeginReset, BegunReset, CompleteReset, CompleteResetError, CompletedReset,
 };
 use vestry_app::sessions::Trio;
 use vestry_app::test_env::FindMessages;
 use vestry_app::totps::CreatedTotp;
-use vestry_app::{Caller, Fault, NotAllowed};
+use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
@@ -62,7 +61,7 @@ fn within(session: &Secret<String>, token: &str, password: &str) -> CompleteRese
     }
 }
 
-async fn begin(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, BeginResetError> {
+async fn begin(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, Refusal> {
     rig.service.begin_reset(caller, forgotten(email)).await
 }
 
@@ -101,14 +100,17 @@ fn is_invalid(outcome: &Result<CompletedReset, CompleteResetError>) -> bool {
 }
 
 fn needs_factor(outcome: &Result<CompletedReset, CompleteResetError>) -> bool {
-    matches!(outcome, Err(CompleteResetError::InsufficientFactor))
+    matches!(
+        outcome,
+        Err(CompleteResetError::Common(Refusal::InsufficientFactor))
+    )
 }
 
 /// Whether the user has this password.
 async fn has(rig: &Rig, caller: &Caller, user: UserId, password: &str) -> bool {
     match verify(rig, caller, user, password).await {
         Ok(_) => true,
-        Err(VerifyPasswordError::InvalidCredentials) => false,
+        Err(Refusal::InvalidCredentials) => false,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -178,10 +180,7 @@ async fn s_6_a_reset_ends_what_the_old_password_opened() {
         assert!(!has(&rig, &test, user, SECOND).await);
     }
     let waits = verify(&rig, &test, user, FIRST).await;
-    assert!(
-        matches!(waits, Err(VerifyPasswordError::TooManyAttempts { .. })),
-        "{waits:?}"
-    );
+    assert!(matches!(waits, Err(Refusal::TooMany { .. })), "{waits:?}");
     let token = fresh_token(&rig, &test, ADA).await;
     assert!(
         rig.by_token(&test, &session.token).await.is_ok(),
@@ -222,8 +221,8 @@ async fn an_app_may_keep_sessions_and_send_no_notices() {
     assert_eq!(rig.waiting().await, 0);
 }
 
-fn is_refused(outcome: &Result<BegunReset, BeginResetError>, param: &str) -> bool {
-    matches!(outcome, Err(BeginResetError::Invalid(Invalid { param: found, .. })) if *found == param)
+fn is_refused(outcome: &Result<BegunReset, Refusal>, param: &str) -> bool {
+    matches!(outcome, Err(Refusal::Invalid(Invalid { param: found, .. })) if *found == param)
 }
 
 #[tokio::test]
@@ -257,7 +256,7 @@ async fn what_begin_is_asked_for_is_checked() {
         assert!(
             matches!(
                 refused,
-                Err(BeginResetError::Redirect(RedirectError::NotAllowed { .. }))
+                Err(Refusal::Redirect(RedirectError::NotAllowed { .. }))
             ),
             "{elsewhere}: {refused:?}"
         );
@@ -267,24 +266,23 @@ async fn what_begin_is_asked_for_is_checked() {
     assert!(
         matches!(
             refused,
-            Err(BeginResetError::Redirect(RedirectError::Missing { .. }))
+            Err(Refusal::Redirect(RedirectError::Missing { .. }))
         ),
         "{refused:?}"
     );
     let scoped = rig.scoped(vec![Scope::UsersRead]).await;
     let refused = begin(&rig, &scoped, ADA).await;
     assert!(
-        matches!(
-            refused,
-            Err(BeginResetError::NotAllowed(NotAllowed(Scope::AuthWrite)))
-        ),
+        matches!(refused, Err(Refusal::NotAllowed(Scope::AuthWrite))),
         "{refused:?}"
     );
     let refused = complete(&rig, &scoped, new_password("x", FIRST)).await;
     assert!(
         matches!(
             refused,
-            Err(CompleteResetError::NotAllowed(NotAllowed(Scope::AuthWrite)))
+            Err(CompleteResetError::Common(Refusal::NotAllowed(
+                Scope::AuthWrite
+            )))
         ),
         "{refused:?}"
     );
@@ -409,7 +407,7 @@ async fn a_refused_password_leaves_the_link_good() {
         (&long, "1024 bytes"),
     ] {
         match complete(&rig, &test, new_password(&token, password)).await {
-            Err(CompleteResetError::Invalid(invalid)) => {
+            Err(CompleteResetError::Common(Refusal::Invalid(invalid))) => {
                 assert_eq!(invalid.param, "password");
                 assert!(invalid.message.contains(why), "{}", invalid.message);
             }
@@ -421,7 +419,9 @@ async fn a_refused_password_leaves_the_link_good() {
     assert!(
         matches!(
             outage,
-            Err(CompleteResetError::Fault(Fault::Unavailable(_)))
+            Err(CompleteResetError::Common(Refusal::Fault(
+                Fault::Unavailable(_)
+            )))
         ),
         "attack-19: {outage:?}"
     );
@@ -447,7 +447,10 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     for session in [&eve.token, &Secret::new("0".repeat(64))] {
         let outcome = complete(&rig, &test, within(session, &token, FIRST)).await;
         assert!(
-            matches!(outcome, Err(CompleteResetError::InvalidSession(_))),
+            matches!(
+                outcome,
+                Err(CompleteResetError::Common(Refusal::InvalidSession))
+            ),
             "{outcome:?}"
         );
     }
@@ -458,7 +461,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
         };
         let outcome = complete(&rig, &test, command).await;
         assert!(
-            matches!(&outcome, Err(CompleteResetError::Invalid(invalid)) if invalid.param == "session_expires_in"),
+            matches!(&outcome, Err(CompleteResetError::Common(Refusal::Invalid(invalid))) if invalid.param == "session_expires_in"),
             "{outcome:?}"
         );
     }
@@ -656,9 +659,9 @@ async fn otp_7_a_reset_may_be_bound_to_its_device() {
     assert!(
         matches!(
             waits,
-            Err(CompleteResetError::TooManyAttempts {
+            Err(CompleteResetError::Common(Refusal::TooMany {
                 retry_after: Seconds(60)
-            })
+            }))
         ),
         "{waits:?}"
     );
@@ -717,14 +720,14 @@ async fn otp_10_resets_share_the_limits_of_codes() {
         for number in 0..most {
             let outcome = begin(&rig, &test, email).await;
             assert_eq!(outcome.is_ok(), email == ADA, "{number}: {outcome:?}");
-            let told = matches!(outcome, Err(BeginResetError::NotFound));
+            let told = matches!(outcome, Err(Refusal::NotFound("email")));
             assert_eq!(told, email != ADA);
         }
         let refused = begin(&rig, &test, email).await;
         assert!(
             matches!(
                 refused,
-                Err(BeginResetError::TooMany {
+                Err(Refusal::TooMany {
                     retry_after: Seconds(600)
                 })
             ),
@@ -743,7 +746,7 @@ async fn otp_10_resets_share_the_limits_of_codes() {
     }
 }
 
-/// Operations, section 5: what the reserved addresses do.
+/// OPS-12: what the reserved addresses do.
 #[tokio::test]
 async fn reserved_addresses_behave_as_their_names_say() {
     let rig = Rig::with_urls().await;
@@ -772,8 +775,8 @@ enum Seen {
 async fn seen(rig: &Rig, caller: &Caller, email: &str) -> Seen {
     match begin(rig, caller, email).await {
         Ok(_) => Seen::Begun,
-        Err(BeginResetError::NotFound) => Seen::Unknown,
-        Err(BeginResetError::TooMany { retry_after }) => Seen::Waits(retry_after.0),
+        Err(Refusal::NotFound("email")) => Seen::Unknown,
+        Err(Refusal::TooMany { retry_after }) => Seen::Waits(retry_after.0),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -872,7 +875,7 @@ async fn live_resets_go_through_the_mailer() {
         .begin_reset(&live, forgotten(ADA))
         .await;
     assert!(
-        matches!(refused, Err(BeginResetError::Fault(Fault::NoTransport(_)))),
+        matches!(refused, Err(Refusal::Fault(Fault::NoTransport(_)))),
         "{refused:?}"
     );
     assert_eq!(rig.waiting().await, 0);

@@ -1,10 +1,9 @@
 //! Attacks 7, 8 and 9: what bots can have sent, and what they learn from it.
 
-use vestry_app::Caller;
-use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, SendCodeError, VerifyCodeError};
-use vestry_app::links::SendLinkError;
-use vestry_app::passwords::{BeginReset, BeginResetError};
+use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, VerifyCodeError};
+use vestry_app::passwords::BeginReset;
 use vestry_app::test_env::FindMessages;
+use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::texts::{
     SENDS_PER_NUMBER_AND_DAY, UNVERIFIED_PER_COUNTRY, UNVERIFIED_PER_PREFIX,
 };
@@ -16,10 +15,10 @@ use crate::rig::{Rig, login, proof, text, text_proof};
 use crate::texts::send;
 
 /// The wait that a send met, if it met one.
-fn wait<T: std::fmt::Debug>(outcome: Result<T, SendCodeError>) -> Option<i64> {
+fn wait<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> Option<i64> {
     match outcome {
-        Ok(_) | Err(SendCodeError::NotFound(_)) => None,
-        Err(SendCodeError::TooMany { retry_after }) => Some(retry_after.0),
+        Ok(_) | Err(Refusal::NotFound(_)) => None,
+        Err(Refusal::TooMany { retry_after }) => Some(retry_after.0),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -245,12 +244,12 @@ async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
     }
     let link = capped.login_or_create_by_link(&app, link_for("ada@example.com"));
     assert!(
-        matches!(link.await, Err(SendLinkError::TooMany { .. })),
+        matches!(link.await, Err(Refusal::TooMany { .. })),
         "magic_links/email/login_or_create"
     );
     let invited = capped.invite_by_link(&app, invitation("ada@example.com"));
     assert!(
-        matches!(invited.await, Err(SendLinkError::TooMany { .. })),
+        matches!(invited.await, Err(Refusal::TooMany { .. })),
         "magic_links/email/invite"
     );
     let reset = BeginReset {
@@ -259,7 +258,7 @@ async fn attack_8_every_kind_of_mail_spends_the_cap_of_an_address() {
     };
     let reset = capped.begin_reset(&app, reset).await;
     assert!(
-        matches!(reset, Err(BeginResetError::TooMany { .. })),
+        matches!(reset, Err(Refusal::TooMany { .. })),
         "passwords/reset/begin"
     );
     // And the other way round: what links spent is not there for codes.
@@ -357,11 +356,11 @@ async fn attack_9_known_and_unknown_identifiers_get_the_same_answers() {
     }
 }
 
-fn seen(outcome: Result<(UserStatus, bool), SendCodeError>) -> Seen {
+fn seen(outcome: Result<(UserStatus, bool), Refusal>) -> Seen {
     match outcome {
         Ok(answer) => (true, None, Some(answer)),
-        Err(SendCodeError::NotFound(_)) => (false, None, None),
-        Err(SendCodeError::TooMany { retry_after }) => (false, Some(retry_after.0), None),
+        Err(Refusal::NotFound(_)) => (false, None, None),
+        Err(Refusal::TooMany { retry_after }) => (false, Some(retry_after.0), None),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -456,7 +455,7 @@ async fn attack_9_failures_against_a_decoy_meet_the_wait() {
     for (tries, outcome) in outcomes.iter().enumerate() {
         match outcome {
             Err(VerifyCodeError::InvalidCode) => assert!(tries < 20, "{tries}"),
-            Err(VerifyCodeError::TooManyAttempts { retry_after }) => {
+            Err(VerifyCodeError::Common(Refusal::TooMany { retry_after })) => {
                 assert_eq!((tries >= 20, retry_after.0), (true, 60), "{tries}");
             }
             other => panic!("{tries}: {other:?}"),
@@ -518,7 +517,7 @@ async fn attack_9_the_cap_of_new_users_tells_nobody_apart_by_links() {
             };
             met.push(match outcome {
                 Ok(_) => None,
-                Err(SendLinkError::TooMany { retry_after }) => Some(retry_after.0),
+                Err(Refusal::TooMany { retry_after }) => Some(retry_after.0),
                 Err(other) => panic!("{other:?}"),
             });
         }

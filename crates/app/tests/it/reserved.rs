@@ -1,4 +1,4 @@
-//! The reserved addresses of the test environment (operations, section 5).
+//! The reserved addresses of the test environment (OPS-12).
 
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::test_env::FindMessages;
@@ -38,7 +38,7 @@ async fn ok_always_takes_six_zeros() {
     }
 }
 
-/// Operations, section 5: no limits apply, that of wrong tries included.
+/// OPS-12: no limits apply, that of wrong tries included.
 #[tokio::test]
 async fn ok_survives_any_number_of_wrong_tries() {
     let rig = Rig::new().await;

@@ -9,12 +9,10 @@ use vestry_app::codes::{
     LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
-use vestry_app::sessions::{
-    IssuedSession, Trio, VerifiedSession, VerifySession, VerifySessionError,
-};
+use vestry_app::sessions::{IssuedSession, Trio, VerifiedSession, VerifySession};
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
-use vestry_app::{Caller, Ports, Service, Settings};
+use vestry_app::{Caller, Ports, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
     SeededEntropy,
@@ -386,7 +384,7 @@ impl Rig {
         &self,
         caller: &Caller,
         token: &Secret<String>,
-    ) -> Result<VerifiedSession, VerifySessionError> {
+    ) -> Result<VerifiedSession, Refusal> {
         let command = VerifySession {
             session_token: Some(token.clone()),
             ..VerifySession::default()
@@ -398,7 +396,7 @@ impl Rig {
         &self,
         caller: &Caller,
         jwt: &Secret<String>,
-    ) -> Result<VerifiedSession, VerifySessionError> {
+    ) -> Result<VerifiedSession, Refusal> {
         let command = VerifySession {
             session_jwt: Some(jwt.clone()),
             ..VerifySession::default()

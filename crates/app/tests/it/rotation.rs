@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use vestry_app::rotation::AppRotation;
-use vestry_app::wallets::{CreateWalletError, SwitchWalletError};
-use vestry_app::{Fault, Service};
+use vestry_app::wallets::SwitchWalletError;
+use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::WalletId;
@@ -142,14 +142,11 @@ async fn nothing_is_kept_under_a_key_that_was_destroyed() {
         service.create_wallet(&test, user_id, solana, usual).await
     };
     let lost = create(&rig.service).await.unwrap_err();
-    assert!(matches!(
-        lost,
-        CreateWalletError::Fault(Fault::Unavailable(_))
-    ));
+    assert!(matches!(lost, Refusal::Fault(Fault::Unavailable(_))));
     let lost = rig.service.disable_wallet(&test, wallet).await.unwrap_err();
     assert!(matches!(
         lost,
-        SwitchWalletError::Fault(Fault::Unavailable(_))
+        SwitchWalletError::Common(Refusal::Fault(Fault::Unavailable(_)))
     ));
     assert_eq!(versions(&rig).await, [(2, 2)]);
 

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use vestry_app::Fault;
-use vestry_app::codes::{LoginOrCreate, SendCode, SendCodeError};
+use vestry_app::codes::{LoginOrCreate, SendCode};
 use vestry_app::test_env::FindMessages;
+use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::message::{Channel, MessageKind};
 use vestry_domain::user::UserStatus;
@@ -58,7 +58,7 @@ async fn the_first_call_creates_the_user_and_the_second_finds_it() {
     assert_eq!(user.profile.user.created_at, START);
 }
 
-/// The default is `true` for login-or-create; the call, then the App's setting decide (api-completions, section 3).
+/// The default is `true` for login-or-create; the call, then the App's setting decide (API-9).
 #[tokio::test]
 async fn status_of_a_created_user() {
     let rig = Rig::new().await;
@@ -122,10 +122,7 @@ async fn send_is_for_addresses_that_exist() {
     rig.deliver().await;
     for email in ["ada@example.com", "nobody@example.com"] {
         let refused = rig.service.send_code_by_email(&test, send(email)).await;
-        assert!(
-            matches!(refused, Err(SendCodeError::NotFound(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(Refusal::NotFound(_))), "{refused:?}");
         assert!(!rig.is_known(&test, email).await);
     }
     assert_eq!(rig.waiting().await, 0);
@@ -164,7 +161,7 @@ async fn bad_input_names_the_field_and_creates_nothing() {
         let found = rig.service.send_code_by_email(&test, find).await;
         for refused in [created, found] {
             assert!(
-                matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == param),
+                matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
                 "{refused:?}"
             );
         }
@@ -225,7 +222,7 @@ async fn r5_parallel_sends_keep_the_limit_and_leave_one_code() {
     assert_eq!(sent.iter().filter(|sent| sent.user_created).count(), 1);
     let refused = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome, Err(SendCodeError::TooMany { .. })));
+        .filter(|outcome| matches!(outcome, Err(Refusal::TooMany { .. })));
     assert_eq!(refused.count(), 15);
     rig.deliver().await;
     let mails = rig
@@ -246,7 +243,7 @@ async fn r5_parallel_sends_keep_the_limit_and_leave_one_code() {
     assert_eq!(accepted, 1);
 }
 
-/// A live send without a transport is refused before anything is stored (operations, section 4).
+/// A live send without a transport is refused before anything is stored (OPS-9).
 #[tokio::test]
 async fn live_without_a_transport_creates_nothing() {
     let rig = Rig::without_mail().await;
@@ -261,7 +258,7 @@ async fn live_without_a_transport_creates_nothing() {
         .await;
     for refused in [created, sent] {
         assert!(
-            matches!(refused, Err(SendCodeError::Fault(Fault::NoTransport(_)))),
+            matches!(refused, Err(Refusal::Fault(Fault::NoTransport(_)))),
             "{refused:?}"
         );
     }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use vestry_app::sessions::{
-    DeleteAllSessionsError, DeleteSessionError, IssuedSession, ListSessionsError, VerifySession,
-    VerifySessionError,
-};
+use vestry_app::Refusal;
+use vestry_app::sessions::{IssuedSession, VerifySession};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, SessionId, UserId};
@@ -16,8 +14,8 @@ use crate::rig::{Rig, START};
 
 const ADA: &str = "ada@example.com";
 
-fn is_invalid<T>(outcome: &Result<T, VerifySessionError>) -> bool {
-    matches!(outcome, Err(VerifySessionError::InvalidSession(_)))
+fn is_invalid<T>(outcome: &Result<T, Refusal>) -> bool {
+    matches!(outcome, Err(Refusal::InvalidSession))
 }
 
 fn extension(session: &IssuedSession, minutes: i64) -> VerifySession {
@@ -101,7 +99,7 @@ async fn bad_input_names_the_field_and_changes_nothing() {
     for (param, command) in cases {
         let refused = rig.service.verify_session(&test, command).await;
         assert!(
-            matches!(&refused, Err(VerifySessionError::Invalid(invalid)) if invalid.param == param),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == param),
             "{refused:?}"
         );
     }
@@ -179,7 +177,7 @@ async fn s_3_the_idle_limit_counts_from_the_last_verify() {
     }
 }
 
-/// A verify is one indexed read; `last_active_at` is written at most once a minute (api-completions, section 2).
+/// A verify is one indexed read; `last_active_at` is written at most once a minute (API-7).
 #[tokio::test]
 async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
     let rig = Rig::new().await;
@@ -256,8 +254,8 @@ async fn s_4_a_deleted_session_is_dead_at_once() {
         rig.pass(5);
         let again = rig.service.delete_session(&test, selector()).await;
         match again {
-            Err(DeleteSessionError::NotFound) if name == "id" => {}
-            Err(DeleteSessionError::InvalidSession(_)) if name != "id" => {}
+            Err(Refusal::NotFound("session")) if name == "id" => {}
+            Err(Refusal::InvalidSession) if name != "id" => {}
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -274,52 +272,46 @@ async fn delete_stays_in_its_world() {
             .service
             .delete_session(caller, SessionSelector::Id(session.session.id))
             .await;
-        assert!(matches!(by_id, Err(DeleteSessionError::NotFound)));
+        assert!(matches!(by_id, Err(Refusal::NotFound("session"))));
         let by_token = rig
             .service
             .delete_session(caller, SessionSelector::Token(session.token.clone()))
             .await;
-        assert!(matches!(
-            by_token,
-            Err(DeleteSessionError::InvalidSession(_))
-        ));
+        assert!(matches!(by_token, Err(Refusal::InvalidSession)));
         let by_jwt = rig
             .service
             .delete_session(caller, SessionSelector::Jwt(session.jwt.clone()))
             .await;
-        assert!(matches!(by_jwt, Err(DeleteSessionError::InvalidSession(_))));
+        assert!(matches!(by_jwt, Err(Refusal::InvalidSession)));
         let all = rig
             .service
             .delete_all_sessions(caller, session.session.user_id)
             .await;
-        assert!(matches!(all, Err(DeleteAllSessionsError::UserNotFound)));
+        assert!(matches!(all, Err(Refusal::NotFound("user"))));
         let listed = rig
             .service
             .list_sessions(caller, session.session.user_id)
             .await;
-        assert!(matches!(listed, Err(ListSessionsError::UserNotFound)));
+        assert!(matches!(listed, Err(Refusal::NotFound("user"))));
         assert!(is_invalid(&rig.by_token(caller, &session.token).await));
         assert!(is_invalid(&rig.by_jwt(caller, &session.jwt).await));
     }
     let nobody = SessionSelector::Id(SessionId::new(START, [7; 16]));
     assert!(matches!(
         rig.service.delete_session(&test, nobody).await,
-        Err(DeleteSessionError::NotFound)
+        Err(Refusal::NotFound("session"))
     ));
     for selector in [
         SessionSelector::Token(Secret::new("x".repeat(64))),
         SessionSelector::Jwt(Secret::new("a.b.c".into())),
     ] {
         let refused = rig.service.delete_session(&test, selector).await;
-        assert!(matches!(
-            refused,
-            Err(DeleteSessionError::InvalidSession(_))
-        ));
+        assert!(matches!(refused, Err(Refusal::InvalidSession)));
     }
     let nobody = UserId::new(START, [7; 16]);
     assert!(matches!(
         rig.service.delete_all_sessions(&test, nobody).await,
-        Err(DeleteAllSessionsError::UserNotFound)
+        Err(Refusal::NotFound("user"))
     ));
     rig.by_token(&test, &session.token).await.unwrap();
 }

@@ -3,10 +3,11 @@
 use vestry_app::Fault;
 use vestry_app::admin::AdminError;
 use vestry_domain::Invalid;
-use vestry_domain::app::{AppSettings, FingerprintMatch};
+use vestry_domain::app::AppSettings;
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::invalid::Reason;
 use vestry_domain::passkey::UserVerification;
+use vestry_domain::session::FingerprintMatch;
 use vestry_domain::signing_key::Algorithm;
 
 use crate::rig::{Rig, START};
@@ -211,7 +212,7 @@ async fn callers_follow_within_a_second() {
     );
 }
 
-/// The limits of section 8 of the user's document, unless the App says otherwise.
+/// The limits of API-22, unless the App says otherwise.
 #[tokio::test]
 async fn requests_are_limited_per_world() {
     let rig = Rig::new().await;

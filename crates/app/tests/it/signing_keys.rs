@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use vestry_app::Refusal;
 use vestry_app::admin::AdminError;
-use vestry_app::sessions::{IssuedSession, KeySetError, VerifySession};
+use vestry_app::sessions::{IssuedSession, VerifySession};
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
@@ -155,7 +156,7 @@ async fn s_14_worlds_share_no_key() {
     let nobody = AppId::new(START, [7; 16]);
     assert!(matches!(
         rig.service.public_key_set(nobody, None).await,
-        Err(KeySetError::NotFound)
+        Err(Refusal::NotFound("app"))
     ));
 }
 

@@ -1,9 +1,9 @@
 //! Accounts that somebody planted (attack 1, O-10), at the level of the use cases: who proves an address first, and what is left.
 
-use vestry_app::Caller;
 use vestry_app::codes::{VerifyCode, VerifyCodeError};
 use vestry_app::sessions::Trio;
 use vestry_app::users::{CreateUser, FullUser};
+use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, SessionId};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -162,7 +162,10 @@ async fn only_what_was_there_before_is_held() {
     let after = rig.attach(&test, &user, "after@example.com").await;
     let code = rig.sent_code(&test, "before@example.com").await;
     let held = rig.verify(&test, before, &code).await;
-    assert!(matches!(held, Err(VerifyCodeError::NeedsSession)));
+    assert!(matches!(
+        held,
+        Err(VerifyCodeError::Common(Refusal::InsufficientFactor))
+    ));
     let code = rig.sent_code(&test, "after@example.com").await;
     rig.verify(&test, after, &code).await.unwrap();
     let owner = rig.sign_in(&test, VICTIM, 60).await;

@@ -1,12 +1,9 @@
 //! Rows that somebody wrote to behind the service's back.
 
 use serde_json::json;
-use vestry_app::Caller;
 use vestry_app::Fault;
-use vestry_app::users::GetUserError;
-use vestry_app::wallets::{
-    GetWalletError, ListWallets, ListWalletsError, SignError, SignTransaction,
-};
+use vestry_app::wallets::{ListWallets, SignError, SignTransaction};
+use vestry_app::{Caller, Refusal};
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
@@ -120,12 +117,12 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
         let id = store(&rig, &row).await;
         let read = rig.service.get_wallet(&test, id).await;
         assert!(
-            matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
+            matches!(&read, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {read:?}"
         );
         let signed = rig.service.sign(&test, text(id, "hi")).await;
         assert!(
-            matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+            matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
             "{field}: {signed:?}"
         );
         let transaction = SignTransaction {
@@ -134,14 +131,14 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
         };
         let signed = rig.service.sign(&test, transaction).await;
         assert!(
-            matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+            matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
             "{field}: {signed:?}"
         );
         let noted = actions(&entries(&rig, &test, id).await);
         assert_eq!(noted, [AuditAction::Tampered; 2], "{field}");
         let user = rig.service.get_user(&test, owner).await;
         assert!(
-            matches!(&user, Err(GetUserError::Fault(fault)) if is_tampered(fault)),
+            matches!(&user, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {user:?}"
         );
         let query = ListWallets {
@@ -150,7 +147,7 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
         };
         let listed = rig.service.list_wallets(&test, query).await;
         assert!(
-            matches!(&listed, Err(ListWalletsError::Fault(fault)) if is_tampered(fault)),
+            matches!(&listed, Err(Refusal::Fault(fault)) if is_tampered(fault)),
             "{field}: {listed:?}"
         );
     }
@@ -169,7 +166,7 @@ async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
     let id = lost.wallet.id;
     let signed = rig.service.sign(&test, text(id, "hi")).await;
     assert!(
-        matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+        matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
         "{signed:?}"
     );
     // Once for all who read together, and once for each alone.
@@ -180,7 +177,10 @@ async fn a_lost_key_and_a_row_that_cannot_be_read_are_noted() {
         }));
     let signed = rig.service.sign(&test, text(id, "hi")).await;
     assert!(
-        matches!(&signed, Err(SignError::Fault(Fault::Internal(_)))),
+        matches!(
+            &signed,
+            Err(SignError::Common(Refusal::Fault(Fault::Internal(_))))
+        ),
         "{signed:?}"
     );
     let noted = entries(&rig, &test, id).await;
@@ -229,12 +229,12 @@ async fn swapped_keys_are_refused(wallet_type: WalletType) {
                 let id = store(&rig, row).await;
                 let read = rig.service.get_wallet(caller, id).await;
                 assert!(
-                    matches!(&read, Err(GetWalletError::Fault(fault)) if is_tampered(fault)),
+                    matches!(&read, Err(Refusal::Fault(fault)) if is_tampered(fault)),
                     "{name}: {read:?}"
                 );
                 let signed = rig.service.sign(caller, text(id, "hi")).await;
                 assert!(
-                    matches!(&signed, Err(SignError::Fault(fault)) if is_tampered(fault)),
+                    matches!(&signed, Err(SignError::Common(Refusal::Fault(fault))) if is_tampered(fault)),
                     "{name}: {signed:?}"
                 );
             }

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use vestry_app::Fault;
-use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, SendCodeError, VerifyCodeError};
+use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, VerifyCodeError};
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::CreateUser;
+use vestry_app::{Fault, Refusal};
 use vestry_domain::ids::EventId;
 use vestry_domain::message::{Channel, Message, MessageKind};
 use vestry_domain::session::Proof;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::UserStatus;
+use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
 use crate::rig::{Rig, lasting, text, text_proof, wrong};
@@ -134,7 +134,7 @@ async fn send_is_for_numbers_that_exist() {
     for number in [ADA, "+442071838750"] {
         let refused = rig.service.send_code_by_text(&test, send(number)).await;
         assert!(
-            matches!(refused, Err(SendCodeError::NotFound("phone_number"))),
+            matches!(refused, Err(Refusal::NotFound("phone_number"))),
             "{refused:?}"
         );
     }
@@ -169,7 +169,7 @@ async fn otp_11_only_numbers_that_people_get_texts_on() {
                 .map(drop),
         ] {
             assert!(
-                matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "phone_number"),
+                matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "phone_number"),
                 "{number}: {refused:?}"
             );
         }
@@ -180,7 +180,7 @@ async fn otp_11_only_numbers_that_people_get_texts_on() {
     };
     let refused = rig.service.login_or_create_by_text(&live, long).await;
     assert!(
-        matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "expires_in"),
+        matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "expires_in"),
         "{refused:?}"
     );
     assert_eq!(rig.waiting().await, 0);
@@ -202,14 +202,14 @@ async fn an_app_chooses_its_countries() {
             .login_or_create_by_text(&test, text(number))
             .await;
         assert!(
-            matches!(&refused, Err(SendCodeError::Invalid(invalid)) if invalid.param == "phone_number"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "phone_number"),
             "{number}: {refused:?}"
         );
     }
     assert_eq!(rig.waiting().await, 3);
 }
 
-/// Operations, section 4: a live send without a provider is refused before anything is stored; mail does not care.
+/// OPS-9: a live send without a provider is refused before anything is stored; mail does not care.
 #[tokio::test]
 async fn live_without_a_provider_creates_nothing() {
     let rig = Rig::new().await;
@@ -218,23 +218,17 @@ async fn live_without_a_provider_creates_nothing() {
     assert!(!bare.has_sms() && bare.has_mailer());
     let created = bare.login_or_create_by_text(&live, text(ADA)).await;
     assert!(
-        matches!(
-            created,
-            Err(SendCodeError::Fault(Fault::NoTransport("SMS")))
-        ),
+        matches!(created, Err(Refusal::Fault(Fault::NoTransport("SMS")))),
         "{created:?}"
     );
     let sent = bare.send_code_by_text(&live, send(ADA)).await;
     assert!(
-        matches!(sent, Err(SendCodeError::Fault(Fault::NoTransport("SMS")))),
+        matches!(sent, Err(Refusal::Fault(Fault::NoTransport("SMS")))),
         "{sent:?}"
     );
     assert_eq!(rig.waiting().await, 0);
     let known = rig.service.send_code_by_text(&live, send(ADA)).await;
-    assert!(
-        matches!(known, Err(SendCodeError::NotFound(_))),
-        "{known:?}"
-    );
+    assert!(matches!(known, Err(Refusal::NotFound(_))), "{known:?}");
     bare.login_or_create_by_text(&test, text(ADA))
         .await
         .unwrap();
@@ -293,7 +287,7 @@ async fn f4_a_refusal_and_a_late_text_are_the_end() {
     assert_eq!((rig.sms.tries(), rig.sms.sent().len()), (20, 0));
 }
 
-/// Reserved numbers behave as the reserved addresses do, and know no limits (operations, section 5).
+/// Reserved numbers behave as the reserved addresses do, and know no limits (OPS-12).
 #[tokio::test]
 async fn reserved_numbers() {
     let rig = Rig::new().await;
@@ -364,7 +358,7 @@ async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
 /// A provider that never answers.
 struct Silent;
 
-#[async_trait]
+#[port]
 impl SmsSender for Silent {
     async fn send(&self, _id: EventId, _message: &Message) -> Result<(), SmsError> {
         std::future::pending().await

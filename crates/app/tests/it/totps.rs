@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use vestry_app::Caller;
-use vestry_app::passwords::{UpdatePassword, UpdatePasswordError, VerifyPassword};
+use vestry_app::passwords::{UpdatePassword, VerifyPassword};
 use vestry_app::sessions::Trio;
 use vestry_app::totps::{
-    CreateTotp, CreateTotpError, CreatedTotp, DeleteTotpError, PresentedTotp, RecoveryCodesError,
-    VerifiedTotp, VerifyTotp, VerifyTotpError,
+    CreateTotp, CreatedTotp, PresentedTotp, VerifiedTotp, VerifyTotp, VerifyTotpError,
 };
+use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, TotpId, UserId};
 use vestry_domain::message::MessageKind;
@@ -126,7 +125,7 @@ async fn the_first_code_must_come_in_time() {
         };
         let refused = rig.service.create_totp(&test, command).await;
         assert!(
-            matches!(&refused, Err(CreateTotpError::Invalid(invalid)) if invalid.param == "expires_in"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "expires_in"),
             "{minutes}"
         );
     }
@@ -234,21 +233,21 @@ async fn otp_5_guessing_has_to_wait_and_recovery_does_not() {
     }
     let waits = rig.try_totp(&test, code(user, &right)).await;
     assert!(
-        matches!(&waits, Err(VerifyTotpError::TooManyAttempts { retry_after }) if retry_after.0 == 60)
+        matches!(&waits, Err(VerifyTotpError::Common(Refusal::TooMany { retry_after })) if retry_after.0 == 60)
     );
     let way_back = recovery(user, created.recovery_codes[0].expose());
     rig.try_totp(&test, way_back).await.unwrap();
     let waits = rig.try_totp(&test, code(user, &right)).await;
     assert!(matches!(
         waits,
-        Err(VerifyTotpError::TooManyAttempts { .. })
+        Err(VerifyTotpError::Common(Refusal::TooMany { .. }))
     ));
     rig.pass(60);
     let outcome = rig.try_totp(&test, code(user, "000000")).await;
     assert!(is_invalid(&outcome));
     let waits = rig.try_totp(&test, code(user, &right)).await;
     assert!(
-        matches!(&waits, Err(VerifyTotpError::TooManyAttempts { retry_after }) if retry_after.0 == 120),
+        matches!(&waits, Err(VerifyTotpError::Common(Refusal::TooMany { retry_after })) if retry_after.0 == 120),
         "the next failure costs twice as much"
     );
     rig.pass(120);
@@ -278,9 +277,12 @@ async fn attack_4_parallel_guesses_are_counted_exactly() {
     .await;
     let compared = outcomes.iter().filter(|outcome| is_invalid(outcome));
     assert_eq!(compared.count(), 20);
-    let waiting = outcomes
-        .iter()
-        .filter(|outcome| matches!(outcome, Err(VerifyTotpError::TooManyAttempts { .. })));
+    let waiting = outcomes.iter().filter(|outcome| {
+        matches!(
+            outcome,
+            Err(VerifyTotpError::Common(Refusal::TooMany { .. }))
+        )
+    });
     assert_eq!(waiting.count(), 180);
 }
 
@@ -420,7 +422,7 @@ async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_are_told() {
     let now = shown_at(&created, rig.now());
     assert!(is_invalid(&rig.try_totp(&test, code(user, &now)).await));
     let again = rig.service.delete_totp(&test, created.totp.id).await;
-    assert!(matches!(again, Err(DeleteTotpError::NotFound)));
+    assert!(matches!(again, Err(Refusal::NotFound("totp"))));
 }
 
 /// One that was never verified was no credential: its removal ends no session.
@@ -455,7 +457,10 @@ async fn attack_13_a_session_of_somebody_else_costs_no_code() {
         ..code(user, &now)
     };
     let refused = rig.try_totp(&test, command).await;
-    assert!(matches!(refused, Err(VerifyTotpError::InvalidSession(_))));
+    assert!(matches!(
+        refused,
+        Err(VerifyTotpError::Common(Refusal::InvalidSession))
+    ));
     rig.try_totp(&test, code(user, &now)).await.unwrap();
 }
 
@@ -474,9 +479,7 @@ async fn a_user_has_at_most_five() {
         expires_in: None,
     };
     let refused = rig.service.create_totp(&test, command).await;
-    assert!(
-        matches!(refused, Err(CreateTotpError::Invalid(invalid)) if invalid.param == "user_id")
-    );
+    assert!(matches!(refused, Err(Refusal::Invalid(invalid)) if invalid.param == "user_id"));
     let totps = rig.service.get_user(&test, user).await.unwrap().totps;
     assert_eq!(totps.len(), 5);
     rig.service.delete_totp(&test, totps[2].id).await.unwrap();
@@ -514,18 +517,21 @@ async fn attack_25_strangers_find_nothing() {
             expires_in: None,
         };
         let refused = rig.service.create_totp(&stranger, command).await;
-        assert!(matches!(refused, Err(CreateTotpError::UserNotFound)));
+        assert!(matches!(refused, Err(Refusal::NotFound("user"))));
         for command in [
             code(user, &now),
             recovery(user, created.recovery_codes[0].expose()),
         ] {
             let refused = rig.try_totp(&stranger, command).await;
-            assert!(matches!(refused, Err(VerifyTotpError::UserNotFound)));
+            assert!(matches!(
+                refused,
+                Err(VerifyTotpError::Common(Refusal::NotFound("user")))
+            ));
         }
         let refused = rig.service.recovery_codes(&stranger, user).await;
-        assert!(matches!(refused, Err(RecoveryCodesError::UserNotFound)));
+        assert!(matches!(refused, Err(Refusal::NotFound("user"))));
         let refused = rig.service.delete_totp(&stranger, created.totp.id).await;
-        assert!(matches!(refused, Err(DeleteTotpError::NotFound)));
+        assert!(matches!(refused, Err(Refusal::NotFound("totp"))));
     }
     rig.try_totp(&test, code(user, &now)).await.unwrap();
 }
@@ -536,7 +542,10 @@ async fn unknown_users_and_users_without_one_are_told_apart() {
     let test = rig.test().await;
     let unknown = UserId::new(START, [9; 16]);
     let refused = rig.try_totp(&test, code(unknown, "123456")).await;
-    assert!(matches!(refused, Err(VerifyTotpError::UserNotFound)));
+    assert!(matches!(
+        refused,
+        Err(VerifyTotpError::Common(Refusal::NotFound("user")))
+    ));
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
     for _ in 0..30 {
         let outcome = rig.try_totp(&test, code(user, "123456")).await;
@@ -549,7 +558,7 @@ async fn unknown_users_and_users_without_one_are_told_apart() {
         .service
         .delete_totp(&test, TotpId::new(START, [9; 16]))
         .await;
-    assert!(matches!(absent, Err(DeleteTotpError::NotFound)));
+    assert!(matches!(absent, Err(Refusal::NotFound("totp"))));
 }
 
 /// Attack 20, P-12, P-13: a mailbox alone neither sets nor changes the password of a user with an authenticator app. With a
@@ -581,7 +590,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
         rig.deliver().await;
         outcome
     };
-    let refused = |outcome| matches!(outcome, Err(UpdatePasswordError::InsufficientFactor));
+    let refused = |outcome| matches!(outcome, Err(Refusal::InsufficientFactor));
     let with_app = async |token: &Secret<String>, presented: VerifyTotp| {
         let trio = Trio {
             session_token: Some(token.clone()),
@@ -643,14 +652,20 @@ async fn a_pending_user_proves_an_identifier_first() {
         let right = code(user, &shown_at(&planted, rig.now()));
         let outcome = rig.try_totp(&test, right).await;
         assert!(
-            matches!(outcome, Err(VerifyTotpError::Pending)),
+            matches!(
+                outcome,
+                Err(VerifyTotpError::Common(Refusal::InsufficientFactor))
+            ),
             "{outcome:?}"
         );
     }
     let recovery = recovery(user, planted.recovery_codes[0].expose());
     let outcome = rig.try_totp(&test, recovery).await;
     assert!(
-        matches!(outcome, Err(VerifyTotpError::Pending)),
+        matches!(
+            outcome,
+            Err(VerifyTotpError::Common(Refusal::InsufficientFactor))
+        ),
         "{outcome:?}"
     );
     rig.sign_in(&test, ADA, 5).await;
@@ -685,7 +700,7 @@ async fn attack_3_a_day_of_guesses_comes_to_less_than_one_in_ten_thousand() {
             for guess in wrong {
                 match rig.try_totp(&test, code(user, &guess)).await {
                     Err(VerifyTotpError::InvalidCode) => compared += 1,
-                    Err(VerifyTotpError::TooManyAttempts { retry_after }) => {
+                    Err(VerifyTotpError::Common(Refusal::TooMany { retry_after })) => {
                         assert!(retry_after.0 <= 86_400);
                         break;
                     }

@@ -1,10 +1,10 @@
-//! The one rule of sessions that every verify call follows (api-completions, section 2), on `otps/verify`.
+//! The one rule of sessions that every verify call follows (API-4, API-5), on `otps/verify`.
 
 use std::sync::Arc;
 
-use vestry_app::Caller;
 use vestry_app::codes::{VerifiedCode, VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{IssuedSession, Trio, VerifySession, VerifySessionError};
+use vestry_app::sessions::{IssuedSession, Trio, VerifySession};
+use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id};
@@ -162,10 +162,7 @@ async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
         assert_eq!(after.factors[0].last_verified_at, rig.now());
         assert_ne!(first.token.expose(), second.token.expose());
         let old = rig.by_token(&test, &first.token).await;
-        assert!(
-            matches!(old, Err(VerifySessionError::InvalidSession(_))),
-            "{old:?}"
-        );
+        assert!(matches!(old, Err(Refusal::InvalidSession)), "{old:?}");
         assert_eq!(
             rig.by_token(&test, &second.token).await.unwrap().session,
             second.session
@@ -274,7 +271,7 @@ async fn token_and_jwt_of_two_sessions_are_refused() {
     };
     let refused = rig.service.verify_code(&test, command).await;
     assert!(
-        matches!(&refused, Err(VerifyCodeError::Invalid(invalid)) if invalid.param == "session_jwt"),
+        matches!(&refused, Err(VerifyCodeError::Common(Refusal::Invalid(invalid))) if invalid.param == "session_jwt"),
         "{refused:?}"
     );
     let both = VerifySession {
@@ -283,10 +280,7 @@ async fn token_and_jwt_of_two_sessions_are_refused() {
         ..VerifySession::default()
     };
     let refused = rig.service.verify_session(&test, both).await;
-    assert!(
-        matches!(refused, Err(VerifySessionError::Invalid(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(Refusal::Invalid(_))), "{refused:?}");
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
 }
 
@@ -357,7 +351,10 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
             };
             let refused = rig.service.verify_code(&test, command).await;
             assert!(
-                matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+                matches!(
+                    refused,
+                    Err(VerifyCodeError::Common(Refusal::InvalidSession))
+                ),
                 "{name}: {refused:?}"
             );
         }
@@ -401,7 +398,10 @@ async fn r7_a_session_that_ends_meanwhile_is_not_continued() {
     });
     let refused = rig.service.verify_code(&test, command).await;
     assert!(
-        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        matches!(
+            refused,
+            Err(VerifyCodeError::Common(Refusal::InvalidSession))
+        ),
         "{refused:?}"
     );
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
@@ -430,7 +430,10 @@ async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
     rig.store.refuse([StoreError::Retry]);
     let refused = rig.service.verify_code(&test, command).await;
     assert!(
-        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        matches!(
+            refused,
+            Err(VerifyCodeError::Common(Refusal::InvalidSession))
+        ),
         "{refused:?}"
     );
     rig.verify(&test, sent.email.id, &digits).await.unwrap();
@@ -528,7 +531,10 @@ async fn s_2_one_token_is_renewed_once() {
     });
     let refused = rig.service.verify_code(&test, with_first()).await;
     assert!(
-        matches!(refused, Err(VerifyCodeError::InvalidSession(_))),
+        matches!(
+            refused,
+            Err(VerifyCodeError::Common(Refusal::InvalidSession))
+        ),
         "{refused:?}"
     );
     rig.verify(&test, sent.email.id, "000000").await.unwrap();
@@ -606,7 +612,9 @@ async fn permissions_have_bounds() {
     };
     for permissions in refused {
         match verify(permissions).await {
-            Err(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "permissions"),
+            Err(VerifyCodeError::Common(Refusal::Invalid(invalid))) => {
+                assert_eq!(invalid.param, "permissions")
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -640,7 +648,9 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
         rig.service.verify_code(&test, command).await
     };
     match verify(wide(50)).await {
-        Err(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "permissions"),
+        Err(VerifyCodeError::Common(Refusal::Invalid(invalid))) => {
+            assert_eq!(invalid.param, "permissions")
+        }
         other => panic!("{other:?}"),
     }
     let session = verify(wide(10)).await.unwrap().issued.unwrap();
@@ -673,7 +683,9 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
         }
     }
     match refused {
-        Some(VerifyCodeError::Invalid(invalid)) => assert_eq!(invalid.param, "session_token"),
+        Some(VerifyCodeError::Common(Refusal::Invalid(invalid))) => {
+            assert_eq!(invalid.param, "session_token")
+        }
         other => panic!("{other:?}"),
     }
     let kept = rig.by_token(&test, &token).await.unwrap();

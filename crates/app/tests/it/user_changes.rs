@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use vestry_app::Caller;
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::test_env::FindMessages;
-use vestry_app::users::{
-    CreateUser, DeleteIdentifierError, DeleteUserError, GetUserError, UpdateUser, UpdateUserError,
-};
+use vestry_app::users::{CreateUser, UpdateUser};
+use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::UserId;
 use vestry_domain::user::UserProfile;
@@ -97,9 +95,9 @@ async fn r11_one_of_many_gets_the_address() {
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
-    let refused = outcomes
-        .iter()
-        .filter(|outcome| matches!(outcome, Err(UpdateUserError::Duplicate(field)) if field == "emails[0].email"));
+    let refused = outcomes.iter().filter(
+        |outcome| matches!(outcome, Err(Refusal::Taken(field)) if field == "emails[0].email"),
+    );
     assert_eq!(refused.count(), 19);
 }
 
@@ -171,7 +169,7 @@ async fn a_lost_transaction_is_run_again() {
     rig.fake.lose_commits(3);
     rig.service.delete_user(&test, id).await.unwrap();
     let gone = rig.service.get_user(&test, id).await;
-    assert!(matches!(gone, Err(GetUserError::NotFound)));
+    assert!(matches!(gone, Err(Refusal::NotFound("user"))));
 }
 
 /// Two that remove the last two ways at once: one of them may.
@@ -201,7 +199,7 @@ async fn of_two_last_ways_one_stays() {
         .await;
         let refused = outcomes
             .iter()
-            .filter(|outcome| matches!(outcome, Err(DeleteIdentifierError::LastSignInMethod)));
+            .filter(|outcome| matches!(outcome, Err(Refusal::LastSignInMethod)));
         assert_eq!(refused.count(), 1, "round {round}: {outcomes:?}");
         rig.service
             .delete_user(&test, profile.user.id)
@@ -279,17 +277,17 @@ async fn an_identifier_that_goes_meanwhile_is_not_found() {
         });
         let outcome = rig.service.delete_email(&test, email).await;
         assert!(
-            matches!(outcome, Err(DeleteIdentifierError::NotFound("email"))),
+            matches!(outcome, Err(Refusal::NotFound("email"))),
             "{outcome:?}"
         );
     }
     let again = rig.service.delete_user(&test, id).await;
-    assert!(matches!(again, Err(DeleteUserError::NotFound)));
+    assert!(matches!(again, Err(Refusal::NotFound("user"))));
     let update = rig
         .service
         .update_user(&test, id, UpdateUser::default())
         .await;
-    assert!(matches!(update, Err(UpdateUserError::NotFound)));
+    assert!(matches!(update, Err(Refusal::NotFound("user"))));
 }
 
 /// R7: a user that is deleted while a code is verified is not signed in.

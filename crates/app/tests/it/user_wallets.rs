@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use vestry_app::Refusal;
 use vestry_app::users::DeleteWalletError;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WalletKey};
 use vestry_domain::ids::{AppId, UserId};
@@ -14,6 +14,7 @@ use vestry_ports::custody::{
     AddressOrder, Custodian, CustodyError, ExportError, ImportError, ImportKeyOrder, ImportOrder,
     ImportedWallet, WalletChange, WalletOrder,
 };
+use vestry_ports::port;
 use vestry_ports::store::{Created, Store};
 
 use crate::rig::{Rig, with_custodian};
@@ -21,7 +22,7 @@ use crate::rig::{Rig, with_custodian};
 /// Custody that takes every row for what it says, so that a test can write rows that nothing in this release makes.
 struct Trusting(Arc<dyn Custodian>);
 
-#[async_trait]
+#[port]
 impl Custodian for Trusting {
     async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
         self.0.mint_app_keys(app, now).await
@@ -76,15 +77,6 @@ impl Custodian for Trusting {
         request: &SigningRequest,
     ) -> Result<(Wallet, Signed), CustodyError> {
         self.0.sign(stored, key, request).await
-    }
-
-    fn sign_at_once(
-        &self,
-        stored: &StoredWallet,
-        key: &WalletKey,
-        request: &SigningRequest,
-    ) -> Option<Signed> {
-        self.0.sign_at_once(stored, key, request)
     }
 
     async fn verify_wallet(
@@ -165,14 +157,20 @@ async fn a_read_only_wallet_is_removed() {
     let signs_in = read_only(&rig, test.world, user, true).await;
     let other = rig.stranger().await;
     let foreign = service.delete_wallet(&other, signs_in.id).await;
-    assert!(matches!(foreign, Err(DeleteWalletError::NotFound)));
+    assert!(matches!(
+        foreign,
+        Err(DeleteWalletError::Common(Refusal::NotFound("wallet")))
+    ));
     assert_eq!(
         service.delete_wallet(&test, signs_in.id).await.unwrap(),
         user
     );
     assert!(rig.by_token(&test, &issued.token).await.is_err());
     let again = service.delete_wallet(&test, signs_in.id).await;
-    assert!(matches!(again, Err(DeleteWalletError::NotFound)));
+    assert!(matches!(
+        again,
+        Err(DeleteWalletError::Common(Refusal::NotFound("wallet")))
+    ));
     // With a wallet left, the address is not the last way; then the wallet is.
     let last = read_only(&rig, test.world, user, true).await;
     let profile = rig.service.get_user(&test, user).await;
@@ -183,7 +181,10 @@ async fn a_read_only_wallet_is_removed() {
     let email = rig.login(&test, "ada@example.com").await.email.id;
     rig.service.delete_email(&test, email).await.unwrap();
     let refused = service.delete_wallet(&test, last.id).await;
-    assert!(matches!(refused, Err(DeleteWalletError::LastSignInMethod)));
+    assert!(matches!(
+        refused,
+        Err(DeleteWalletError::Common(Refusal::LastSignInMethod))
+    ));
 }
 
 /// A wallet whose key is here goes with its user only, whatever its other marks say.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use vestry_app::users::{CreateUser, CreateUserError, FullUser, GetUserError};
+use vestry_app::Refusal;
+use vestry_app::users::{CreateUser, FullUser};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::invalid::Reason;
@@ -24,7 +25,7 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-/// What `users/create` says when nothing but an address was sent (user's document, 4.2).
+/// What `users/create` says when nothing but an address was sent (API-8).
 #[tokio::test]
 async fn a_user_starts_active_with_an_ethereum_wallet() {
     let rig = Rig::new().await;
@@ -130,7 +131,7 @@ async fn an_address_a_number_or_both() {
     }
 }
 
-/// `status` by what the call says and, when it says nothing, by the App's setting (api-completions, section 3).
+/// `status` by what the call says and, when it says nothing, by the App's setting (API-9).
 #[tokio::test]
 async fn pending_when_verification_is_required() {
     let rig = Rig::new().await;
@@ -201,7 +202,7 @@ async fn wallet_types_by_name_and_alias() {
 
 async fn invalid(rig: &Rig, command: CreateUser) -> Invalid {
     match rig.service.create_user(&*rig.test().await, command).await {
-        Err(CreateUserError::Invalid(invalid)) => invalid,
+        Err(Refusal::Invalid(invalid)) => invalid,
         other => panic!("expected a refusal that names a field, got {other:?}"),
     }
 }
@@ -357,7 +358,7 @@ async fn an_identifier_that_is_taken_creates_nothing() {
         };
         let refused = rig.service.create_user(&test, command).await;
         assert!(
-            matches!(refused, Err(CreateUserError::Duplicate(named)) if named == field),
+            matches!(&refused, Err(Refusal::Taken(named)) if named == field),
             "{email} {phone:?}: {refused:?}"
         );
     }
@@ -382,7 +383,7 @@ async fn worlds_do_not_mix() {
         for (number, id) in ids.iter().enumerate() {
             match rig.service.get_user(caller, *id).await {
                 Ok(user) if number == own => assert_eq!(user.profile.user.id, *id),
-                Err(GetUserError::NotFound) if number != own => {}
+                Err(Refusal::NotFound("user")) if number != own => {}
                 other => panic!("caller {own}, user {number}: {other:?}"),
             }
         }
@@ -390,7 +391,7 @@ async fn worlds_do_not_mix() {
     let nobody = UserId::new(START, [7; 16]);
     assert!(matches!(
         rig.service.get_user(&test, nobody).await,
-        Err(GetUserError::NotFound)
+        Err(Refusal::NotFound("user"))
     ));
 }
 
@@ -417,6 +418,6 @@ async fn r2_parallel_creates_of_one_address_make_one_user() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
     let duplicates = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome, Err(CreateUserError::Duplicate("email"))));
+        .filter(|outcome| matches!(outcome, Err(Refusal::Taken(field)) if field == "email"));
     assert_eq!(duplicates.count(), 47);
 }

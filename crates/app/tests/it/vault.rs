@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use vestry_app::vault::{RootReport, Rotation};
 use vestry_app::wallets::SignError;
-use vestry_app::{Fault, Service};
+use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::envelope::{KeyPurpose, WrappedKey};
 use vestry_domain::ids::WalletId;
@@ -306,7 +306,10 @@ async fn verify_finds_an_overwritten_app_key() {
     );
     let signed = other.sign(&test, text(wallet, "hi")).await;
     assert!(
-        matches!(signed, Err(SignError::Fault(Fault::Tampered(_)))),
+        matches!(
+            signed,
+            Err(SignError::Common(Refusal::Fault(Fault::Tampered(_))))
+        ),
         "{signed:?}"
     );
     // The others do not stay under an old root key for it, and the old root key stays for it.

@@ -1,5 +1,6 @@
 //! Exports: off unless they are wanted, and sealed to one recipient.
 
+use vestry_app::Refusal;
 use vestry_app::wallets::{ExportWallet, ExportWalletError, UnusableWallet};
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::Scope;
@@ -20,6 +21,7 @@ fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
     }
 }
 
+/// IMP-7.
 #[tokio::test]
 async fn a_key_leaves_for_its_recipient_when_the_app_lets_it() {
     let rig = Rig::new().await;
@@ -67,11 +69,11 @@ async fn an_export_names_what_it_refuses() {
     let everything_else = rig.service.export_wallet(&test, right.clone()).await;
     assert!(matches!(
         everything_else,
-        Err(ExportWalletError::NotAllowed(_))
+        Err(ExportWalletError::Common(Refusal::NotAllowed(_)))
     ));
     let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
     let refused = async |command| match rig.service.export_wallet(&exporter, command).await {
-        Err(ExportWalletError::Invalid(invalid)) => invalid.param,
+        Err(ExportWalletError::Common(Refusal::Invalid(invalid))) => invalid.param,
         other => panic!("{other:?}"),
     };
     let phrase = ExportWallet {

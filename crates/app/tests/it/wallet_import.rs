@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use vestry_app::Caller;
-use vestry_app::wallets::{
-    BeginImport, BeginImportError, ImportWallet, ImportWalletError, SignMessage,
-};
+use vestry_app::wallets::{BeginImport, ImportWallet, ImportWalletError, SignMessage};
+use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_contract::sealing::{self, Manner};
 use vestry_domain::ids::{Id, UserId};
@@ -153,6 +151,7 @@ async fn the_default_wallet_stays_the_default() {
     }
 }
 
+/// IMP-5.
 #[tokio::test]
 async fn a_message_is_good_once() {
     let rig = Rig::new().await;
@@ -166,10 +165,16 @@ async fn a_message_is_good_once() {
     let again = rig.service.import_wallet(&test, command).await;
     assert!(matches!(again, Err(ImportWalletError::Undecipherable)));
     let anew = rig.import(&test, user, 0).await;
-    assert!(matches!(anew, Err(ImportWalletError::Duplicate)));
+    assert!(matches!(
+        anew,
+        Err(ImportWalletError::Common(Refusal::Taken(_)))
+    ));
     let other = rig.walletless(&test, "eve@example.com").await;
     let anew = rig.import(&test, other, 0).await;
-    assert!(matches!(anew, Err(ImportWalletError::Duplicate)));
+    assert!(matches!(
+        anew,
+        Err(ImportWalletError::Common(Refusal::Taken(_)))
+    ));
     assert_eq!(rig.wallets().await, 1);
 }
 
@@ -191,7 +196,10 @@ async fn what_was_refused_can_be_tried_again() {
         .service
         .import_wallet(&test, sealed(nobody, address, key, &to))
         .await;
-    assert!(matches!(refused, Err(ImportWalletError::UserNotFound)));
+    assert!(matches!(
+        refused,
+        Err(ImportWalletError::Common(Refusal::NotFound("user")))
+    ));
     let mut altered = sealed(user, address, key, &to);
     altered.message.ciphertext[0] ^= 1;
     let refused = rig.service.import_wallet(&test, altered).await;
@@ -249,7 +257,7 @@ async fn r10_parallel_imports_of_one_key_make_one_wallet() {
     let made = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     let told = outcomes
         .iter()
-        .filter(|outcome| matches!(outcome, Err(ImportWalletError::Duplicate)));
+        .filter(|outcome| matches!(outcome, Err(ImportWalletError::Common(Refusal::Taken(_)))));
     assert_eq!((made, told.count()), (1, outcomes.len() - 1));
     assert_eq!(rig.wallets().await, 1);
 }
@@ -296,6 +304,7 @@ async fn r10_imports_race_creates() {
     }
 }
 
+/// IMP-5.
 #[tokio::test]
 async fn a_key_pair_dies_at_its_end_and_is_swept() {
     let rig = Rig::new().await;
@@ -377,7 +386,7 @@ async fn a_key_pair_may_be_for_one_user_alone() {
         ..bound
     };
     let refused = rig.service.begin_import(&test, gone).await;
-    assert!(matches!(refused, Err(BeginImportError::UserNotFound)));
+    assert!(matches!(refused, Err(Refusal::NotFound("user"))));
 }
 
 /// An address with which somebody signs in is taken, whosever it is.
@@ -405,7 +414,10 @@ async fn an_address_of_a_read_only_wallet_is_taken() {
     assert_eq!(created, Created::Yes);
     tx.commit().await.unwrap();
     let refused = rig.import(&test, user, 0).await;
-    assert!(matches!(refused, Err(ImportWalletError::Duplicate)));
+    assert!(matches!(
+        refused,
+        Err(ImportWalletError::Common(Refusal::Taken(_)))
+    ));
 }
 
 /// Sixteen of an address in a quarter of an hour, in its world; those that were handed out stay good.
@@ -423,7 +435,7 @@ async fn very_many_key_pairs_of_one_address_are_refused() {
     for address in [address, &spelled] {
         let refused = rig.service.begin_import(&test, begin(address)).await;
         match refused {
-            Err(BeginImportError::TooMany { retry_after }) => {
+            Err(Refusal::TooMany { retry_after }) => {
                 assert_eq!(retry_after, Seconds(LIFETIME.0));
             }
             other => panic!("{other:?}"),
@@ -451,7 +463,7 @@ async fn fields_are_refused_by_their_names() {
     let to = rig.begin_import(&test, address).await;
     let refused_begin =
         async |command: BeginImport| match rig.service.begin_import(&test, command).await {
-            Err(BeginImportError::Invalid(invalid)) => invalid,
+            Err(Refusal::Invalid(invalid)) => invalid,
             other => panic!("{other:?}"),
         };
     let bitcoin = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
@@ -498,7 +510,9 @@ async fn fields_are_refused_by_their_names() {
     });
     for (command, param) in wrong {
         match rig.service.import_wallet(&test, command).await {
-            Err(ImportWalletError::Invalid(invalid)) => assert_eq!(invalid.param, param),
+            Err(ImportWalletError::Common(Refusal::Invalid(invalid))) => {
+                assert_eq!(invalid.param, param)
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
-use vestry_app::Caller;
 use vestry_app::sessions::Trio;
-use vestry_app::wallet_sign_in::{
-    BeginWalletSignIn, BeginWalletSignInError, SignedText, VerifiedWallet, VerifyWallet,
-    VerifyWalletError,
-};
+use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifiedWallet, VerifyWallet};
 use vestry_app::wallets::{ListWallets, SignError, UnusableWallet};
+use vestry_app::{Caller, Refusal};
 use vestry_chains::{Chains, PrivateKey, Signer};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
@@ -141,13 +138,13 @@ impl Rig {
         &self,
         caller: &Caller,
         command: VerifyWallet,
-    ) -> Result<VerifiedWallet, VerifyWalletError> {
+    ) -> Result<VerifiedWallet, Refusal> {
         self.service.verify_wallet_sign_in(caller, command).await
     }
 }
 
-fn is_invalid<T>(outcome: &Result<T, VerifyWalletError>) -> bool {
-    matches!(outcome, Err(VerifyWalletError::InvalidSignature))
+fn is_invalid<T>(outcome: &Result<T, Refusal>) -> bool {
+    matches!(outcome, Err(Refusal::InvalidCredentials))
 }
 
 /// The first signature makes the user, who is active, and a read-only wallet that is not the default; the next one signs the
@@ -300,7 +297,7 @@ async fn attack_24_many_users_crowd_nobody_out_of_an_address() {
             let begun = pocket.begin(Some(*eve));
             match rig.service.begin_wallet_sign_in(&test, begun).await {
                 Ok(_) => {}
-                Err(BeginWalletSignInError::TooMany { retry_after }) => {
+                Err(Refusal::TooMany { retry_after }) => {
                     assert!((1..=300).contains(&retry_after.0));
                     refused += 1;
                 }
@@ -361,7 +358,7 @@ async fn sign_in_messages_are_checked_whole() {
             assert_ne!(edited, message);
             let refused = rig.verify_wallet(&test, pocket.siwe(&edited)).await;
             assert!(
-                matches!(&refused, Err(VerifyWalletError::Invalid(invalid)) if invalid.param == "siwe_challenge"),
+                matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "siwe_challenge"),
                 "{to}: {refused:?}"
             );
         }
@@ -395,7 +392,7 @@ async fn no_domain_is_trusted_by_default() {
     let challenge = rig.challenge(&test, &pocket, None).await;
     let message = pocket.message(&challenge.nonce, &rig);
     let refused = rig.verify_wallet(&test, pocket.siwe(&message)).await;
-    assert!(matches!(refused, Err(VerifyWalletError::Invalid(_))));
+    assert!(matches!(refused, Err(Refusal::Invalid(_))));
 }
 
 /// A wallet joins a user who exists: within the user's session, whose other sessions end, and the user is told (S-6).
@@ -418,7 +415,7 @@ async fn s_6_a_wallet_joins_a_user_who_exists() {
         ..pocket.answer(&challenge)
     };
     let planted = rig.verify_wallet(&test, with(&stranger.token)).await;
-    assert!(matches!(planted, Err(VerifyWalletError::InvalidSession(_))));
+    assert!(matches!(planted, Err(Refusal::InvalidSession)));
     let verified = rig
         .verify_wallet(&test, with(&session.token))
         .await
@@ -434,15 +431,12 @@ async fn s_6_a_wallet_joins_a_user_who_exists() {
     let begun = rig
         .service
         .begin_wallet_sign_in(&test, pocket.begin(Some(mallory)));
-    assert!(matches!(begun.await, Err(BeginWalletSignInError::Taken)));
+    assert!(matches!(begun.await, Err(Refusal::Taken(_))));
     let unknown = UserId::new(START, [9; 16]);
     let begun = rig
         .service
         .begin_wallet_sign_in(&test, pocket.begin(Some(unknown)));
-    assert!(matches!(
-        begun.await,
-        Err(BeginWalletSignInError::UserNotFound)
-    ));
+    assert!(matches!(begun.await, Err(Refusal::NotFound("user"))));
     let again = rig.challenge(&test, &pocket, None).await;
     assert_eq!(again.user_id, user);
 }
@@ -461,7 +455,7 @@ async fn an_address_goes_to_the_first_signature() {
         .await
         .unwrap();
     let late = rig.verify_wallet(&test, pocket.answer(&for_ada)).await;
-    assert!(matches!(late, Err(VerifyWalletError::Taken)));
+    assert!(matches!(late, Err(Refusal::Taken(_))));
 }
 
 /// A wallet whose key is here signs nobody in, whatever its signature says.
@@ -476,7 +470,7 @@ async fn a_managed_wallet_signs_nobody_in() {
         user_id: None,
     };
     let refused = rig.service.begin_wallet_sign_in(&test, command).await;
-    assert!(matches!(refused, Err(BeginWalletSignInError::Taken)));
+    assert!(matches!(refused, Err(Refusal::Taken(_))));
 }
 
 /// A wallet planted in an account that is not proved is gone after the first proof, and its address is free (attack 1, O-10).
@@ -572,7 +566,7 @@ async fn a_pending_user_proves_an_identifier_first() {
         let challenge = rig.challenge(&test, &pocket, Some(user)).await;
         let refused = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
         assert!(
-            matches!(refused, Err(VerifyWalletError::Pending)),
+            matches!(refused, Err(Refusal::InsufficientFactor)),
             "{refused:?}"
         );
         rig.sign_in(&test, &address, 5).await;

@@ -3,11 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use vestry_app::Fault;
-use vestry_app::wallets::{
-    CreateWalletError, GetWalletError, ListWallets, ListWalletsError, SignError, SignMessage,
-    UnusableWallet,
-};
+use vestry_app::wallets::{ListWallets, SignError, SignMessage, UnusableWallet};
+use vestry_app::{Fault, Refusal};
 use vestry_chains::Chains;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
@@ -66,10 +63,11 @@ async fn no_wallet_is_made_for_a_user_who_goes() {
         .service
         .create_wallet(&test, user, ethereum, usual)
         .await;
-    assert!(matches!(made, Err(CreateWalletError::UserNotFound)));
+    assert!(matches!(made, Err(Refusal::NotFound("user"))));
     assert_eq!(rig.wallets().await, 0);
 }
 
+/// API-18.
 #[tokio::test]
 async fn the_default_wallet_is_made_once_and_answered_ever_after() {
     let rig = Rig::new().await;
@@ -113,7 +111,7 @@ async fn no_wallet_for_a_user_elsewhere() {
             .create_wallet(caller, user, WalletType::Ethereum, AddressForm::Usual)
             .await;
         assert!(
-            matches!(refused, Err(CreateWalletError::UserNotFound)),
+            matches!(refused, Err(Refusal::NotFound("user"))),
             "{refused:?}"
         );
     }
@@ -125,7 +123,7 @@ async fn no_wallet_for_a_user_elsewhere() {
     assert_eq!(listed.total_count, 0);
 }
 
-/// A wallet of another App or environment does not exist (section 7 of the user's document).
+/// A wallet of another App or environment does not exist (CH-7).
 #[tokio::test]
 async fn a_wallet_of_another_world_is_not_found() {
     let rig = Rig::new().await;
@@ -137,7 +135,7 @@ async fn a_wallet_of_another_world_is_not_found() {
         (&test, WalletId::new(START, [7; 16])),
     ] {
         let read = rig.service.get_wallet(caller, id).await;
-        assert!(matches!(read, Err(GetWalletError::NotFound)), "{read:?}");
+        assert!(matches!(read, Err(Refusal::NotFound("wallet"))), "{read:?}");
         let signed = rig.service.sign(caller, text(id, "hi")).await;
         assert!(
             matches!(signed, Err(SignError::Unusable(UnusableWallet::NotFound))),
@@ -219,7 +217,7 @@ async fn lists_by_pages_newest_first() {
         };
         let refused = rig.service.list_wallets(&test, query).await;
         assert!(
-            matches!(&refused, Err(ListWalletsError::Invalid(invalid)) if invalid.param == "limit"),
+            matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "limit"),
             "{limit}"
         );
     }
@@ -235,7 +233,7 @@ pub(crate) fn text(wallet_id: WalletId, message: &str) -> SignMessage {
     }
 }
 
-/// Signatures fit the address by the chain's own rule (EIP-191), whatever form the message came in.
+/// Signatures fit the address by the chain's own rule (EIP-191), whatever form the message came in (CH-5).
 #[tokio::test]
 async fn signs_messages_in_every_encoding() {
     let rig = Rig::new().await;
@@ -322,7 +320,10 @@ async fn a_wallet_that_cannot_be_read_with_others_is_read_alone() {
     rig.store.refuse_views([unreadable(), StoreError::Busy]);
     let refused = sign().await;
     assert!(
-        matches!(refused, Err(SignError::Fault(Fault::Unavailable(_)))),
+        matches!(
+            refused,
+            Err(SignError::Common(Refusal::Fault(Fault::Unavailable(_))))
+        ),
         "{refused:?}"
     );
     sign().await.unwrap();

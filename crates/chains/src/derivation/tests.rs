@@ -274,7 +274,8 @@ fn the_keys_of_sep_5_with_a_passphrase_are_derived() {
     }
 }
 
-/// polkadot-js/common, packages/util-crypto/src/mnemonic: Substrate's seed is made of the entropy, with bip-utils the same.
+/// polkadot-js/common, packages/util-crypto/src/mnemonic: Substrate's seed is made of the entropy, with bip-utils the same
+/// (DOT-1).
 #[test]
 fn the_seed_of_substrate_is_made_of_the_entropy() {
     let phrase = Phrase::read(

@@ -124,7 +124,7 @@ fn the_smallest_and_the_largest_key_have_the_base_point_and_its_negative() {
     );
 }
 
-/// EIP-55, section "Test Cases": all caps, all lower case, mixed.
+/// EIP-55, section "Test Cases": all caps, all lower case, mixed (ETH-1).
 #[test]
 fn addresses_have_the_mixed_case_of_eip_55() {
     for address in [
@@ -143,7 +143,7 @@ fn addresses_have_the_mixed_case_of_eip_55() {
 }
 
 /// RFC 6979 itself has no secp256k1; these pairs of SHA-256 messages and signatures go round among Bitcoin
-/// libraries (bitcoinjs-lib, trezor-crypto, libsecp256k1-py) and agree everywhere.
+/// libraries (bitcoinjs-lib, trezor-crypto, libsecp256k1-py) and agree everywhere (ETH-2, KEY-11).
 #[test]
 fn nonces_are_those_of_rfc_6979() {
     let tears = "All those moments will be lost in time, like tears in rain. Time to die...";

@@ -105,7 +105,7 @@ fn hex_of(value: &Value) -> Vec<u8> {
     hex::decode(text.strip_prefix("0x").unwrap()).unwrap()
 }
 
-/// The payload of the specification's check value.
+/// A payload on the relay chain, of which the tests know the bytes.
 fn payload() -> Value {
     let genesis = "0x91b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a70ce90c3";
     json!({
@@ -128,6 +128,7 @@ fn payload() -> Value {
     })
 }
 
+/// DOT-1.
 #[test]
 fn the_abandon_phrase_has_the_address_that_polkadot_js_and_bip_utils_compute() {
     assert_eq!(Wallet::new(ABANDON).address, ADDRESS);
@@ -191,7 +192,7 @@ fn other_lengths_are_no_private_keys_and_only_points_are_public_ones() {
     }
 }
 
-/// chains.md section 4.
+/// DOT-3, by hand: the parts of the payload in their order.
 #[test]
 fn the_check_value_is_put_together_as_it_is_written_down() {
     let wallet = Wallet::new(ABANDON);

@@ -17,7 +17,7 @@ async fn stored_keys(house: &House) -> Vec<AppKey> {
     works(keys.map_err(CustodyError::Store))
 }
 
-/// A new App gets one key for each environment and purpose, version 1, all different; nothing is stored by minting.
+/// A new App gets one key for each environment and purpose, version 1, all different; nothing is stored by minting (KEY-8).
 pub async fn a_new_app_gets_a_key_for_each_use(house: House) {
     let mut samples = Samples::fresh();
     let (app, now) = (samples.app().id, samples.tick());

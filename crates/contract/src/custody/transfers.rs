@@ -87,7 +87,7 @@ fn does_not_open(outcome: &Result<ImportedWallet, ImportError>, what: &str) {
     );
 }
 
-/// A key pair is the one that was ordered, of its kind, different each time, and says nothing of its private half.
+/// A key pair is the one that was ordered, of its kind, different each time, and says nothing of its private half (IMP-5).
 pub async fn a_key_pair_is_as_ordered(house: House) {
     let mut samples = Samples::fresh();
     let mut public_keys = Vec::new();
@@ -125,7 +125,7 @@ pub async fn a_key_pair_is_as_ordered(house: House) {
 }
 
 /// Sealed in every suite, to the one key pair of several that was meant: the wallet is that of the key, imported, in both
-/// readings of the default, authentic, and signs.
+/// readings of the default, authentic, and signs (IMP-1, IMP-2).
 pub async fn a_sealed_key_becomes_a_wallet(house: House) {
     let mut samples = Samples::fresh();
     for world in house.worlds(&mut samples).await {
@@ -198,7 +198,7 @@ pub async fn the_two_readings_are_not_interchangeable(house: House) {
 }
 
 /// Nothing opens without its key pair, after its end, for another user, index, type or address, or altered; nobody learns
-/// which of these it was.
+/// which of these it was (IMP-5, IMP-6).
 pub async fn what_was_not_sealed_for_this_does_not_open(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;
@@ -330,7 +330,7 @@ pub async fn an_edited_key_pair_is_refused(house: House) {
     }
 }
 
-/// What is exported opens for the recipient alone and is the key; it leaves the wallet as it is.
+/// What is exported opens for the recipient alone and is the key; it leaves the wallet as it is (IMP-7).
 pub async fn an_exported_key_opens_for_its_recipient(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;

@@ -13,7 +13,7 @@ use super::{House, Row, changed_bits, is_tampered, order, other_lengths, works};
 use crate::race::race;
 use crate::samples::Samples;
 
-/// A new wallet is the one that was ordered: ids, owner, time; the user's default, verified, made here.
+/// A new wallet is the one that was ordered: ids, owner, time; the user's default, verified, made here (CH-2).
 pub async fn a_new_wallet_is_as_ordered(house: House) {
     let mut samples = Samples::fresh();
     let worlds = house.worlds(&mut samples).await;
@@ -115,7 +115,7 @@ async fn the_wallet_signs(house: &House, (stored, key): Row) {
     }
 }
 
-/// No two wallets share anything: not the address, not the keys, not a byte string around them.
+/// No two wallets share anything: not the address, not the keys, not a byte string around them (CH-2).
 pub async fn every_wallet_has_a_key_of_its_own(house: House) {
     let mut samples = Samples::fresh();
     let mut seen = Vec::new();
@@ -365,7 +365,7 @@ fn in_other_case(address: &str) -> String {
     address.chars().map(turned).collect()
 }
 
-/// A wallet is disabled and enabled, and is authentic each time; what was written by hand in between is not.
+/// A wallet is disabled and enabled, and is authentic each time; what was written by hand in between is not (KEY-3).
 pub async fn a_changed_wallet_is_authentic(house: House) {
     let mut samples = Samples::fresh();
     let world = house.world(&mut samples).await;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use vestry_domain::password::{Normalization, Password};
 use vestry_ports::passwords::{BreachCheckUnavailable, BreachedPasswords};
+use vestry_ports::port;
 
 use super::lock;
 
@@ -31,7 +31,7 @@ impl FakeBreached {
     }
 }
 
-#[async_trait]
+#[port]
 impl BreachedPasswords for FakeBreached {
     async fn contains(&self, password: &Password) -> Result<bool, BreachCheckUnavailable> {
         let list = lock(&self.0);

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+use vestry_ports::port;
 
 use super::lock;
 
@@ -33,7 +33,7 @@ impl FakeLimiter {
     }
 }
 
-#[async_trait]
+#[port]
 impl RateLimiter for FakeLimiter {
     async fn hit(
         &self,

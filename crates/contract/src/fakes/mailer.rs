@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
+use vestry_ports::port;
 
 use super::lock;
 
@@ -69,7 +69,7 @@ impl Post {
     }
 }
 
-#[async_trait]
+#[port]
 impl Mailer for FakeMailer {
     async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
         let mut post = lock(&self.0);

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::provider::{ProvenIdentity, ProviderTokens, code_challenge};
 use vestry_ports::identity_providers::{
     AuthorizationRequest, Exchanged, Grant, IdentityProviders, ProviderAccess, ProviderFault,
 };
+use vestry_ports::port;
 
 use super::lock;
 
@@ -64,7 +64,7 @@ impl FakeProviders {
     }
 }
 
-#[async_trait]
+#[port]
 impl IdentityProviders for FakeProviders {
     async fn authorization_url(
         &self,

@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use async_trait::async_trait;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
+use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
 use super::lock;
@@ -62,7 +62,7 @@ impl Provider {
     }
 }
 
-#[async_trait]
+#[port]
 impl SmsSender for FakeSms {
     async fn send(&self, id: EventId, message: &Message) -> Result<(), SmsError> {
         let mut provider = lock(&self.0);

@@ -26,8 +26,8 @@ mod wallets;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
+use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
     Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
@@ -101,7 +101,7 @@ impl std::fmt::Debug for FakeStore {
     }
 }
 
-#[async_trait]
+#[port]
 impl Store for FakeStore {
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
         self.reach()?;
@@ -159,7 +159,7 @@ impl Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl Tx for Work {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
         if self.is_dead {

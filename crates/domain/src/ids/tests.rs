@@ -83,6 +83,7 @@ fn writes_and_reads_numbers_as_long_division_does() {
     }
 }
 
+/// API-1: an id carries its time.
 #[test]
 fn text_sorts_by_time() {
     let early = UserId::new(Timestamp::from_unix(1_700_000_000), [0xff; 16]);

@@ -29,6 +29,7 @@ fn within_the_limits() {
     }
 }
 
+/// API-15.
 #[test]
 fn over_the_limits() {
     let keys: Map<String, Value> = (0..=MAX_KEYS).map(|n| (n.to_string(), json!(n))).collect();

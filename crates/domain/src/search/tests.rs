@@ -30,7 +30,7 @@ fn refused(raw: &RawCondition) -> (String, Reason) {
     (refused.param.into_owned(), refused.reason)
 }
 
-/// Every field of api-completions, section 3, that this release can look up.
+/// Every field that this release can look up (API-12).
 #[test]
 fn every_field_is_read() {
     let (user, email, pn, wallet) = (
@@ -222,7 +222,7 @@ fn a_period_is_a_range_of_ids() {
     }
 }
 
-/// "Unknown field or operator: 400 naming it" (api-completions, section 3).
+/// API-12: an unknown field or operator is 400 and named.
 #[test]
 fn what_is_unknown_is_named() {
     for field in ["", "emails", "metadata", "metadata.", "Email", "password"] {

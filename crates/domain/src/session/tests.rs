@@ -1,4 +1,4 @@
-//! S-3: absolute and idle limits; factors; the wire shape.
+//! S-3: absolute and idle limits; factors.
 
 use super::*;
 use crate::ids::{AppId, Id};
@@ -36,29 +36,6 @@ fn session(length: i64) -> Session {
     Session::start(id, world, sign_in, Seconds(length), LIMITS, at(0))
 }
 
-/// The longest permissions, device and address a session can start with, with characters that JSON doubles and characters of
-/// four bytes, fit into it; what it may hold besides is bounded to the byte.
-#[test]
-fn a_session_can_always_start_and_is_never_too_large_to_be_signed() {
-    // An object's bytes are what counts, so one long permission stands for any that are accepted.
-    let carried = vec!["x".repeat(PERMISSIONS_BYTES - 4)];
-    assert_eq!(json!(carried).to_string().len(), PERMISSIONS_BYTES);
-    for letter in ["\u{1F511}", "\"", "x"] {
-        let text = letter.repeat(FINGERPRINT_MAX);
-        let mut first = session(300);
-        first.device_fingerprint = DeviceFingerprint::new(Some(text.clone()), Some(text)).unwrap();
-        first.permissions.clone_from(&carried);
-        first.factors = vec![Factor {
-            proof: Proof::EmailLink {
-                email_id: EmailId::new(at(0), [9; 16]),
-                email: "\"".repeat(254),
-            },
-            last_verified_at: at(0),
-        }];
-        first.check_size("permissions").unwrap();
-    }
-}
-
 /// Bytes are counted, not characters: fifty times a hundred characters are within the one and not within the other.
 #[test]
 fn permissions_are_bounded_in_bytes_together() {
@@ -77,20 +54,6 @@ fn permissions_are_bounded_in_bytes_together() {
         let outcome = permissions(of(count, letter));
         assert_eq!(outcome.is_ok(), accepted, "{count} of {letter}");
         assert!(outcome.is_ok() || outcome.unwrap_err().param == "permissions");
-    }
-}
-
-/// To the byte, and naming the field that it is told.
-#[test]
-fn a_session_has_at_most_so_many_bytes() {
-    let mut large = session(300);
-    let base = large.to_wire().to_string().len();
-    for (more, accepted) in [(0, true), (1, false)] {
-        large.permissions = vec!["x".repeat(SESSION_BYTES - base - 2 + more)];
-        assert_eq!(large.to_wire().to_string().len(), SESSION_BYTES + more);
-        let outcome = large.check_size("session_jwt");
-        assert_eq!(outcome.is_ok(), accepted);
-        assert!(outcome.is_ok() || outcome.unwrap_err().param == "session_jwt");
     }
 }
 
@@ -131,8 +94,6 @@ fn an_ended_session_is_dead() {
     let mut session = session(300);
     session.deleted_at = Some(at(10));
     assert!(!session.is_alive(LIMITS, at(11)));
-    assert_eq!(session.to_wire()["deleted"], true);
-    assert_eq!(session.to_wire()["deleted_at"], at(10).unix());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Apps and everything that is set up for them.
 
-use async_trait::async_trait;
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
@@ -10,11 +9,12 @@ use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Apps.
-#[async_trait]
+#[port]
 pub trait Apps: Send {
     /// Adds an App.
     async fn insert(&mut self, app: &App) -> StoreResult<()>;
@@ -34,7 +34,7 @@ pub trait Apps: Send {
 }
 
 /// API keys and public tokens.
-#[async_trait]
+#[port]
 pub trait ApiKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &ApiKey) -> StoreResult<()>;
@@ -64,7 +64,7 @@ pub struct RedirectUrl {
 }
 
 /// Registered redirect URLs.
-#[async_trait]
+#[port]
 pub trait RedirectUrls: Send {
     /// Adds a URL; `false` when the same URL is registered for this kind in its world, and then nothing changes. When it is
     /// the default, the earlier default of its world and kind stops being one.
@@ -76,7 +76,7 @@ pub trait RedirectUrls: Send {
 }
 
 /// App keys, wrapped under the root key.
-#[async_trait]
+#[port]
 pub trait AppKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &AppKey) -> StoreResult<()>;
@@ -113,7 +113,7 @@ pub trait AppKeys: Send {
 }
 
 /// Signing keys of session JWTs.
-#[async_trait]
+#[port]
 pub trait SigningKeys: Send {
     /// Adds a key.
     async fn insert(&mut self, key: &SigningKey) -> StoreResult<()>;

@@ -1,14 +1,14 @@
 //! The audit log.
 
-use async_trait::async_trait;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// The audit log. Entries are only ever added.
-#[async_trait]
+#[port]
 pub trait AuditLog: Send {
     /// Adds entries, each in a place of its chain where none is yet, and writes the heads over the earlier ones of their
     /// chains. An entry in a place that is taken is an error.

@@ -1,12 +1,12 @@
 //! Codes, their guards and budgets, and sessions.
 
-use async_trait::async_trait;
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
@@ -20,7 +20,7 @@ pub struct Attempt {
 }
 
 /// One-time passcodes: at most one per world, identifier and purpose.
-#[async_trait]
+#[port]
 pub trait Codes: Send {
     /// Puts a code in the place of whatever was there, with no tries used (OTP-6).
     async fn replace(&mut self, code: &Code) -> StoreResult<()>;
@@ -55,7 +55,7 @@ pub trait Codes: Send {
 
 /// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or what else is
 /// tried to get in by.
-#[async_trait]
+#[port]
 pub trait Guards: Send {
     /// Until when the identifier has to wait, if it has to.
     async fn blocked_until(
@@ -75,7 +75,7 @@ pub trait Guards: Send {
 }
 
 /// Counters that must be exact and outlive a restart: sends.
-#[async_trait]
+#[port]
 pub trait Budgets: Send {
     /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement.
     /// A use beyond the limit is answered with `admitted: false` and may leave the counter beyond the limit; callers
@@ -114,7 +114,7 @@ pub struct NewToken {
 }
 
 /// Sessions.
-#[async_trait]
+#[port]
 pub trait Sessions: Send {
     /// Adds a session under the hash of its token.
     async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()>;

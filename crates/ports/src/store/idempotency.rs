@@ -1,15 +1,15 @@
 //! Keys under which requests are sent again, and the answers that are kept for them.
 
-use async_trait::async_trait;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Idempotency keys. Every method stays within the world that it is given. `now` is the time of the world, `machine`
 /// that of the machine.
-#[async_trait]
+#[port]
 pub trait Idempotency: Send {
     /// Takes a key that nobody has, or that has expired at `now`; whatever was kept under it is gone then. `None` when it
     /// was taken, else what is known of it. One guarded statement decides.

@@ -1,15 +1,15 @@
 //! Magic links.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Magic links: at most one per world, address and purpose.
-#[async_trait]
+#[port]
 pub trait Links: Send {
     /// Puts a link in the place of whatever its address had for its purpose, used or not. There need be no such address or user.
     async fn replace(&mut self, link: &Link) -> StoreResult<()>;

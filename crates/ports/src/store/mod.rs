@@ -20,8 +20,8 @@ mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
 
-use async_trait::async_trait;
 use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
@@ -36,7 +36,7 @@ pub use totps::Totps;
 pub use users::{Attached, UserPage, Users};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
-pub use wallets::{Created, FoundWallet, SeenWallet, WalletPage, WalletState, Wallets};
+pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum StoreError {
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// The database.
-#[async_trait]
+#[port]
 pub trait Store: Send + Sync {
     /// Opens a writing transaction.
     ///
@@ -82,8 +82,7 @@ pub trait Store: Send + Sync {
     /// As for [`Store::begin`].
     async fn read(&self) -> StoreResult<Box<dyn Repositories>>;
 
-    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers, if every wallet of `seen` is as
-    /// it was seen at a moment after this was called. Otherwise nothing is written, and the answer is those that are not.
+    /// [`AuditLog::append`] in a transaction of its own, which is committed when this answers.
     ///
     /// # Errors
     /// [`StoreError`]; as after [`Tx::commit`], it is then open whether it happened.
@@ -91,23 +90,10 @@ pub trait Store: Send + Sync {
         &self,
         entries: &[AuditEntry],
         heads: &[AuditHead],
-        seen: &[SeenWallet],
-    ) -> StoreResult<Vec<SeenWallet>> {
+    ) -> StoreResult<()> {
         let mut tx = self.begin().await?;
-        let wanted: Vec<_> = seen.iter().map(|seen| (seen.world, seen.id)).collect();
-        let found = tx.wallets().find_all_with_keys(&wanted).await?;
-        let states = found.into_iter().map(|found| found?.state);
-        let changed: Vec<_> = seen
-            .iter()
-            .zip(states)
-            .filter(|(seen, state)| state.as_ref() != Some(&seen.state))
-            .map(|(seen, _)| seen.clone())
-            .collect();
-        if changed.is_empty() {
-            tx.audit_log().append(entries, heads).await?;
-            tx.commit().await?;
-        }
-        Ok(changed)
+        tx.audit_log().append(entries, heads).await?;
+        tx.commit().await
     }
 
     /// Whether the database answers and every migration of this build is applied.
@@ -118,7 +104,7 @@ pub trait Store: Send + Sync {
 }
 
 /// A writing transaction.
-#[async_trait]
+#[port]
 pub trait Tx: Repositories {
     /// Makes everything durable. An error leaves open whether it happened; read again by a natural key.
     ///

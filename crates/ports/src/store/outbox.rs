@@ -1,14 +1,14 @@
 //! Messages that wait for delivery, and those that the test environment captured.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{EventId, MessageId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Jobs of the outbox. Delivery is at least once: a worker that dies after the transport took the message sends it again.
-#[async_trait]
+#[port]
 pub trait Outbox: Send {
     /// Adds a job, in the transaction of what it belongs to.
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()>;
@@ -59,7 +59,7 @@ pub struct CapturedFilter {
 }
 
 /// Captured messages of test worlds.
-#[async_trait]
+#[port]
 pub trait Captured: Send {
     /// Keeps a message. The id is derived from its job, so that a second capture of one job is the same row and does nothing.
     async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()>;

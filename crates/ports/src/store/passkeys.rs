@@ -1,10 +1,10 @@
 //! Passkeys, user handles, and the challenges of ceremonies.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::{Attached, StoreResult};
 
@@ -20,7 +20,7 @@ pub struct PasskeyUse {
 }
 
 /// Passkeys. Every method but the sweep stays within the given world.
-#[async_trait]
+#[port]
 pub trait Passkeys: Send {
     /// The handle of a user; `fresh` becomes it when the user has none yet. One statement decides between parallel calls.
     async fn handle_or(

@@ -1,15 +1,15 @@
 //! Passwords of users, and the book of an import.
 
-use async_trait::async_trait;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Passwords: at most one per user.
-#[async_trait]
+#[port]
 pub trait Passwords: Send {
     /// A user's password; `None` for an unknown user, too.
     async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>>;
@@ -25,7 +25,7 @@ pub trait Passwords: Send {
 
 /// Which user came from which line of an import, by the key that the other service knows the user by. Keys go with their user
 /// when it is deleted.
-#[async_trait]
+#[port]
 pub trait ImportedUsers: Send {
     /// Notes whom a key became; `false` when the key is taken or the user has one already. The transaction is still good.
     async fn note(

@@ -1,11 +1,11 @@
 //! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
 
-use async_trait::async_trait;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Connection, Flow, Pending, ProviderLink, ProviderName, TestGrant};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::{Attached, StoreResult};
 
@@ -19,7 +19,7 @@ pub struct StoredConnection {
 }
 
 /// Connections to identity providers: at most one per world and name.
-#[async_trait]
+#[port]
 pub trait ProviderConnections: Send {
     /// Adds a connection; `false` when its world has one of this name, and then nothing changes.
     async fn insert(&mut self, stored: &StoredConnection) -> StoreResult<bool>;
@@ -45,7 +45,7 @@ pub trait ProviderConnections: Send {
 
 /// Sign-ins on their way: browsers that are away, and tokens that wait to be verified. Every method but the sweep stays within
 /// the given world.
-#[async_trait]
+#[port]
 pub trait OauthFlows: Send {
     /// Adds a flow.
     async fn insert_flow(&mut self, flow: &Flow) -> StoreResult<()>;
@@ -87,7 +87,7 @@ pub trait OauthFlows: Send {
 }
 
 /// Who is linked with a provider. Every method stays within the given world.
-#[async_trait]
+#[port]
 pub trait ProviderLinks: Send {
     /// Adds a link, decided by the unique index on provider, issuer and subject (O-8).
     async fn insert(&mut self, link: &ProviderLink) -> StoreResult<Attached>;

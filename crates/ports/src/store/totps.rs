@@ -1,14 +1,14 @@
 //! Authenticator apps and their recovery codes.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Authenticator apps. Every method stays within the given world.
-#[async_trait]
+#[port]
 pub trait Totps: Send {
     /// Adds an authenticator app that waits for its first code, with its recovery codes, in the place of any other of the
     /// same user that still waits: there is at most one, decided by a unique index. Until the transaction ends no other one

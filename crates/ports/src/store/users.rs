@@ -1,12 +1,12 @@
 //! Users, e-mail addresses and phone numbers.
 
-use async_trait::async_trait;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
@@ -29,7 +29,7 @@ pub struct UserPage {
 }
 
 /// Users and their identifiers. Every method stays within the given world.
-#[async_trait]
+#[port]
 pub trait Users: Send {
     /// Adds a user.
     async fn insert(&mut self, user: &User) -> StoreResult<()>;

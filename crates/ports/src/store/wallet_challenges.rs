@@ -1,15 +1,15 @@
 //! Challenges that the holders of wallets sign.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Challenges. Every method stays within the given world.
-#[async_trait]
+#[port]
 pub trait WalletChallenges: Send {
     /// Adds a challenge.
     async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()>;

@@ -1,16 +1,16 @@
 //! Key pairs to which private keys can be sealed for import.
 
-use async_trait::async_trait;
 use vestry_domain::ids::WalletImportId;
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
 /// Key pairs of open imports; those made for a user go with the user. Every method but the sweep stays within the given world. What comes back is not to be
 /// trusted before the custodian opened it.
-#[async_trait]
+#[port]
 pub trait WalletImports: Send {
     /// Adds a key pair.
     async fn insert(&mut self, key: &ImportKey) -> StoreResult<()>;

@@ -1,10 +1,10 @@
 //! Wallets and their keys.
 
-use async_trait::async_trait;
 use vestry_domain::World;
 use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_port_macro::port;
 
 use super::StoreResult;
 
@@ -26,35 +26,11 @@ pub struct WalletPage {
     pub total: i64,
 }
 
-/// What a store calls the state of a wallet and of its key. That it is still the same, within an hour, means that nobody wrote
-/// either row in between, by whatever way.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WalletState(pub String);
-
-/// A wallet as somebody read it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SeenWallet {
-    /// Where it is.
-    pub world: World,
-    /// The wallet.
-    pub id: WalletId,
-    /// How it was.
-    pub state: WalletState,
-}
-
-/// A wallet that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundWallet {
-    /// The wallet.
-    pub stored: StoredWallet,
-    /// Its key, if it has one.
-    pub key: Option<WalletKey>,
-    /// The state of both; `None` without a key, and from a store that does not know.
-    pub state: Option<WalletState>,
-}
+/// A wallet and its key, if it has one.
+pub type WalletWithKey = (StoredWallet, Option<WalletKey>);
 
 /// Wallets. What comes back is not to be trusted before the custodian authenticated it.
-#[async_trait]
+#[port]
 pub trait Wallets: Send {
     /// Adds a wallet and its key, decided by the unique indexes (one default per user and type; one address per world).
     async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created>;
@@ -85,7 +61,7 @@ pub trait Wallets: Send {
     async fn find_all_with_keys(
         &mut self,
         wanted: &[(World, WalletId)],
-    ) -> StoreResult<Vec<Option<FoundWallet>>>;
+    ) -> StoreResult<Vec<Option<WalletWithKey>>>;
     /// The user's default wallet of a type.
     async fn default_of(
         &mut self,

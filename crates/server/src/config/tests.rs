@@ -21,7 +21,7 @@ fn refusal(file: &str, variables: &[(&str, &str)]) -> String {
         .to_string()
 }
 
-/// operations.md section 4: `deploy/vestry.example.toml` documents every key, and holds no key that does not exist.
+/// OPS-7: `deploy/vestry.example.toml` documents every key, and holds no key that does not exist.
 #[test]
 fn the_example_is_valid_and_names_every_key() {
     load(EXAMPLE, &[]).expect("the example can be used as it is");

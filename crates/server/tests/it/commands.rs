@@ -9,6 +9,7 @@ use crate::support::client::Api;
 use crate::support::process::PATIENCE;
 use crate::support::site::{Site, text};
 
+/// OPS-2.
 #[test]
 fn wrong_usage_ends_with_2() {
     let site = Site::sqlite();
@@ -55,7 +56,7 @@ fn help_teaches_and_ends_with_0() {
     assert!(said.stdout.contains("vestry key create app_… live"));
 }
 
-/// operations.md section 4: "Unknown keys are an error that names the key."
+/// OPS-7: an unknown setting is an error that names it.
 #[test]
 fn an_unknown_setting_is_named() {
     let mut site = Site::sqlite();
@@ -88,6 +89,7 @@ fn a_failure_is_one_document_too() {
     );
 }
 
+/// OPS-2.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_admin_command_answers_with_one_document() {
     let site = Site::sqlite();
@@ -365,7 +367,7 @@ fn check_says_what_is_wrong() {
     assert!(said.stdout.contains("FAILED"));
 }
 
-/// operations.md section 2: `vestry provider set|list|remove`.
+/// OPS-4: `vestry provider set|list|remove`.
 #[test]
 fn providers_are_set_listed_and_removed() {
     let mut site = Site::sqlite();

@@ -1,4 +1,4 @@
-//! faults.md K1 and K2: `kill -9` at a random moment during mixed load.
+//! K1 and K2: `kill -9` at a random moment during mixed load.
 //!
 //! Every client keeps a history: what was acknowledged, and what nobody knows because the answer never came. After each
 //! restart everything acknowledged must be there; what is unknown may have happened or not, once.
@@ -80,7 +80,7 @@ impl Client {
     async fn run(mut self, stop: Arc<AtomicBool>) -> Self {
         while !stop.load(Ordering::Relaxed) {
             self.steps += 1;
-            // faults.md K1, without the calls that this build does not have.
+            // K1, without the calls that this build does not have.
             let went_on = match self.rng.below(100) {
                 0..50 => self.sign_in().await,
                 50..75 => self.create_wallet().await,

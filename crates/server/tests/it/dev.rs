@@ -1,4 +1,4 @@
-//! `vestry dev` (operations.md section 2).
+//! `vestry dev` (OPS-3).
 
 use std::fs;
 use std::net::TcpListener;
@@ -260,7 +260,7 @@ async fn an_address_of_other_machines_is_refused() {
     assert!(!site.file(".vestry").exists());
 }
 
-/// F5: "never a new key silently made".
+/// F5: no key is made in place of a lost one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_root_key_is_not_replaced() {
     for name in ["root.key", "sign-in.key"] {

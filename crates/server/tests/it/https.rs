@@ -88,7 +88,7 @@ async fn a_certificate_that_does_not_fit_its_key_is_refused_at_start() {
     assert!(said.stderr.contains("cannot be used together"), "{said:?}");
 }
 
-/// operations.md section 4: plain HTTP on a non-loopback listener is refused, never redirected.
+/// OPS-8: plain HTTP on a non-loopback listener is refused, never redirected.
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_http_to_the_world_is_refused() {
     let mut site = Site::sqlite();

@@ -1,4 +1,4 @@
-//! faults.md R13: one `Idempotency-Key` in many requests at once, in two processes, and over a `kill -9`.
+//! R13: one `Idempotency-Key` in many requests at once, in two processes, and over a `kill -9`.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! faults.md section C2, R2 and R10: imports of one key, and imports beside creates, against two server processes on one Postgres
+//! R2 and R10: imports of one key, and imports beside creates, against two server processes on one Postgres
 //! and against one on SQLite.
 //!
-//! The numbers are those of the PR tier.
+//! The numbers are those for each change.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! faults.md row R6 for sign-ins through identity providers: against two server processes on one Postgres, and against one on
-//! SQLite. The numbers are those of the PR tier.
+//! R6 for sign-ins through identity providers: against two server processes on one Postgres, and against one on
+//! SQLite. The numbers are those for each change.
 
 use serde_json::{Value, json};
 

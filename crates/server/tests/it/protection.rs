@@ -1,4 +1,4 @@
-//! What the process keeps to itself (faults.md S4, S5), and a vault that is sealed (F5).
+//! What the process keeps to itself (S4, S5), and a vault that is sealed (F5).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

@@ -1,6 +1,6 @@
-//! faults.md section C2: races, against two server processes on one Postgres and against one on SQLite.
+//! Races, against two server processes on one Postgres and against one on SQLite.
 //!
-//! The numbers are those of the PR tier.
+//! The numbers are those for each change (`docs/requirements/faults.md`).
 
 use std::collections::HashSet;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! faults.md section 6: how a process stops.
+//! How a process stops (OPS-6).
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
-//! faults.md section C2, as far as it is about users: R7 with a deletion, R9 and R11, against two server processes on one
+//! Races about users: R7 with a deletion, R9 and R11, against two server processes on one
 //! Postgres and against one on SQLite.
 //!
-//! The numbers are those of the PR tier, but for R7 with 50 rounds of its 200: each round waits for a mail.
+//! The numbers are those for each change, but for R7 with 50 rounds of its 200: each round waits for a mail.
 
 use std::collections::HashSet;
 

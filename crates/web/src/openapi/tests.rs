@@ -1,8 +1,12 @@
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+
+fn value() -> Value {
+    serde_json::from_str(text()).unwrap()
+}
 
 fn operations(document: &Value) -> Vec<(String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();

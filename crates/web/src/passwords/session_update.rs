@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passwords::UpdatePassword;
+use vestry_app::sessions::session_object;
 use vestry_domain::Secret;
 
 use crate::body::Body;
@@ -82,6 +83,6 @@ pub(crate) async fn handle(
         .await?;
     Ok(Json(Answer {
         user_id: updated.user_id.to_string(),
-        session: updated.session.to_wire(),
+        session: session_object(&updated.session),
     }))
 }

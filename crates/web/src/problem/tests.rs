@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The table of the specification (API completions, section 8), as far as something can refuse with it.
+/// API-20, as far as something can refuse with a code.
 #[test]
 fn codes_have_the_status_of_the_specification() {
     let table: [(u16, &[Code]); 10] = [

@@ -2,8 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
+use actix_web::web::Data;
 
-use crate::openapi;
+use super::Description;
 use crate::problem::{Code, Problem};
 
 pub(crate) const ERRORS: &[Code] = &[];
@@ -18,10 +19,10 @@ pub(crate) const ERRORS: &[Code] = &[];
     tag = "Reference",
     responses((status = 200, description = "The description", body = Object, content_type = "application/json"))
 )]
-pub(crate) async fn handle() -> Result<HttpResponse, Problem> {
+pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
     let answer = HttpResponse::Ok()
         .content_type("application/json")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
-        .body(openapi::text());
+        .body((description.document)());
     Ok(answer)
 }

@@ -5,16 +5,15 @@ mod fields;
 mod html;
 mod operation;
 
-use std::sync::LazyLock;
-
 use actix_web::HttpResponse;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY,
 };
+use actix_web::web::{Bytes, Data};
 use serde_json::Value;
 
+use super::Description;
 use crate::problem::{Code, Problem};
-use crate::{openapi, routes};
 use html::{Html, anchor};
 use operation::Operation;
 
@@ -31,20 +30,23 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; for
     tag = "Reference",
     responses((status = 200, description = "The page", body = String, content_type = "text/html"))
 )]
-pub(crate) async fn handle() -> Result<HttpResponse, Problem> {
-    static PAGE: LazyLock<String> = LazyLock::new(|| render(&openapi::value()));
+pub(crate) async fn handle(description: Data<Description>) -> Result<HttpResponse, Problem> {
+    let page = description.page.get_or_init(|| {
+        let document = serde_json::from_str((description.document)()).unwrap_or_default();
+        Bytes::from(render(&document, &(description.paths)()))
+    });
     let answer = HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((HeaderName::from_static("x-frame-options"), "DENY"))
-        .body(PAGE.as_str());
+        .body(page.clone());
     Ok(answer)
 }
 
-fn render(document: &Value) -> String {
-    let groups = groups(document);
+fn render(document: &Value, order: &[String]) -> String {
+    let groups = groups(document, order);
     let objects = objects(document);
     let mut page = Html::default();
     page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -97,20 +99,16 @@ fn navigation(
     page.raw("</ul>\n</nav>\n");
 }
 
-/// Operations by their tag, both in the order in which the endpoints stand in their table.
-fn groups(document: &Value) -> Vec<(&str, Vec<Operation<'_>>)> {
-    let order: Vec<String> = routes::endpoints()
-        .into_iter()
-        .map(|endpoint| endpoint.path)
-        .collect();
-    let mut operations: Vec<Operation<'_>> = Operation::all(document).collect();
+/// Operations by their tag, both in the order of the paths.
+fn groups<'a>(document: &'a Value, order: &[String]) -> Vec<(&'a str, Vec<Operation<'a>>)> {
+    let mut operations: Vec<Operation<'a>> = Operation::all(document).collect();
     operations.sort_by_key(|operation| {
         order
             .iter()
             .position(|path| path == operation.path())
             .unwrap_or(order.len())
     });
-    let mut groups: Vec<(&str, Vec<Operation<'_>>)> = Vec::new();
+    let mut groups: Vec<(&'a str, Vec<Operation<'a>>)> = Vec::new();
     for operation in operations {
         let tag = operation.tag();
         match groups.iter_mut().find(|(known, _)| *known == tag) {

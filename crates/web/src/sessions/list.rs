@@ -4,6 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+use vestry_app::sessions::session_object;
 
 use crate::call::Call;
 use crate::problem::{Code, Problem};
@@ -51,9 +52,6 @@ pub(crate) async fn handle(
     let sessions = call
         .run(move |service, caller| async move { service.list_sessions(&caller, user_id).await })
         .await?;
-    let sessions = sessions
-        .iter()
-        .map(vestry_domain::session::Session::to_wire)
-        .collect();
+    let sessions = sessions.iter().map(session_object).collect();
     Ok(Json(Answer { sessions }))
 }

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::sessions::VerifySession;
+use vestry_app::sessions::{VerifySession, session_object};
 use vestry_domain::Secret;
 
 use crate::body::Body;
@@ -82,6 +82,6 @@ pub(crate) async fn handle(
             .map(|token| token.expose().clone())
             .unwrap_or_default(),
         session_jwt: verified.jwt.expose().clone(),
-        session: verified.session.to_wire(),
+        session: session_object(&verified.session),
     }))
 }

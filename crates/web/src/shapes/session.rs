@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::sessions::IssuedSession;
+use vestry_app::sessions::{IssuedSession, session_object};
 use vestry_domain::Secret;
 
 /// A signed-in user on one device. Inside a session JWT the same object is the claim `session`.
 ///
-/// Only described here: the object itself is made by the domain, once for answers and for JWTs.
+/// Only described here: the object itself is made by the use cases, once for answers and for JWTs.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 pub(crate) struct Session {
     #[schema(pattern = "^sess_[0-9A-Za-z]{27}$")]
     id: String,
@@ -40,7 +40,7 @@ pub(crate) struct Session {
 /// One way in which the user proved to be that user.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 struct Factor {
     /// How it reached the user: `email`, `sms`, `password`, `totp_authenticator`, `totp_recovery_code`, `webauthn_credential`,
     /// `eth_wallet`, `sol_wallet`, or the name of an identity provider and `_oauth`.
@@ -56,7 +56,7 @@ struct Factor {
 /// What kind of proof it was.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 enum FactorType {
     Otp,
     MagicLink,
@@ -70,7 +70,7 @@ enum FactorType {
 /// What was proved, and when.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 struct FactorMethod {
     /// Id of what was proved; password factors have none.
     #[schema(
@@ -121,7 +121,7 @@ struct FactorMethod {
 /// Kind of the thing that was proved.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 enum MethodType {
     Email,
     PhoneNumber,
@@ -134,7 +134,7 @@ enum MethodType {
 /// The device that the session was made on; `""` where nothing was said.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes an object that the domain makes")]
+#[expect(dead_code, reason = "describes an object that the use cases make")]
 struct DeviceFingerprint {
     user_agent: String,
     ip: String,
@@ -152,7 +152,7 @@ impl From<Option<IssuedSession>> for IssuedFields {
     fn from(issued: Option<IssuedSession>) -> Self {
         match issued {
             Some(issued) => Self {
-                session: issued.session.to_wire(),
+                session: session_object(&issued.session),
                 session_token: issued.token.expose().clone(),
                 session_jwt: issued.jwt.expose().clone(),
             },

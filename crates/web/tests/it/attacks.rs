@@ -1,6 +1,6 @@
-//! The attack classes of the security bar, one test a row, over HTTP on both databases.
+//! The attacks of `docs/requirements/attacks.md`, a test for each, over HTTP on both databases.
 //!
-//! Where the proof lies deeper than HTTP (rows of a signature check, of a crash), the test here is the part of it that a
+//! Where the proof lies deeper than HTTP (in the check of a signature, in a crash), the test here is the part of it that a
 //! client can see; the rest is named `attack_N` in the crate that it belongs to.
 
 mod aids;

@@ -35,7 +35,7 @@ async fn the_probes_answer_without_a_key(api: &Api) {
     "#);
 }
 
-/// Operations, section 3: not ready while it shuts down, alive until the end, and requests still served.
+/// OPS-5, OPS-6: not ready while it shuts down, alive until the end, and requests still served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_shuts_down_is_not_ready() {
     let draining = Draining::default();

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` (api-completions, section 7; R13).
+//! `Idempotency-Key` (API-19, R13).
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Nothing of one App, or of one environment, is visible to another (I11, B4, attack 25).
+//! Nothing of one App, or of one environment, is visible to another (I11, B4, API-3, attack 25).
 
 use serde_json::{Value, json};
 

@@ -267,7 +267,7 @@ async fn a_body_of_another_type_is_unsupported() {
     .await;
 }
 
-/// A body that never ends to come is not waited for (C4, "slow body").
+/// A body that never ends to come is not waited for (B8).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_body_is_refused_and_its_connection_closed() {
     let web = WebSettings {

@@ -140,7 +140,7 @@ async fn worlds_are_counted_apart(api: &Api) {
         .refuses(429, "rate_limited", None);
 }
 
-/// Operations, section 4: 0 is no limit; then there are no headers, because a limit of 0 would say the opposite.
+/// OPS-10: 0 is no limit; then there are no headers, because a limit of 0 would say the opposite.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_limit_has_no_headers() {
     let wishes = three_a_minute();

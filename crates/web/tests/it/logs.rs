@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::{LimiterUnavailable, RateLimiter};
+use vestry_ports::port;
 
 use crate::journeys::{sent, verified};
 use crate::rig::{Api, Lane, Wishes, assert_answer_snapshot, on, on_with};
@@ -228,7 +228,7 @@ async fn s1_no_secret_is_logged() {
 /// A part of the service that panics.
 struct Panics;
 
-#[async_trait]
+#[port]
 impl RateLimiter for Panics {
     async fn hit(&self, _: &World, _: Limit, _: Timestamp) -> Result<Verdict, LimiterUnavailable> {
         panic!("canary-of-a-panic");

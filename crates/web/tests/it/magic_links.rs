@@ -1037,7 +1037,7 @@ async fn a_live_link_goes_by_mail(api: &Api) {
     assert_eq!(messages.body["messages"], json!([]));
 }
 
-/// Operations, section 4: live mail without a transport is refused at once and creates nothing.
+/// OPS-9: live mail without a transport is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_links_without_a_transport_are_unavailable() {
     let wishes = Wishes {

@@ -549,7 +549,7 @@ fn last_code(mailer: &FakeMailer) -> String {
     mailer.sent().pop().unwrap().1.code
 }
 
-/// Operations, section 4: live mail without a transport is refused at once and creates nothing.
+/// OPS-9: live mail without a transport is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_mail_without_a_transport_is_unavailable() {
     let wishes = Wishes {

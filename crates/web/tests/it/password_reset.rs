@@ -610,7 +610,7 @@ async fn a_live_reset_goes_by_mail(api: &Api) {
     assert_eq!(completed.text_at("/user_id"), created.text_at("/user_id"));
 }
 
-/// Operations, section 4: a live reset without a transport is 503 for every address, and puts nothing anywhere.
+/// OPS-9: a live reset without a transport is 503 for every address, and puts nothing anywhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_mailer_a_live_reset_is_unavailable() {
     let wishes = Wishes {

@@ -86,7 +86,7 @@ const CHAINS: [Chain; 5] = [
     },
 ];
 
-/// The example of the user's document.
+/// The example of the API's documentation.
 fn ethereum(_: &str) -> Value {
     json!({
         "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",
@@ -296,6 +296,7 @@ async fn every_chain_answers_its_methods(api: &Api) {
     }
 }
 
+/// CH-3.
 async fn a_transaction_of_another_chain_is_refused(api: &Api) {
     for chain in &CHAINS {
         let (id, address) = wallet(api, chain).await;
@@ -364,6 +365,7 @@ fn longer(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// CH-6.
 async fn an_unknown_method_is_refused_with_those_there_are(api: &Api) {
     for chain in &CHAINS {
         let (id, _) = wallet(api, chain).await;
@@ -424,7 +426,7 @@ async fn a_call_names_what_it_refuses(api: &Api) {
     }
 }
 
-/// Raw bytes are what Solana signs, so a transaction must not pass for a message.
+/// Raw bytes are what Solana signs, so a transaction must not pass for a message (SOL-2).
 async fn a_message_that_is_a_transaction_is_refused(api: &Api) {
     let [_, solana, ..] = &CHAINS;
     let (id, address) = wallet(api, solana).await;

@@ -186,7 +186,7 @@ async fn a_refused_send_names_the_field_and_creates_nothing(api: &Api) {
     unknown.refuses(404, "not_found", Some("phone_number"));
 }
 
-/// Operations, section 5.
+/// OPS-12.
 async fn reserved_numbers_work_with_test_keys_only(api: &Api) {
     for (number, taken) in [
         ("+15005550006", true),
@@ -315,7 +315,7 @@ async fn a_live_code_goes_to_the_provider(api: &Api) {
     assert!(api.mailer.sent().is_empty());
 }
 
-/// Operations, section 4: a live text without a provider is refused at once and creates nothing.
+/// OPS-9: a live text without a provider is refused at once and creates nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn live_texts_without_a_provider_are_unavailable() {
     let wishes = Wishes {

@@ -154,7 +154,7 @@ async fn a_removed_number_is_gone_by_either_path(api: &Api) {
     }
 }
 
-/// "the last way to sign in cannot be removed (409)" (api-completions, section 3).
+/// API-11: the last way to sign in cannot be removed.
 async fn the_last_way_to_sign_in_stays(api: &Api) {
     let test = api.test();
     let user = created(
@@ -189,7 +189,7 @@ async fn the_last_way_to_sign_in_stays(api: &Api) {
     refused.refuses(409, "last_sign_in_method", None);
 }
 
-/// Only read-only imported wallets can be deleted (api-completions, section 3).
+/// Only read-only imported wallets can be deleted (API-11).
 async fn a_wallet_with_a_key_stays(api: &Api) {
     let test = api.test();
     let user = created(&test, json!({"email": "ada@example.com"})).await;

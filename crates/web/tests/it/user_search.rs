@@ -99,7 +99,7 @@ async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
     assert_eq!(page.body["total_count"], 1);
 }
 
-/// Every field of api-completions, section 3, that this release can look up, with every operator it knows.
+/// Every field that this release can look up, with every operator it knows (API-12).
 async fn every_field_and_operator_finds_its_users(api: &Api) {
     let test = api.test();
     let mut users = Vec::new();
@@ -384,7 +384,7 @@ async fn pages_follow_each_other(api: &Api) {
     assert_eq!(page.body["total_count"], 22);
 }
 
-/// "Unknown field or operator: 400 naming it" (api-completions, section 3).
+/// API-12: an unknown field or operator is 400 and named.
 async fn what_is_unknown_is_named(api: &Api) {
     for (request, param, name) in [
         (

@@ -142,7 +142,7 @@ async fn names_and_metadata_change_and_the_rest_stays(api: &Api) {
     assert_eq!(updated.body["user"], expected);
 }
 
-/// "update attaches emails and phones, never removes" (api-completions, section 3).
+/// API-10: an update attaches identifiers and never removes any.
 async fn identifiers_are_attached_and_never_removed(api: &Api) {
     let id = created(api.test(), json!({"email": "ada@example.com"})).await;
     api.pass(1);
@@ -166,7 +166,7 @@ async fn identifiers_are_attached_and_never_removed(api: &Api) {
     assert_eq!(again.body["phone_numbers"], updated.body["phone_numbers"]);
 }
 
-/// "one owned by someone else is 409 and nothing changes" (api-completions, section 3).
+/// API-10: one that belongs to somebody else is 409, and nothing changes.
 async fn an_identifier_of_another_user_changes_nothing(api: &Api) {
     let other = json!({"email": "bob@example.com", "phone_number": "+14155552671"});
     created(api.test(), other).await;
@@ -193,7 +193,7 @@ async fn an_identifier_of_another_user_changes_nothing(api: &Api) {
     update(&api.live(), &live, request).await.ok();
 }
 
-/// Rules 1 to 6 of the user's document, section 2; the laws behind them are tested in the domain.
+/// API-13, API-14; the laws behind them are tested in the domain.
 async fn metadata_follows_the_six_rules(api: &Api) {
     let metadata = json!({"a": 1, "b": {"x": 1, "y": 2}, "c": [1, 2], "d": "gone"});
     let request = json!({"email": "ada@example.com", "metadata": metadata});

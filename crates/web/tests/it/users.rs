@@ -152,6 +152,7 @@ async fn the_default_wallet_can_be_named(api: &Api) {
     assert_eq!(wallets(api.test()).await, 7);
 }
 
+/// API-21.
 async fn null_is_absent_and_unknown_fields_are_ignored(api: &Api) {
     let request = json!({
         "email": "ada@example.com", "phone_number": null, "first_name": null, "requires_verification": null,
@@ -181,7 +182,7 @@ async fn a_pending_user_is_not_active(api: &Api) {
     }
 }
 
-/// I10: however the address is spelled.
+/// I10, API-2: however the address is spelled.
 async fn an_identifier_belongs_to_one_user(api: &Api) {
     let request = json!({"email": "mike@example.com", "phone_number": "+14155552671"});
     let first = api.test().post(CREATE, request).await.ok();

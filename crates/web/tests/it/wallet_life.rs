@@ -61,6 +61,7 @@ fn signing_calls(wallet_type: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// CH-7.
 async fn a_disabled_wallet_signs_nothing(api: &Api) {
     for wallet_type in ["ethereum", "solana", "bitcoin", "DOT", "XLM"] {
         let owned = owned(api, wallet_type).await;

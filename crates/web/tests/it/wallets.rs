@@ -33,6 +33,7 @@ async fn wallet(api: &Api, email: &str) -> String {
     api.test().post(CREATE, request).await.ok().text_at("/id")
 }
 
+/// API-18.
 async fn a_user_has_one_wallet_of_a_type(api: &Api) {
     let user_id = user(api, "ada@example.com").await;
     let request = json!({"user_id": user_id, "wallet_type": "ethereum"});
@@ -77,7 +78,7 @@ async fn a_user_has_one_wallet_of_a_type(api: &Api) {
     assert_eq!(user.body["wallets"], json!([created.body]));
 }
 
-/// R1: all of them answer the one wallet. The numbers of the fault plan, and two processes, are in the tests of the server.
+/// R1: all of them answer the one wallet. Its full numbers, and two processes, are in the tests of the server.
 async fn r1_a_hundred_calls_at_once_make_one_wallet(api: &Api) {
     for round in 0..5 {
         let user_id = user(api, &format!("user{round}@example.com")).await;

@@ -64,11 +64,11 @@ fn tests_may_use_more() {
 
 #[test]
 fn crates_of_others_stay_where_they_belong() {
-    assert!(found("store-sql", "diesel-async", false).is_empty());
+    assert!(found("store-sqlite", "diesel-async", false).is_empty());
     assert_eq!(found("app", "diesel", false).len(), 1);
     assert_eq!(found("ports", "tokio", false).len(), 1);
-    assert!(found("ports", "async-trait", false).is_empty());
-    assert_eq!(found("domain", "async-trait", false).len(), 1);
+    assert!(found("contract", "async-trait", false).is_empty());
+    assert_eq!(found("ports", "async-trait", false).len(), 1);
     assert!(found("web", "reqwest", true).is_empty());
     assert_eq!(
         found("web", "reqwest", false),

@@ -74,7 +74,7 @@ fn what_was_sealed_opens() {
 }
 
 /// T1, T3: under the very same App key, so that only the associated data can tell the difference. Each layer is
-/// asked on its own, since one that is bound would hide another that is not.
+/// asked on its own, since one that is bound would hide another that is not (KEY-2).
 #[test]
 fn t1_t3_both_layers_are_bound_to_every_field() {
     let own = wallet();
@@ -126,7 +126,7 @@ fn t1_t3_both_layers_are_bound_to_every_field() {
 }
 
 /// The outer layer names the version of the App key, the inner one does not: a rotation of App keys wraps the data
-/// key anew and leaves the private key encrypted as it is.
+/// key anew and leaves the private key encrypted as it is (KEY-1, KEY-4).
 #[test]
 fn a_data_key_can_be_wrapped_under_another_version_without_touching_the_private_key() {
     let wallet = wallet();

@@ -38,6 +38,7 @@ const OF_THE_RFC: [(Kem, &str, &str, &str); 2] = [
     ),
 ];
 
+/// IMP-1.
 #[test]
 fn the_messages_of_rfc_9180_open() {
     for (kem, private_key, enc, ciphertext) in OF_THE_RFC {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_trait::async_trait;
 use vestry_contract::race::race;
 use vestry_domain::envelope::{Place, SecretKind, WrappedKey};
 use vestry_ports::custody::Sealer;
+use vestry_ports::port;
 use vestry_ports::vault::{VaultError, VaultStatus};
 
 use super::*;
@@ -169,7 +169,7 @@ async fn r17_a_rotation_that_overtakes_the_opening_of_a_key_does_no_harm() {
         rotations: AtomicUsize,
     }
 
-    #[async_trait]
+    #[port]
     impl KeyVault for Overtaken {
         async fn wrap(
             &self,
@@ -306,7 +306,7 @@ async fn f5_without_the_key_provider_opened_keys_work_and_others_are_sealed() {
     assert_eq!(house.custody.alarms(), 0);
 }
 
-/// F5: the lease of an opened key ends.
+/// F5: the lease of an opened key ends (KEY-12).
 #[tokio::test]
 async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
     let mut house = House::with_times(Duration::ZERO, NEWEST_WITHIN);
@@ -315,10 +315,6 @@ async fn f5_after_its_lease_a_key_is_opened_anew_or_not_used() {
     let before = house.vault.unwraps();
     sign(&house.custody, &wallet).await.unwrap();
     assert!(house.vault.unwraps() > before);
-    let (row, key) = &wallet;
-    let at_once = SigningRequest::message("message");
-    let at_once = house.custody.sign_at_once(row, key, &at_once);
-    assert_eq!(at_once, None, "its time is over");
     house.vault.set_down(true);
     assert!(is_sealed(&sign(&house.custody, &wallet).await));
     house.vault.set_down(false);

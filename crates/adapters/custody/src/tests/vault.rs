@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use async_trait::async_trait;
 use vestry_domain::envelope::{WrappedKey, join_with_lengths};
+use vestry_ports::port;
 use vestry_ports::vault::{VaultError, VaultStatus};
 
 use super::*;
@@ -72,7 +72,7 @@ fn bound(context: &[u8], version: u32) -> Vec<u8> {
     join_with_lengths([context, &version.to_be_bytes()])
 }
 
-#[async_trait]
+#[port]
 impl KeyVault for TestVault {
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
         self.reach()?;

@@ -223,7 +223,7 @@ async fn only_the_key_that_the_row_names_signs() {
 }
 
 /// What is opened is not the key of the stored public key: everything authenticates, since it was sealed like that, and
-/// still no signature leaves.
+/// still no signature leaves (CH-8).
 #[tokio::test]
 async fn a_signature_that_does_not_fit_the_stored_public_key_is_withheld() {
     let mut house = House::new();

@@ -1,4 +1,4 @@
-//! What is left in memory after wallet keys were made and used (S3 in small): the process reads itself.
+//! What is left in memory after wallet keys were made and used (S3 in small, KEY-5): the process reads itself.
 //!
 //! Root key and App keys are not looked for: what is derived from them is kept on purpose, for as long as their lease
 //! lasts, and is as good as they are to whoever can read the memory.

@@ -1,4 +1,4 @@
-//! Attack 23, B12: whoever chooses an issuer, an endpoint or a document cannot make the service call its own machine room.
+//! Attack 23, B12, O-7: whoever chooses an issuer, an endpoint or a document cannot make the service call its own machine room.
 //! How an address may be written, and rebinding, is shown where the client is (`outbound`); this is about every way to it.
 
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! What goes with a user.
 
-const SCHEMA: &str = include_str!("../../src/schema.rs");
-const DELETION: &str = include_str!("../../src/repositories/user_deletion.rs");
+const SCHEMA: &str = include_str!("../../../store-rows/src/schema.rs");
+const DELETION: &str = include_str!("../../../store-rows/repositories/user_deletion.rs");
 
 /// A table whose rows name a user is emptied of them when the user goes (S-5): whoever adds one has to say so there.
 #[test]

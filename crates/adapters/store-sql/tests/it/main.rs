@@ -15,3 +15,4 @@ mod places;
 mod postgres;
 mod sqlite;
 mod units;
+mod versions;

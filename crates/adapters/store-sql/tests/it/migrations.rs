@@ -61,7 +61,7 @@ async fn missing(store: &dyn Store) -> Vec<String> {
     }
 }
 
-/// Portability rule 4: the lock of a process that died while it migrated expires.
+/// DB-4: the lock of a process that died while it migrated expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_of_a_dead_process_expires() {
     let Some(place) = places::postgres().await else {

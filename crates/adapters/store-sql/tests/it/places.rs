@@ -1,15 +1,11 @@
 //! Databases for one test each, gone when it ends.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
-use tokio::sync::OnceCell;
-use tokio_postgres::NoTls;
 use vestry_ports::store::Store;
-use vestry_store_sql::{Database, Settings, SqlStore, migrate};
+use vestry_store_sql::{Database, Settings, SqlStore};
+use vestry_testkit::postgres::{Throwaway, execute};
 
 /// A place for a database: how to reach it, and what removes it.
 pub(crate) struct Place {
@@ -68,19 +64,20 @@ pub(crate) async fn sqlite() -> Option<Place> {
 /// The same with all migrations.
 pub(crate) async fn migrated_sqlite() -> Option<Place> {
     let place = sqlite().await?;
-    migrate(&place.settings).await.unwrap();
+    if let Database::Sqlite(path) = &place.settings.database {
+        vestry_testkit::sqlite::migrated(path).await;
+    }
     Some(place)
 }
 
 /// An empty Postgres database.
 pub(crate) async fn postgres() -> Option<Place> {
-    Some(place(Throwaway::create(&server_url()?, "template0").await))
+    Throwaway::empty().await.map(place)
 }
 
 /// The same with all migrations.
 pub(crate) async fn migrated_postgres() -> Option<Place> {
-    let url = server_url()?;
-    Some(place(Throwaway::create(&url, template(&url).await).await))
+    Throwaway::migrated().await.map(place)
 }
 
 fn place(server: Throwaway) -> Place {
@@ -95,133 +92,6 @@ pub(crate) async fn store(place: Option<Place>) -> Option<(Arc<dyn Store>, Place
     let place = place?;
     let store: Arc<dyn Store> = Arc::new(place.connect().await);
     Some((store, place))
-}
-
-/// The superuser's URL of the server for tests; none, said aloud, where the lane is missing on purpose.
-fn server_url() -> Option<String> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where the tests find their servers; not a setting of the service"
-    )]
-    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    if let Some(url) = variable("VESTRY_TEST_POSTGRES_URL") {
-        return Some(url);
-    }
-    let missing = variable("VESTRY_TEST_LANES_MISSING").unwrap_or_default();
-    assert!(
-        missing.split(',').any(|lane| lane.trim() == "postgres"),
-        "this test needs Postgres: export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up), or run cargo xtask test"
-    );
-    println!("not run: the lane postgres is missing");
-    None
-}
-
-/// A database that is dropped with this value.
-pub(crate) struct Throwaway {
-    server: String,
-    name: String,
-}
-
-impl Throwaway {
-    async fn create(server: &str, template: &str) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("vestry_test_{}_{number}", std::process::id());
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
-        execute(server, &create).await.unwrap();
-        Self {
-            server: server.to_owned(),
-            name,
-        }
-    }
-
-    pub(crate) fn url(&self) -> String {
-        with_database(&self.server, &self.name)
-    }
-}
-
-impl Drop for Throwaway {
-    fn drop(&mut self) {
-        let server = self.server.clone();
-        let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        // A runtime of its own: the test's may be the one that is just ending.
-        let dropping = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(execute(&server, &drop))
-        });
-        if let Ok(Err(error)) = dropping.join() {
-            eprintln!("{} was left behind: {error}", self.name);
-        }
-    }
-}
-
-/// The name of a database that has all migrations, made once for each version of them.
-async fn template(server: &str) -> &'static str {
-    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
-    TEMPLATE
-        .get_or_init(async || {
-            let template = format!("vestry_template_{:016x}", fingerprint_of_migrations());
-            if !exists(server, &template).await {
-                let new = Throwaway::create(server, "template0").await;
-                migrate(&Settings::new(new.url().parse().unwrap()))
-                    .await
-                    .unwrap();
-                // Another process may have been faster; then `new` is dropped and theirs is used.
-                let rename = format!("ALTER DATABASE {} RENAME TO {template}", new.name);
-                let renamed = execute(server, &rename).await;
-                assert!(
-                    renamed.is_ok() || exists(server, &template).await,
-                    "{renamed:?}"
-                );
-            }
-            template
-        })
-        .await
-}
-
-fn fingerprint_of_migrations() -> u64 {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../migrations/postgres");
-    let mut files: Vec<_> = std::fs::read_dir(root)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("up.sql"))
-        .collect();
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        std::fs::read(file).unwrap().hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-async fn exists(server: &str, database: &str) -> bool {
-    let (client, connection) = tokio_postgres::connect(server, NoTls).await.unwrap();
-    let driver = tokio::spawn(connection);
-    let query = "SELECT 1 FROM pg_database WHERE datname = $1";
-    let found = client.query_opt(query, &[&database]).await.unwrap();
-    drop(client);
-    driver.await.unwrap().unwrap();
-    found.is_some()
-}
-
-/// Runs statements on a connection of their own.
-pub(crate) async fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    let driver = tokio::spawn(connection);
-    let executed = client.batch_execute(sql).await;
-    drop(client);
-    // How the connection ended says nothing about the statements.
-    let _ended = driver.await;
-    executed
-}
-
-/// The same URL with another database.
-fn with_database(url: &str, database: &str) -> String {
-    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
-    let (server, _) = address.rsplit_once('/').unwrap();
-    format!("{server}/{database}?{parameters}")
 }
 
 /// Each named function as a test on both backends. They take a [`Place`].

@@ -17,7 +17,7 @@ async fn what_is_signed_is_accepted_and_the_claims_come_back() {
     }
 }
 
-/// api-completions: `{alg, kid: "jwk_…", typ: "JWT"}`.
+/// API-6: `{alg, kid: "jwk_…", typ: "JWT"}`.
 #[tokio::test]
 async fn the_header_has_alg_kid_and_typ_and_nothing_else() {
     let desk = Desk::new().await;

@@ -36,7 +36,7 @@ fn at(place: Place<'_>) -> At {
     (place.world, place.kind, place.owner.to_owned())
 }
 
-#[async_trait]
+#[port]
 impl Sealer for TestSealer {
     async fn seal(&self, place: Place<'_>, plaintext: &[u8]) -> Result<Sealed, CustodyError> {
         let mut kept = self.kept.lock().unwrap();

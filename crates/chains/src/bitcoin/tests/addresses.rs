@@ -19,7 +19,7 @@ fn derived(path: &str) -> PrivateKey {
     chain().private_key(&derived.private_key[..]).unwrap()
 }
 
-/// BIP-84, section "Test vectors", and chains.md for the test network (bip-utils 2.12.3).
+/// BIP-84, section "Test vectors", and for the test network bip-utils 2.12.3 (CH-1, BTC-1).
 #[test]
 fn the_abandon_phrase_has_the_addresses_of_bip_84() {
     for (path, public_key, environment, expected) in [

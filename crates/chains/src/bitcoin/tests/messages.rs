@@ -70,7 +70,7 @@ impl FromStrChecked for Address {
 
 /// BIP-322, "simple" of P2WPKH: the second of the two signatures that `basic-test-vectors.json` gives for a message, and
 /// those of `generated-test-vectors.json`, before version 2.0.0 and of it. The first is that of signers which draw nonces
-/// until `r` is short.
+/// until `r` is short (BTC-2).
 #[test]
 fn messages_are_signed_as_in_the_vectors_of_bip_322() {
     for (key, address_of, message_text, expected) in [

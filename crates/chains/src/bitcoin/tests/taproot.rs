@@ -124,6 +124,7 @@ fn messages_are_signed_by_the_key_of_the_output() {
     }
 }
 
+/// BTC-2.
 #[test]
 fn formats_that_recover_a_key_are_refused() {
     for format in ["bip137", "electrum"] {

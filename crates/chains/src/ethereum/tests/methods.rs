@@ -9,7 +9,7 @@ use super::samples::example;
 use super::support::{ABANDON_ADDRESS, param, rpc, transaction};
 use super::*;
 
-/// `sign_message "hello"` by eth-account (chains.md, section 1).
+/// `sign_message "hello"` by eth-account (ETH-2).
 const HELLO: &str = "0x22f6b9cd7ff4f321e11181c4fe64adeea9469908fb514fbb6001fe022002dfda1f4ec9ea436bad14a7823806487d3aeb39b22e2556590922d6a8308971a17e991c";
 
 const CONTRACT: &str = "0x1234567890abcdef1234567890abcdef12345678";
@@ -67,6 +67,7 @@ fn a_personal_message_that_is_not_understood_is_refused() {
     }
 }
 
+/// ETH-8, ETH-10, CH-6.
 #[test]
 fn methods_that_there_are_not_are_refused_with_the_reason_or_the_names_of_those_that_there_are() {
     for name in ["eth_sendTransaction", "eth_sign"] {
@@ -96,7 +97,7 @@ fn methods_that_there_are_not_are_refused_with_the_reason_or_the_names_of_those_
     }
 }
 
-/// eth-account 0.14.0 (chains.md, section 1).
+/// ETH-8: eth-account 0.14.0.
 #[test]
 fn an_authorization_is_signed_as_eth_account_signs_it() {
     let unsigned = Authorization {
@@ -128,6 +129,7 @@ fn an_authorization_is_signed_as_eth_account_signs_it() {
     transaction(set_code).unwrap();
 }
 
+/// ETH-9.
 #[test]
 fn an_authorization_names_one_chain_and_one_contract() {
     let method = "eth_sign7702Authorization";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::support::{param, transaction};
 use super::*;
 
-/// The example of the user's document.
+/// The example of the API's documentation.
 pub(super) fn example() -> Value {
     json!({
         "to": "0xE9534C9fAF3cDBc636c25E1981A80EfaE03f187a",
@@ -18,7 +18,7 @@ pub(super) fn example() -> Value {
     })
 }
 
-/// eth-account 0.14.0 over the same fields (chains.md, section 1).
+/// eth-account 0.14.0 over the same fields (ETH-6).
 pub(super) const EXAMPLE_SIGNED: &str = "0x02f87205088477359400850df847580082520894e9534c9faf3cdbc636c25e1981a80efae03f187a87038d7ea4c6800080c080a01c00898e70541765b8f3f17ed4447268771bcf7b1ae4e97949b7215ada02f947a0128c278143782331e81a30a125f0806b6c2e569a4ac05104becb3738e281b5f7";
 
 pub(super) fn with(mut transaction: Value, changes: Value) -> Value {

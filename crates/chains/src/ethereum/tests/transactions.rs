@@ -30,6 +30,7 @@ fn the_method_answers_with_the_same_transaction_and_the_name_of_its_encoding() {
     );
 }
 
+/// ETH-3.
 #[test]
 fn the_type_follows_from_the_fields_and_may_be_given() {
     for (number, value) in every_type().into_iter().enumerate() {
@@ -59,6 +60,7 @@ fn the_type_follows_from_the_fields_and_may_be_given() {
     }
 }
 
+/// ETH-5.
 #[test]
 fn without_a_recipient_a_contract_is_created_by_types_0_to_2_only() {
     for (number, value) in every_type().into_iter().enumerate() {

@@ -6,6 +6,7 @@ use super::samples::{every_type, example, recovered, refused, with, without};
 use super::support::{ABANDON_ADDRESS, param, rpc, transaction};
 use super::*;
 
+/// ETH-3.
 #[test]
 fn a_type_that_contradicts_a_field_is_refused_under_the_name_of_the_field() {
     for (number, field, value) in [
@@ -43,6 +44,7 @@ fn a_type_that_contradicts_a_field_is_refused_under_the_name_of_the_field() {
     assert_eq!(refused(no_fee), "eth_transaction.type");
 }
 
+/// ETH-4.
 #[test]
 fn what_is_missing_is_named() {
     let required: [&[&str]; 5] = [
@@ -74,6 +76,7 @@ fn what_is_missing_is_named() {
     }
 }
 
+/// ETH-4.
 #[test]
 fn nothing_is_guessed_from_values_of_another_form() {
     let quantities = [
@@ -153,6 +156,7 @@ fn nothing_is_guessed_from_values_of_another_form() {
     );
 }
 
+/// ETH-5.
 #[test]
 fn contradictions_are_refused() {
     for (changes, path) in [

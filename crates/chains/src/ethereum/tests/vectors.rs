@@ -51,6 +51,7 @@ fn hash_of(fields: &Fields) -> Value {
     json!(keccak256(encoded).to_string())
 }
 
+/// ETH-6, ETH-7, CH-10.
 #[test]
 fn transactions_are_those_of_eth_account_and_ethers() {
     let mut signed = [0; 5];
@@ -106,6 +107,7 @@ fn with_blobs(case: &Value) -> Value {
     json!({ "blobs": each(131_072), "commitments": each(48), "proofs": proofs.collect::<Value>() })
 }
 
+/// ETH-6.
 #[test]
 fn blobs_are_wrapped_with_their_transaction_as_ethers_wraps_them() {
     let cases = cases("blobs");
@@ -222,6 +224,7 @@ fn messages_are_signed_as_eth_account_signs_them() {
     }
 }
 
+/// ETH-8.
 #[test]
 fn typed_data_is_signed_as_eth_account_ethers_and_viem_sign_it() {
     let cases = cases("typed_data");
@@ -256,6 +259,7 @@ fn authorizations_are_signed_as_eth_account_signs_them() {
     }
 }
 
+/// ETH-8.
 #[test]
 fn user_operations_are_signed_as_viem_signs_them() {
     let cases = cases("user_operations");

@@ -4,7 +4,7 @@ use super::*;
 use stellar_strkey::ed25519::PrivateKey as SecretSeed;
 use zeroize::Zeroizing;
 
-/// chains.md sections 1 to 5: bip-utils 2.12.3, and eth-account, solders, stellar-sdk or polkadot.js agree.
+/// CH-1: bip-utils 2.12.3, and eth-account, solders, stellar-sdk or polkadot.js agree.
 #[test]
 fn the_abandon_phrase_has_the_check_values() {
     for (wallet_type, environment, address) in [
@@ -58,7 +58,7 @@ fn the_abandon_phrase_has_the_check_values() {
     }
 }
 
-/// chains.md section 3: the private key as WIF.
+/// BTC-6: the private key as WIF.
 #[test]
 fn the_key_of_bip_84_is_that_of_its_wif() {
     let address = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";

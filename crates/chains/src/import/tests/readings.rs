@@ -19,6 +19,7 @@ fn all(plaintext: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// IMP-3.
 #[test]
 fn the_bytes_themselves_come_first_and_text_in_the_order_of_the_rule() {
     // Valid in hex, base58 and base64 at once.

@@ -22,7 +22,8 @@ fn refused(
     );
 }
 
-/// Bitcoin Wiki, "Wallet import format": the same key for compressed and uncompressed public keys, and the test network's.
+/// Bitcoin Wiki, "Wallet import format": the same key for compressed and uncompressed public keys, and the test network's
+/// (BTC-6).
 #[test]
 fn a_wif_must_be_of_the_network_and_of_a_compressed_key() {
     let key = "0c28fca386c7a227600b2fe50b7cae11ec86d3bf1fbe471be89827e19d72aa1d";
@@ -173,6 +174,7 @@ fn a_key_is_not_imported_for_the_address_of_another_chain() {
     );
 }
 
+/// IMP-4.
 #[test]
 fn a_phrase_must_be_one_and_the_index_that_of_an_account() {
     for (wallet_type, address) in [

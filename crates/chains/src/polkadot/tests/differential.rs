@@ -103,6 +103,7 @@ fn payloads() -> Vec<Case> {
     file["cases"].as_array().unwrap().iter().map(read).collect()
 }
 
+/// DOT-3, DOT-6, CH-10.
 #[test]
 fn payloads_and_transactions_are_byte_for_byte_those_of_polkadot_js() {
     let wallet = Wallet::new(ABANDON);
@@ -162,7 +163,7 @@ fn raw_payloads_are_signed_as_if_they_had_been_assembled_here() {
     }
 }
 
-/// `sp_runtime::generic::SignedPayload` hashes what is longer than 256 bytes.
+/// `sp_runtime::generic::SignedPayload` hashes what is longer than 256 bytes (DOT-3).
 #[test]
 fn payloads_are_hashed_from_257_bytes_on() {
     let wallet = Wallet::new(ABANDON);

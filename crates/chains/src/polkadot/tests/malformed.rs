@@ -63,7 +63,7 @@ fn a_changed_character_of_the_address_is_never_ours() {
     }
 }
 
-/// The prefixes that there are: 0 to 63 in one byte without the two reserved ones, 64 to 16383 in two.
+/// The prefixes that there are: 0 to 63 in one byte without the two reserved ones, 64 to 16383 in two (DOT-5).
 #[test]
 fn addresses_of_every_prefix_are_read_and_of_nothing_else() {
     let key = [7; 32];

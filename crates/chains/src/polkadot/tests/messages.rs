@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// DOT-2.
 #[test]
 fn messages_are_wrapped_unless_they_are_already() {
     let wallet = Wallet::new(ABANDON);

@@ -85,6 +85,7 @@ fn a_field_of_the_wrong_type_is_named() {
     }
 }
 
+/// DOT-4, DOT-5, DOT-6.
 #[test]
 fn values_that_cannot_be_are_refused() {
     let asset_hub = json!([

@@ -33,6 +33,7 @@ fn every_way(wallet: &Wallet, bytes: &[u8]) -> Vec<(Answer, Answer)> {
     answers
 }
 
+/// SOL-2.
 #[test]
 fn messages_and_whole_transactions_of_the_wallet_are_refused() {
     for case in transactions() {
@@ -46,7 +47,7 @@ fn messages_and_whole_transactions_of_the_wallet_are_refused() {
     }
 }
 
-/// Whoever is named signs or loses something: the list of accounts counts, not only that of signers.
+/// Whoever is named signs or loses something: the list of accounts counts, not only that of signers (SOL-2).
 #[test]
 fn a_wallet_that_is_only_an_account_is_refused_too() {
     let (wallet, payer) = (Wallet::of_seed(ABANDON), Wallet::of_seed(&"07".repeat(32)));

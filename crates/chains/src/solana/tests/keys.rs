@@ -1,6 +1,6 @@
 use super::*;
 
-/// chains.md section 2: bip-utils and solders agree.
+/// CH-1, SOL-1: bip-utils and solders agree.
 #[test]
 fn the_first_key_of_the_abandon_phrase_has_its_address() {
     let wallet = Wallet::of_seed(ABANDON);

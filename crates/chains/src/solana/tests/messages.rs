@@ -5,7 +5,7 @@ use vestry_domain::wallet::MESSAGE_MAX;
 
 use crate::ed25519;
 
-/// chains.md section 2: solders.
+/// `hello`, signed by solders (SOL-1).
 const HELLO: &str =
     "3gzUSq1mJvM4t4XgdLeHrWAk7viCCCNVHQ4L23mp2e4CLyVEdhhCmZAU6oyiSbkq1Goock1xkdKQDKF2dtijXapD";
 
@@ -44,7 +44,7 @@ fn sign_message_reads_four_encodings() {
     }
 }
 
-/// service-api.md section 4.3: without `encoding` text in and base58 out; with it, the same one out, base64 or base58.
+/// SOL-3: without `encoding` text in and base58 out; with it, the same one out, base64 or base58.
 #[test]
 fn the_method_answers_in_the_encoding_that_it_is_given() {
     let wallet = Wallet::of_seed(ABANDON);

@@ -75,7 +75,7 @@ fn messages_of_solders_are_signed_alike_and_verify() {
     }
 }
 
-/// Legacy, v0 and v1 of both: with the other signatures that were there before, and from the message alone.
+/// Legacy, v0 and v1 of both: with the other signatures that were there before, and from the message alone (SOL-5, CH-10).
 #[test]
 fn transactions_of_both_are_signed_alike() {
     let cases = transactions();
@@ -108,6 +108,7 @@ fn transactions_of_both_are_signed_alike() {
     assert!((10..cases.len()).contains(&fully), "{fully}");
 }
 
+/// SOL-4.
 #[test]
 fn off_chain_messages_of_kit_are_signed_alike() {
     let made = kit();

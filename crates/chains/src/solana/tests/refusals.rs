@@ -72,6 +72,7 @@ fn wrong_shapes_are_refused_with_the_path_of_the_field() {
     }
 }
 
+/// SOL-6.
 #[test]
 fn a_transaction_that_asks_for_no_signature_of_the_wallet_is_refused() {
     let (wallet, other) = (Wallet::of_seed(ABANDON), Wallet::of_seed(&"07".repeat(32)));

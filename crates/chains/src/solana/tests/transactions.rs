@@ -31,7 +31,7 @@ fn the_answer_is_in_the_encoding_of_the_request_and_the_signature_in_base58() {
     );
 }
 
-/// A slot that holds something is not a slot that is signed.
+/// A slot that holds something is not a slot that is signed (SOL-6).
 #[test]
 fn rubbish_in_the_slot_of_another_stays_and_is_not_counted() {
     let (wallet, other) = (Wallet::of_seed(ABANDON), Wallet::of_seed(&"07".repeat(32)));

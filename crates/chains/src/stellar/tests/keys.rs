@@ -2,7 +2,7 @@ use super::*;
 use stellar_strkey::Strkey;
 use stellar_strkey::ed25519::{PrivateKey as Secret, PublicKey};
 
-/// chains.md section 5: stellar-sdk and bip-utils agree.
+/// CH-1, XLM-1: stellar-sdk and bip-utils agree.
 #[test]
 fn the_first_key_of_the_abandon_phrase_has_its_address_on_every_network() {
     let wallet = Wallet::abandon();

@@ -27,6 +27,7 @@ fn nested(levels: usize) -> String {
     STANDARD.encode(bytes)
 }
 
+/// XLM-6.
 #[test]
 fn values_in_values_are_read_as_deep_as_the_network_reads_them_and_no_deeper() {
     let wallet = wallet(&first("auth_entries", "test"));

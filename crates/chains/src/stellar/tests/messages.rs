@@ -6,7 +6,7 @@ fn answer(signature: &str, encoding: &str) -> Fields {
     fields.as_object().unwrap().clone()
 }
 
-/// chains.md section 5: stellar-sdk 16.1.1.
+/// XLM-2: stellar-sdk 16.1.1.
 #[test]
 fn hello_is_signed_as_stellar_sdk_signs_it() {
     let signature =

@@ -58,7 +58,7 @@ fn messages_of_both_are_signed_alike() {
     }
 }
 
-/// v0, v1, fee-bump and calls of contracts, on both networks, with signatures of others before ours.
+/// v0, v1, fee-bump and calls of contracts, on both networks, with signatures of others before ours (XLM-3, CH-10).
 #[test]
 fn transactions_of_both_are_signed_alike() {
     let cases = cases("transactions");
@@ -85,6 +85,7 @@ fn transactions_of_both_are_signed_alike() {
     }
 }
 
+/// XLM-5.
 #[test]
 fn authorizations_of_both_are_signed_alike() {
     let cases = cases("auth_entries");

@@ -48,6 +48,7 @@ fn wrong_shapes_are_refused_with_the_path_of_the_field() {
     }
 }
 
+/// XLM-6.
 #[test]
 fn every_truncation_and_every_trailing_byte_is_refused() {
     for case in cases("transactions").iter().step_by(6) {

@@ -35,6 +35,7 @@ fn with_signatures(case: &Value, number: u8, hint: [u8; 4]) -> String {
     STANDARD.encode(envelope.to_xdr(Limits::none()).unwrap())
 }
 
+/// XLM-4.
 #[test]
 fn there_is_room_for_twenty_signatures() {
     for kind in ["v0", "v1", "fee-bump"] {
@@ -80,6 +81,7 @@ fn a_signature_that_only_has_our_hint_is_not_taken_for_ours() {
     assert_eq!(text(&fields, "signature"), string(&case, "signature"));
 }
 
+/// XLM-3, CH-9.
 #[test]
 fn only_the_network_of_the_environment_is_signed_for() {
     for (of, own, other) in [("live", PUBLIC, TEST), ("test", TEST, PUBLIC)] {
@@ -121,7 +123,7 @@ fn a_signature_does_not_hold_on_the_other_network() {
     assert_ne!(live["signature"], test["signature"]);
 }
 
-/// v0 is only another way to write v1 (CAP-15): the same hash, and each keeps its envelope.
+/// v0 is only another way to write v1 (CAP-15): the same hash, and each keeps its envelope (XLM-3).
 #[test]
 fn a_v0_transaction_has_the_hash_of_its_v1() {
     let case = cases("transactions")

@@ -1,6 +1,5 @@
 //! Apps and everything that is set up for them.
 
-use async_trait::async_trait;
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
@@ -9,6 +8,7 @@ use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, StoreResult,
 };
@@ -16,7 +16,7 @@ use vestry_ports::store::{
 use super::Work;
 use super::state::{add, remove};
 
-#[async_trait]
+#[port]
 impl Apps for Work {
     async fn insert(&mut self, app: &App) -> StoreResult<()> {
         self.writing(|state| add(&mut state.apps, app.clone(), |a, b| a.id == b.id))
@@ -62,7 +62,7 @@ impl Apps for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl ApiKeys for Work {
     async fn insert(&mut self, key: &ApiKey) -> StoreResult<()> {
         self.writing(|state| {
@@ -100,7 +100,7 @@ impl ApiKeys for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl RedirectUrls for Work {
     async fn insert(&mut self, url: &RedirectUrl) -> StoreResult<bool> {
         self.writing(|state| {
@@ -137,7 +137,7 @@ impl RedirectUrls for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl AppKeys for Work {
     async fn insert(&mut self, key: &AppKey) -> StoreResult<()> {
         self.writing(|state| {
@@ -231,7 +231,7 @@ impl AppKeys for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl SigningKeys for Work {
     async fn insert(&mut self, key: &SigningKey) -> StoreResult<()> {
         self.writing(|state| {

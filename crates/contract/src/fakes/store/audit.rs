@@ -1,9 +1,9 @@
 //! The audit log.
 
-use async_trait::async_trait;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
+use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
 
 use super::Work;
@@ -26,7 +26,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl AuditLog for Work {
     async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
         self.writing(|state| {

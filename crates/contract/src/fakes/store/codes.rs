@@ -1,8 +1,8 @@
 //! One-time passcodes.
 
-use async_trait::async_trait;
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::Work;
@@ -28,7 +28,7 @@ const fn key(code: &Code) -> (World, MethodId, CodePurpose) {
     (code.world, code.method_id, code.purpose)
 }
 
-#[async_trait]
+#[port]
 impl Codes for Work {
     async fn replace(&mut self, code: &Code) -> StoreResult<()> {
         self.writing(|state| {

@@ -1,9 +1,9 @@
 //! Idempotency keys.
 
-use async_trait::async_trait;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::idempotency::{Claim, KeyDigest, KnownKey};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreResult};
 
 use super::Work;
@@ -23,7 +23,7 @@ fn running<'a>(
     })
 }
 
-#[async_trait]
+#[port]
 impl Idempotency for Work {
     async fn claim(&mut self, claim: &Claim, now: Timestamp) -> StoreResult<Option<KnownKey>> {
         self.writing(|state| {

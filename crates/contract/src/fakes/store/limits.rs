@@ -1,14 +1,14 @@
 //! Failures in a row, and counters of sends.
 
-use async_trait::async_trait;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Budgets, Guards, StoreResult};
 
 use super::Work;
 use super::state::Budget;
 
-#[async_trait]
+#[port]
 impl Guards for Work {
     async fn blocked_until(
         &mut self,
@@ -58,7 +58,7 @@ impl Guards for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl Budgets for Work {
     async fn spend(
         &mut self,

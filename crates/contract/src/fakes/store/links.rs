@@ -1,10 +1,10 @@
 //! Magic links.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{EmailId, SessionId, UserId};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult};
 
 use super::Work;
@@ -21,7 +21,7 @@ const fn key(link: &Link) -> (World, EmailId, LinkPurpose) {
     (link.world, link.email_id, link.purpose)
 }
 
-#[async_trait]
+#[port]
 impl Links for Work {
     async fn replace(&mut self, link: &Link) -> StoreResult<()> {
         self.writing(|state| {

@@ -1,9 +1,9 @@
 //! Messages that wait, and captured ones.
 
-use async_trait::async_trait;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
 
 use super::Work;
@@ -28,7 +28,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl Outbox for Work {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         self.writing(|state| {
@@ -116,7 +116,7 @@ impl Outbox for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl Captured for Work {
     async fn insert(&mut self, message: &CapturedMessage) -> StoreResult<()> {
         self.writing(|state| {

@@ -1,10 +1,10 @@
 //! Passkeys, user handles, and the challenges of ceremonies.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::Work;
@@ -17,7 +17,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl Passkeys for Work {
     async fn handle_or(
         &mut self,

@@ -1,10 +1,10 @@
 //! Passwords of users, and the book of an import.
 
-use async_trait::async_trait;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{ImportedUsers, Passwords, StoreResult};
 
 use super::Work;
@@ -30,7 +30,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl Passwords for Work {
     async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>> {
         self.reading(|state| {
@@ -70,7 +70,7 @@ impl Passwords for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl ImportedUsers for Work {
     async fn note(
         &mut self,

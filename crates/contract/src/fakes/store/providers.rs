@@ -1,10 +1,10 @@
 //! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
 use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName, TestGrant};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{
     Attached, OauthFlows, ProviderConnections, ProviderLinks, StoreResult, StoredConnection,
 };
@@ -30,7 +30,7 @@ fn is_named(stored: &StoredConnection, world: &World, name: &ProviderName) -> bo
     (&connection.world, &connection.name) == (world, name)
 }
 
-#[async_trait]
+#[port]
 impl ProviderConnections for Work {
     async fn insert(&mut self, stored: &StoredConnection) -> StoreResult<bool> {
         self.writing(|state| {
@@ -111,7 +111,7 @@ impl ProviderConnections for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl OauthFlows for Work {
     async fn insert_flow(&mut self, flow: &Flow) -> StoreResult<()> {
         self.writing(|state| {
@@ -214,7 +214,7 @@ impl OauthFlows for Work {
     }
 }
 
-#[async_trait]
+#[port]
 impl ProviderLinks for Work {
     async fn insert(&mut self, link: &ProviderLink) -> StoreResult<Attached> {
         self.writing(|state| {

@@ -1,10 +1,10 @@
 //! Sessions.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{NewToken, Sessions, StoreResult};
 
 use super::Work;
@@ -24,7 +24,7 @@ fn end(session: &mut Session, at: Timestamp) {
     session.updated_at = at;
 }
 
-#[async_trait]
+#[port]
 impl Sessions for Work {
     async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()> {
         self.writing(|state| {

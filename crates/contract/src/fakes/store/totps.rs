@@ -1,9 +1,9 @@
 //! Authenticator apps and their recovery codes.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::totp::{NO_STEP, StoredRecoveryCode, Totp};
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{StoreResult, Totps};
 
 use super::Work;
@@ -30,7 +30,7 @@ fn is_of(row: &TotpRow, world: World, user: UserId) -> bool {
     (row.totp.world, row.totp.user_id) == (world, user)
 }
 
-#[async_trait]
+#[port]
 impl Totps for Work {
     async fn replace_waiting(
         &mut self,

@@ -1,6 +1,5 @@
 //! Users and their identifiers.
 
-use async_trait::async_trait;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
@@ -8,6 +7,7 @@ use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 
 use super::Work;
@@ -109,7 +109,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl Users for Work {
     async fn insert(&mut self, user: &User) -> StoreResult<()> {
         self.writing(|state| {

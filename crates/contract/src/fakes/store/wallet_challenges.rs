@@ -1,16 +1,16 @@
 //! Challenges that the holders of wallets sign.
 
-use async_trait::async_trait;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::Work;
 use super::state::{add, at_most, remove};
 
-#[async_trait]
+#[port]
 impl WalletChallenges for Work {
     async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()> {
         self.writing(|state| {

@@ -1,16 +1,16 @@
 //! Key pairs to which private keys can be sealed for import.
 
-use async_trait::async_trait;
 use vestry_domain::ids::WalletImportId;
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletImports};
 
 use super::Work;
 use super::state::{add, at_most, remove};
 
-#[async_trait]
+#[port]
 impl WalletImports for Work {
     async fn insert(&mut self, key: &ImportKey) -> StoreResult<()> {
         self.writing(|state| {

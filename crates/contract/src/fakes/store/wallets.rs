@@ -1,22 +1,14 @@
 //! Wallets and their keys.
 
-use async_trait::async_trait;
 use vestry_domain::World;
 use vestry_domain::envelope::{Mac, WalletKey};
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::wallet::{StoredWallet, WalletType};
-use vestry_ports::store::{Created, FoundWallet, StoreResult, WalletPage, WalletState, Wallets};
+use vestry_ports::port;
+use vestry_ports::store::{Created, StoreResult, WalletPage, WalletWithKey, Wallets};
 
 use super::Work;
 use super::state::{State, add, at_most, remove};
-
-/// All that there is of them.
-fn state_of(stored: &StoredWallet, key: &WalletKey) -> WalletState {
-    let StoredWallet { wallet, mac } = stored;
-    let row = (wallet.sealed_fields(), wallet.updated_at, &mac.tag);
-    let secrets = (&key.public_key, &key.wrapped_data_key, &key.ciphertext);
-    WalletState(format!("{mac:?} {row:?} {key:?} {secrets:?}"))
-}
 
 impl State {
     fn wallets_of(
@@ -112,7 +104,7 @@ impl State {
     }
 }
 
-#[async_trait]
+#[port]
 impl Wallets for Work {
     async fn insert(&mut self, stored: &StoredWallet, key: &WalletKey) -> StoreResult<Created> {
         self.writing(|state| state.add_wallet(stored, Some(key)))
@@ -229,15 +221,10 @@ impl Wallets for Work {
     async fn find_all_with_keys(
         &mut self,
         wanted: &[(World, WalletId)],
-    ) -> StoreResult<Vec<Option<FoundWallet>>> {
+    ) -> StoreResult<Vec<Option<WalletWithKey>>> {
         let mut all = Vec::with_capacity(wanted.len());
         for (world, id) in wanted {
-            let found = self.find_with_key(world, *id).await?;
-            all.push(found.map(|(stored, key)| FoundWallet {
-                state: key.as_ref().map(|key| state_of(&stored, key)),
-                stored,
-                key,
-            }));
+            all.push(self.find_with_key(world, *id).await?);
         }
         Ok(all)
     }

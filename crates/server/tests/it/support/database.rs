@@ -4,20 +4,15 @@ use std::path::PathBuf;
 
 use diesel::sql_types::Text;
 use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use vestry_testkit::postgres::Throwaway;
 
 /// One database of one test.
 pub(crate) enum Database {
     /// A file in the test's directory.
     Sqlite(PathBuf),
     /// A database of its own on the test server; dropped with this value.
-    Postgres(Box<Postgres>),
-}
-
-/// A database on the test server.
-pub(crate) struct Postgres {
-    server: Config,
-    name: String,
+    Postgres(Throwaway),
 }
 
 #[derive(QueryableByName)]
@@ -31,14 +26,7 @@ struct Row {
 impl Database {
     /// A new database on the test server, empty. `None` when `xtask` has said aloud that there is no server.
     pub(crate) async fn postgres() -> Option<Self> {
-        let server: Config = server_url()?.parse().unwrap();
-        let name = format!("vestry_server_{}", unique());
-        let client = connect(&server).await;
-        client
-            .batch_execute(&format!("CREATE DATABASE {name}"))
-            .await
-            .unwrap();
-        Some(Self::Postgres(Box::new(Postgres { server, name })))
+        Throwaway::empty().await.map(Self::Postgres)
     }
 
     /// `database.url` of the service.
@@ -57,7 +45,7 @@ impl Database {
                 assert!(done > 0, "no row was touched: {statement}");
             }
             Self::Postgres(postgres) => {
-                let client = connect(&postgres.config()).await;
+                let client = connect(&postgres.url()).await;
                 let done = client.execute(statement, &[]).await.unwrap();
                 assert!(done > 0, "no row was touched: {statement}");
             }
@@ -72,7 +60,7 @@ impl Database {
                 rows.into_iter().map(|row| (row.one, row.two)).collect()
             }
             Self::Postgres(postgres) => {
-                let client = connect(&postgres.config()).await;
+                let client = connect(&postgres.url()).await;
                 let rows = client.simple_query(query).await.unwrap();
                 let pair = |message: SimpleQueryMessage| match message {
                     SimpleQueryMessage::Row(row) => {
@@ -102,85 +90,8 @@ fn open(path: &std::path::Path) -> SqliteConnection {
     connection
 }
 
-impl Postgres {
-    fn config(&self) -> Config {
-        let mut config = self.server.clone();
-        config.dbname(&self.name);
-        config
-    }
-
-    fn url(&self) -> String {
-        let user = self.server.get_user().unwrap_or("postgres");
-        let password = self
-            .server
-            .get_password()
-            .map(|bytes| String::from_utf8_lossy(bytes));
-        let login = password.map_or_else(|| user.to_owned(), |word| format!("{user}:{word}"));
-        let host = match self.server.get_hosts().first() {
-            Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
-            other => panic!("the test server is reached over TCP, not {other:?}"),
-        };
-        let port = self.server.get_ports().first().copied().unwrap_or(5432);
-        format!("postgres://{login}@{host}:{port}/{}", self.name)
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let (server, name) = (self.server.clone(), self.name.clone());
-        // A runtime of its own: the test's may be gone, and must not be blocked if it is not.
-        let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            runtime.unwrap().block_on(async {
-                let client = connect(&server).await;
-                client
-                    .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
-                    .await
-            })
-        });
-        if !matches!(dropped.join(), Ok(Ok(()))) {
-            eprintln!("the test database {} was left behind", self.name);
-        }
-    }
-}
-
-async fn connect(config: &Config) -> Client {
-    let (client, connection) = config.connect(NoTls).await.unwrap();
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
-}
-
-/// The test server. A lane that is missing must have been named by whoever started the tests.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests are told about their servers by the environment"
-)]
-fn server_url() -> Option<String> {
-    if let Ok(url) = std::env::var("VESTRY_TEST_POSTGRES_URL") {
-        return Some(url);
-    }
-    let missing = std::env::var("VESTRY_TEST_LANES_MISSING").unwrap_or_default();
-    if missing.split(',').any(|lane| lane == "postgres") {
-        eprintln!("not run on Postgres: there is none on this machine");
-        return None;
-    }
-    panic!(
-        "VESTRY_TEST_POSTGRES_URL is not set; run `cargo xtask test`, or `cargo xtask pg up` and set it to what that prints"
-    );
-}
-
-fn unique() -> String {
-    let mut bytes = [0_u8; 8];
-    aws_lc_rs_random(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only a name that no other test has"
-)]
-fn aws_lc_rs_random(bytes: &mut [u8]) {
-    aws_lc_rs::rand::fill(bytes).unwrap();
 }

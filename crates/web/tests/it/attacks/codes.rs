@@ -1,4 +1,4 @@
-//! Rows 3 and 4: guessing codes, and racing for them.
+//! Attacks 3 and 4: guessing codes, and racing for them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Row 27: somebody reads the database.
+//! Attack 27: somebody reads the database.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Row 9: an answer does not tell who is known. By time: row 10.
+//! Attack 9: an answer does not tell who is known. By time: attack 10.
 
 use serde_json::{Value, json};
 

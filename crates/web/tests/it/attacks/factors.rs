@@ -1,4 +1,4 @@
-//! Row 20: nobody has more factors than were proved.
+//! Attack 20: nobody has more factors than were proved.
 
 use std::collections::BTreeSet;
 

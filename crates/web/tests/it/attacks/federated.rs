@@ -1,4 +1,4 @@
-//! Row 1, the five kinds of pre-hijacking, where the victim comes through an identity provider that has verified the address
+//! Attack 1, the five kinds of pre-hijacking, where the victim comes through an identity provider that has verified the address
 //! (O-9, O-10). What the attacker plants, and how each piece of it is tried afterwards: `takeover`.
 
 use serde_json::json;

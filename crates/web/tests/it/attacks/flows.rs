@@ -1,4 +1,4 @@
-//! Rows 15 and 18: whoever would like to be in the middle of a sign-in at an identity provider.
+//! Attacks 15 and 18: whoever would like to be in the middle of a sign-in at an identity provider.
 
 use serde_json::json;
 use vestry_contract::provider::evil::claim;

@@ -1,4 +1,4 @@
-//! Row 16: where a request comes from, as the limit of guessed API keys sees it (S-16).
+//! Attack 16: where a request comes from, as the limit of guessed API keys sees it (S-16).
 
 use vestry_domain::Environment;
 use vestry_web::WebSettings;

@@ -1,4 +1,4 @@
-//! Rows 15 and 16: headers that claim another host or another client.
+//! Attacks 15 and 16: headers that claim another host or another client.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Row 26: input that nobody would send.
+//! Attack 26: input that nobody would send.
 
 use serde_json::{Map, Value, json};
 use vestry_contract::rng::{Rng, seed};

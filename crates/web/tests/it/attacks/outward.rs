@@ -1,4 +1,4 @@
-//! Row 23: the service calls nobody because somebody told it an address.
+//! Attack 23: the service calls nobody because somebody told it an address.
 //!
 //! What an address may be that it does call: `attack_23` in the tests of its one HTTP client (`crates/adapters/outbound`).
 

@@ -1,4 +1,4 @@
-//! Rows 21, 22 and 24: long passwords, many of them, and what a flood of wrong ones takes from the one who is meant.
+//! Attacks 21, 22 and 24: long passwords, many of them, and what a flood of wrong ones takes from the one who is meant.
 //!
 //! Memory and the time of others under a flood: `attack_22` in the tests of the server. The primitives: `attack_21` in the
 //! hasher's.

@@ -1,4 +1,4 @@
-//! Row 17: URLs that look like the registered one, to somebody.
+//! Attack 17: URLs that look like the registered one, to somebody.
 
 #[path = "../../../../domain/src/redirect/tests/tricks.rs"]
 mod tricks;

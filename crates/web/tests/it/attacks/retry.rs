@@ -1,4 +1,4 @@
-//! Row 28: a create whose answer was lost is sent again.
+//! Attack 28: a create whose answer was lost is sent again.
 
 use futures_util::future::join_all;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Rows 6, 7 and 8: what looks at links, and what has others pay for messages.
+//! Attacks 6, 7 and 8: what looks at links, and what has others pay for messages.
 //!
 //! Fifty thousand pumped numbers, the breakers one by one and the caps of each kind: `attack_7` and `attack_8` in the tests of
 //! the use cases (`crates/app/tests/it/pumping.rs`).

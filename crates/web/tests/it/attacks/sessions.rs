@@ -1,4 +1,4 @@
-//! Rows 11 to 14: forged tokens, planted tokens, and endings that must last.
+//! Attacks 11 to 14: forged tokens, planted tokens, and endings that must last.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Row 1: accounts that somebody planted for another person, who proves the address by a code.
+//! Attack 1: accounts that somebody planted for another person, who proves the address by a code.
 //!
 //! The same scenarios with a proof of an identity provider, and those that need one: `federated`.
 

@@ -1,4 +1,4 @@
-//! Row 25: whatever is named with a foreign key does not exist. Lists and the same address in two worlds: `isolation`.
+//! Attack 25: whatever is named with a foreign key does not exist. Lists and the same address in two worlds: `isolation`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Row 5: addresses that look alike.
+//! Attack 5: addresses that look alike.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Databases for one test each, gone when it ends.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
-use vestry_store_sql::{Database, Settings, Synchronous, migrate};
+use vestry_store_sql::{Database, Settings, Synchronous};
+use vestry_testkit::postgres::Throwaway;
 
 /// Which database a test runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Place {
             dump.extend(std::fs::read(log).unwrap_or_default());
             return dump;
         }
-        let url = &self.server.as_ref().unwrap().url;
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        let url = self.server.as_ref().unwrap().url();
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         let driver = tokio::spawn(connection);
         let tables =
             "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'";
@@ -69,13 +69,16 @@ impl Lane {
     pub(crate) async fn place(self) -> Option<Place> {
         let directory = TempDir::new().unwrap();
         let (settings, server) = match self {
-            Self::Sqlite => (sqlite(&directory), None),
+            Self::Sqlite => {
+                let path = directory.path().join("vestry.db");
+                vestry_testkit::sqlite::migrated(&path).await;
+                (sqlite(path), None)
+            }
             Self::Postgres => {
-                let server = Throwaway::create(&server_url()?).await;
-                (Settings::new(server.url.parse().unwrap()), Some(server))
+                let server = Throwaway::migrated().await?;
+                (Settings::new(server.url().parse().unwrap()), Some(server))
             }
         };
-        migrate(&settings).await.unwrap();
         Some(Place {
             settings,
             directory,
@@ -85,91 +88,9 @@ impl Lane {
 }
 
 /// It is thrown away, so no commit waits for the disk.
-fn sqlite(directory: &TempDir) -> Settings {
+fn sqlite(path: PathBuf) -> Settings {
     Settings {
         synchronous: Synchronous::Normal,
-        ..Settings::new(Database::Sqlite(directory.path().join("vestry.db")))
+        ..Settings::new(Database::Sqlite(path))
     }
-}
-
-/// The superuser's URL of the server for tests; none, said aloud, where the lane is missing on purpose.
-fn server_url() -> Option<String> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where the tests find their servers; not a setting of the service"
-    )]
-    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    if let Some(url) = variable("VESTRY_TEST_POSTGRES_URL") {
-        return Some(url);
-    }
-    let missing = variable("VESTRY_TEST_LANES_MISSING").unwrap_or_default();
-    assert!(
-        missing.split(',').any(|lane| lane.trim() == "postgres"),
-        "this test needs Postgres: export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up), or run cargo xtask test"
-    );
-    println!("not run: the lane postgres is missing");
-    None
-}
-
-/// A database that is dropped with this value.
-struct Throwaway {
-    server: String,
-    name: String,
-    url: String,
-}
-
-impl Throwaway {
-    async fn create(server: &str) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("vestry_web_{}_{number}", std::process::id());
-        // Left behind by a process of the same number that was killed.
-        execute(server, &drop_statement(&name)).await.unwrap();
-        execute(server, &format!("CREATE DATABASE {name}"))
-            .await
-            .unwrap();
-        let url = with_database(server, &name);
-        Self {
-            server: server.to_owned(),
-            name,
-            url,
-        }
-    }
-}
-
-impl Drop for Throwaway {
-    fn drop(&mut self) {
-        let (server, statement) = (self.server.clone(), drop_statement(&self.name));
-        // A runtime of its own: the test's may be the one that is just ending.
-        let dropping = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            runtime.unwrap().block_on(execute(&server, &statement))
-        });
-        if let Ok(Err(error)) = dropping.join() {
-            eprintln!("{} was left behind: {error}", self.name);
-        }
-    }
-}
-
-fn drop_statement(name: &str) -> String {
-    format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-}
-
-async fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    let driver = tokio::spawn(connection);
-    let executed = client.batch_execute(sql).await;
-    drop(client);
-    // How the connection ended says nothing about the statement.
-    let _ended = driver.await;
-    executed
-}
-
-/// The same URL with another database.
-fn with_database(url: &str, database: &str) -> String {
-    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
-    let (server, _) = address.rsplit_once('/').unwrap();
-    format!("{server}/{database}?{parameters}")
 }

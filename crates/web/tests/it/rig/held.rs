@@ -1,10 +1,10 @@
 //! A transport that takes a message and does not come back, until it is let.
 
-use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use vestry_domain::ids::EventId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
+use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
 /// Mail and text messages hang in it.
@@ -41,7 +41,7 @@ impl Held {
     }
 }
 
-#[async_trait]
+#[port]
 impl Mailer for Held {
     async fn send(&self, _: EventId, _: &Message) -> Result<(), SendError> {
         self.hang().await;
@@ -53,7 +53,7 @@ impl Mailer for Held {
     }
 }
 
-#[async_trait]
+#[port]
 impl SmsSender for Held {
     async fn send(&self, _: EventId, _: &Message) -> Result<(), SmsError> {
         self.hang().await;

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
 use vestry_domain::Secret;
 use vestry_domain::envelope::WrappedKey;
+use vestry_ports::port;
 use vestry_ports::vault::{KeyVault, VaultError, VaultStatus};
 use vestry_vault_local::LocalVault;
 
@@ -35,7 +35,7 @@ impl Removable {
     }
 }
 
-#[async_trait]
+#[port]
 impl KeyVault for Removable {
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError> {
         self.here()?.wrap(context, key).await

@@ -68,7 +68,7 @@ fn messages_are_signed_as_bip322_js_and_bitcoinjs_message_sign_them() {
     }
 }
 
-/// P2WPKH, the same inside P2SH, P2PKH and P2TR: the whole transaction, byte by byte.
+/// P2WPKH, the same inside P2SH, P2PKH and P2TR: the whole transaction, byte by byte (CH-10).
 #[test]
 fn transactions_are_those_of_bitcoinjs() {
     let cases = cases(BITCOINJS, "psbts");

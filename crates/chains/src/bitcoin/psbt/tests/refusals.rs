@@ -164,7 +164,7 @@ fn requests_that_are_malformed_name_the_field() {
     }
 }
 
-/// Every way to be refused that chains.md lists, each in a PSBT that is fine but for that.
+/// Every way to be refused (BTC-4), each in a PSBT that is fine but for that.
 #[test]
 fn psbts_that_must_not_be_signed_are_refused() {
     type Spoil = fn(&mut Psbt);
@@ -294,6 +294,7 @@ fn taproot_needs_the_outputs_of_all_inputs() {
     assert!(sign(&small(1), &with(&psbt.serialize(), listed)).is_ok());
 }
 
+/// BTC-4.
 #[test]
 fn a_fee_above_the_cap_is_denied() {
     let with_fee = |inputs: u64, fee: u64| {

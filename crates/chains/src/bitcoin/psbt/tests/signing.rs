@@ -27,6 +27,7 @@ fn indices(answer: &serde_json::Map<String, serde_json::Value>) -> Vec<u64> {
         .collect()
 }
 
+/// BTC-3.
 #[test]
 fn inputs_of_the_wallet_are_signed_and_others_left_alone() {
     let psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(2)), p2wpkh(&small(1))]);
@@ -126,6 +127,7 @@ fn taproot_signs_all_without_being_agreed_to() {
     }
 }
 
+/// BTC-3.
 #[test]
 fn version_2_comes_back_as_version_2_with_every_field() {
     for (modifiable, sighash, expected) in [
@@ -180,6 +182,7 @@ fn version_2_inputs_without_a_sequence_are_final() {
     assert_eq!(transaction.input[0].sequence, Sequence::MAX);
 }
 
+/// BTC-5.
 #[test]
 fn a_transaction_is_final_once_the_last_owner_signed() {
     let psbt = unsigned(&[p2wpkh(&small(1)), p2wpkh(&small(2))]).serialize();

@@ -1,0 +1,76 @@
+//! A connection, what its errors mean, and how it ends.
+
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel_async::AsyncPgConnection;
+use diesel_async::pooled_connection::PoolableConnection;
+use tokio::runtime::Handle;
+use vestry_ports::store::StoreError;
+
+/// A connection of this store.
+pub type Conn = AsyncPgConnection;
+
+/// The port's name for an error of the database.
+///
+/// diesel keeps the SQLSTATE of only a few errors. The others are known by their message, which is untranslated unless
+/// somebody set `lc_messages`; what is missed then is still an error, only a less exact one.
+pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
+    let Error::DatabaseError(kind, information) = &error else {
+        return StoreError::Other(Box::new(error));
+    };
+    match kind {
+        // 40001, and 23503: what a row belongs to went away between looking and writing.
+        DatabaseErrorKind::SerializationFailure | DatabaseErrorKind::ForeignKeyViolation => {
+            StoreError::Retry
+        }
+        // 25006 is what an old primary says after a failover.
+        DatabaseErrorKind::UnableToSendCommand
+        | DatabaseErrorKind::ClosedConnection
+        | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(Box::new(error)),
+        DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
+            Some(Trouble::Deadlock) => StoreError::Retry,
+            Some(Trouble::Waited) => StoreError::Busy,
+            Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
+            None if connection.is_some_and(PoolableConnection::is_broken) => {
+                StoreError::Unavailable(Box::new(error))
+            }
+            None => StoreError::Other(Box::new(error)),
+        },
+        _ => StoreError::Other(Box::new(error)),
+    }
+}
+
+/// Troubles that diesel does not tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// 40P01.
+    Deadlock,
+    /// 55P03 and 57014: a lock was not to be had in time.
+    Waited,
+    /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room.
+    Gone,
+}
+
+impl Trouble {
+    fn of(message: &str) -> Option<Self> {
+        let is = |beginning: &str| message.starts_with(beginning);
+        if is("deadlock detected") {
+            Some(Self::Deadlock)
+        } else if is("canceling statement due to lock timeout")
+            || is("canceling statement due to statement timeout")
+        {
+            Some(Self::Waited)
+        } else if is("terminating connection")
+            || is("the database system is")
+            || message.contains("No space left on device")
+        {
+            Some(Self::Gone)
+        } else {
+            None
+        }
+    }
+}
+
+/// Closes a connection. The server undoes what it had open.
+pub(crate) fn close(connection: Conn, _runtime: &Handle) {
+    drop(connection);
+}

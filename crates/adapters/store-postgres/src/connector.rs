@@ -1,0 +1,109 @@
+//! Opening connections, with TLS as the URL asks.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use vestry_ports::store::{StoreError, StoreResult};
+
+use vestry_store_rows::settings::{PostgresUrl, Settings};
+
+/// How long data may stay unacknowledged before the connection counts as dead, unless the URL says otherwise.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+/// Silence after which the other end is asked whether it is still there. The library's default is two hours.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A connection that somebody has to drive.
+pub(crate) type Driven = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// Opens connections to one database.
+#[derive(Clone)]
+pub struct Connector {
+    config: Config,
+    tls: MakeRustlsConnect,
+}
+
+impl Connector {
+    /// Prepares what every connection needs.
+    ///
+    /// # Errors
+    /// [`StoreError::Other`] when the root certificates cannot be read.
+    pub fn new(url: &PostgresUrl, settings: &Settings) -> StoreResult<Self> {
+        let mut config = url.config.clone();
+        if config.get_application_name().is_none() {
+            config.application_name("vestry");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(settings.connect_timeout);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED);
+        }
+        config.keepalives_idle(config.get_keepalives_idle().min(SILENCE));
+        let roots = match config.get_ssl_mode() {
+            SslMode::Disable => RootCertStore::empty(),
+            _ => roots(url.root_certificates.as_deref())?,
+        };
+        Ok(Self {
+            tls: MakeRustlsConnect::new(client_config(roots)?),
+            config,
+        })
+    }
+
+    /// Opens one connection.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn open(&self) -> StoreResult<(Client, Driven)> {
+        let prefers = self.config.get_ssl_mode() == SslMode::Prefer;
+        match self.config.connect(self.tls.clone()).await {
+            // No answer of the server, so perhaps its certificate: `prefer` is then content without TLS.
+            Err(failed) if prefers && failed.code().is_none() => {
+                let mut config = self.config.clone();
+                config.ssl_mode(SslMode::Disable);
+                let opened = config.connect(self.tls.clone()).await;
+                let opened = opened.map_err(|_again| StoreError::Unavailable(Box::new(failed)))?;
+                tracing::warn!(
+                    "connected to Postgres without TLS, because sslmode is prefer and its certificate could not be \
+                     verified; use sslmode=verify-full with sslrootcert, or sslmode=disable"
+                );
+                Ok(opened)
+            }
+            outcome => outcome.map_err(|failed| StoreError::Unavailable(Box::new(failed))),
+        }
+    }
+}
+
+/// TLS on aws-lc, whatever the process has chosen for itself.
+fn client_config(roots: RootCertStore) -> StoreResult<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|impossible| StoreError::Other(Box::new(impossible)))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The authorities to trust: those of the file, else those of the machine and of Mozilla.
+fn roots(file: Option<&Path>) -> StoreResult<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let Some(file) = file else {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(roots);
+    };
+    let unreadable =
+        |cause: rustls::pki_types::pem::Error| StoreError::Unavailable(Box::new(cause));
+    for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
+        roots
+            .add(certificate.map_err(unreadable)?)
+            .map_err(|refused| StoreError::Unavailable(Box::new(refused)))?;
+    }
+    Ok(roots)
+}

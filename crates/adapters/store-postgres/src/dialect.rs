@@ -1,0 +1,60 @@
+//! What only Postgres does.
+
+use std::time::Duration;
+
+pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
+pub(crate) use super::manager::Manager;
+
+/// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
+pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// How long undoing may take before the connection is given up, which undoes as well.
+pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// 1 when diesel's book of migrations exists, else 0.
+pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM information_schema.tables \
+     WHERE table_schema = current_schema() AND table_name = '__diesel_schema_migrations'";
+
+/// Leases jobs that are due; those that another worker is leasing at this moment are passed over. The parameters are the
+/// owner, the end of the lease, the time and the most jobs.
+pub(crate) const CLAIM: &str = "\
+    WITH due AS ( \
+        SELECT app_id, environment, id FROM outbox \
+        WHERE ended_at IS NULL AND due_at <= $3 ORDER BY due_at, id LIMIT $4 FOR UPDATE SKIP LOCKED \
+    ) \
+    UPDATE outbox SET attempts = outbox.attempts + 1, lease_owner = $1, due_at = $2 FROM due \
+    WHERE outbox.app_id = due.app_id AND outbox.environment = due.environment AND outbox.id = due.id \
+    RETURNING outbox.app_id, outbox.environment, outbox.id, outbox.channel, outbox.payload_key_version, \
+        outbox.payload, outbox.not_before, outbox.deliver_before, outbox.attempts, outbox.due_at, outbox.created_at";
+
+/// Loads three queries in the time of one round trip.
+///
+/// A macro, because the compiler cannot see that a future is `Send` which holds a generic query and `&Conn`.
+macro_rules! load_three {
+    ($conn:expr, $first:expr, $second:expr, $third:expr) => {{
+        use futures_util::FutureExt;
+        let conn: &$crate::connection::Conn = $conn;
+        let first = RunQueryDsl::load($first, &mut &*conn).boxed();
+        let second = RunQueryDsl::load($second, &mut &*conn).boxed();
+        let third = RunQueryDsl::load($third, &mut &*conn).boxed();
+        async move { futures_util::try_join!(first, second, third) }
+    }};
+}
+pub(crate) use load_three;
+
+/// Rows that nobody else removes before the transaction ends.
+macro_rules! held {
+    ($query:expr) => {
+        $query.for_key_share()
+    };
+}
+pub(crate) use held;
+
+/// Rows that nobody else changes before the transaction ends.
+macro_rules! kept {
+    ($query:expr) => {
+        $query.for_share()
+    };
+}
+pub(crate) use kept;

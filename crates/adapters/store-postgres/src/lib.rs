@@ -1,0 +1,182 @@
+//! The store in Postgres, and in engines that speak its protocol.
+//!
+//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
+
+#[cfg(all(
+    not(debug_assertions),
+    any(
+        feature = "sabotage-read-then-create",
+        feature = "sabotage-read-then-write"
+    )
+))]
+compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never built for use");
+
+mod connection;
+mod connector;
+mod dialect;
+mod durability;
+mod lists;
+mod manager;
+mod migrate;
+#[path = "../../store-rows/repositories/mod.rs"]
+mod repositories;
+mod statistics;
+
+use std::time::Duration;
+
+use deadpool::Runtime;
+use deadpool::managed::{Pool, QueueMode};
+use diesel::pg::Pg;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use tokio::runtime::Handle;
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError, StoreResult, Tx};
+use vestry_store_rows::failure;
+use vestry_store_rows::migrations::missing;
+
+use self::manager::Manager;
+use self::repositories::{Pooled, Unit};
+use self::statistics::Statistics;
+use vestry_store_rows::settings::{PostgresUrl, Settings};
+
+pub use self::connection::{Conn, classify};
+pub use self::connector::Connector;
+pub use self::migrate::migrate;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
+
+/// The versions of this build's migrations, in order.
+///
+/// # Errors
+/// None that could be put right: the migrations are part of the build.
+pub fn versions() -> StoreResult<Vec<String>> {
+    vestry_store_rows::migrations::versions::<Pg>(&MIGRATIONS)
+}
+
+/// How long `ready` waits for a connection.
+const READY_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long looking at the state of a connection may take before it goes back to work. It takes no round trip.
+const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Connections of the rate limiter: its statements are short.
+const LIMITER_CONNECTIONS: usize = 4;
+
+/// The connections to one database.
+pub struct PostgresStore {
+    pool: Pool<Manager>,
+    limiter: LimiterPool,
+    findings: Vec<String>,
+    runtime: Handle,
+    _statistics: Statistics,
+}
+
+impl PostgresStore {
+    /// Connects once, to see that it works and how durable the database is.
+    pub async fn open(url: &PostgresUrl, settings: &Settings) -> StoreResult<Self> {
+        let connector = Connector::new(url, settings)?;
+        let pool = |size: usize| {
+            let manager = Manager::new(connector.clone(), settings.keep_statements);
+            Pool::builder(manager)
+                .max_size(size.max(1))
+                .wait_timeout(Some(settings.acquire_timeout))
+                .create_timeout(Some(settings.connect_timeout))
+                .recycle_timeout(Some(RECYCLE_TIMEOUT))
+                // The connection used last has its statements in the processor's cache, here and on the server.
+                .queue_mode(QueueMode::Lifo)
+                .runtime(Runtime::Tokio1)
+                .build()
+                .map_err(|impossible| StoreError::Other(Box::new(impossible)))
+        };
+        let (runtime, connections) = (Handle::current(), pool(settings.connections)?);
+        let mut pools = Self {
+            limiter: LimiterPool(pool(LIMITER_CONNECTIONS)?),
+            findings: Vec::new(),
+            _statistics: Statistics::keep(connections.clone(), &runtime),
+            pool: connections,
+            runtime,
+        };
+        let mut connection = pools.get().await?;
+        pools.findings = durability::findings(&mut connection).await?;
+        drop(connection);
+        Ok(pools)
+    }
+
+    async fn get(&self) -> StoreResult<Pooled> {
+        self.pool.get().await.map_err(failure::of_pool)
+    }
+
+    /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let unit = Unit::begin(self.get().await?, self.runtime.clone()).await?;
+        Ok(Box::new(unit))
+    }
+
+    /// Opens a view for reading; see [`vestry_ports::store::Store::read`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        Ok(Box::new(self.view().await?))
+    }
+
+    async fn view(&self) -> StoreResult<Unit> {
+        let runtime = self.runtime.clone();
+        Ok(Unit::view(self.get().await?, runtime))
+    }
+
+    /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let unit = Unit::self_committing(self.get().await?, self.runtime.clone());
+        unit.append_to_audit_log(entries, heads).await
+    }
+
+    /// The versions of this build that were not applied, found out within half a second.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn missing_migrations(&self) -> StoreResult<Vec<String>> {
+        let mut view = tokio::time::timeout(READY_TIMEOUT, self.view())
+            .await
+            .unwrap_or(Err(StoreError::Busy))?;
+        let applied = view.applied_migrations().await?;
+        Ok(missing(versions()?, &applied))
+    }
+
+    /// Every reason why a change that was acknowledged could be lost with the power, as a sentence each (K8).
+    pub fn durability_findings(&self) -> &[String] {
+        &self.findings
+    }
+
+    /// The connections of a rate limiter over the same database.
+    pub fn limiter(&self) -> LimiterPool {
+        self.limiter.clone()
+    }
+}
+
+/// The limiter's connections.
+#[derive(Clone)]
+pub struct LimiterPool(Pool<Manager>);
+
+impl LimiterPool {
+    /// Counts one use of a limit; see [`vestry_ports::limiter::RateLimiter`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hit(&self, world: &World, limit: Limit, now: Timestamp) -> StoreResult<Verdict> {
+        let mut connection = self.0.get().await.map_err(failure::of_pool)?;
+        repositories::hit(&mut connection, world, limit, now).await
+    }
+}

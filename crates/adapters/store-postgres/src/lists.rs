@@ -1,0 +1,209 @@
+//! Statements over lists: their text does not depend on how many there are, so that each is parsed and planned once for a
+//! connection. diesel's own lists make another text for every length.
+//!
+//! The lists stand in selects of their own, where the planner does not see how long they are: for what it sees to be short it
+//! makes a new plan each time.
+
+use diesel::QueryResult;
+use diesel::dsl::{AsSelect, SqlTypeOf};
+use diesel::pg::Pg;
+use diesel::prelude::SelectableHelper;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::ids::WalletId;
+
+use super::connection::Conn;
+use vestry_store_rows::rows::audit::{
+    AuditEntryColumns, AuditEntryRow, AuditHeadColumns, AuditHeadRow,
+};
+use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
+
+/// Those of the wallets that are there, with their keys.
+pub(crate) async fn wallets_with_keys(
+    conn: &mut Conn,
+    wanted: Vec<(World, WalletId)>,
+) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
+    WalletsWithKeys::at(wanted.into_iter().collect())
+        .load(conn)
+        .await
+}
+
+/// Adds entries of the audit log, and writes the heads over the earlier ones of their chains: all or nothing, since it is one
+/// statement.
+pub(crate) async fn append_to_audit_log(
+    conn: &mut Conn,
+    entries: Vec<AuditEntryRow>,
+    heads: Vec<AuditHeadRow>,
+) -> QueryResult<()> {
+    let query = AppendToAuditLog {
+        entries: entries.into_iter().collect(),
+        heads: heads.into_iter().collect(),
+    };
+    query.execute(conn).await.map(drop)
+}
+
+/// The same outside of a transaction, where a statement commits by itself.
+pub(crate) use append_to_audit_log as commit_to_audit_log;
+
+/// Where wallets are, by column.
+#[derive(Default)]
+struct Places {
+    app_ids: Vec<String>,
+    environments: Vec<&'static str>,
+    ids: Vec<String>,
+}
+
+impl FromIterator<(World, WalletId)> for Places {
+    fn from_iter<I: IntoIterator<Item = (World, WalletId)>>(wallets: I) -> Self {
+        let mut places = Self::default();
+        for (world, id) in wallets {
+            places.app_ids.push(world.app_id.to_string());
+            places.environments.push(world.environment.as_str());
+            places.ids.push(id.to_string());
+        }
+        places
+    }
+}
+
+impl Places {
+    fn push<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("(SELECT ");
+        out.push_bind_param::<Array<Text>, _>(&self.app_ids)?;
+        out.push_sql("), (SELECT ");
+        out.push_bind_param::<Array<Text>, _>(&self.environments)?;
+        out.push_sql("), (SELECT ");
+        out.push_bind_param::<Array<Text>, _>(&self.ids)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// The rows of the wallets of a list `wanted` and of their keys. `LIMIT` keeps the planner from any plan but one look-up for every
+/// wallet: without statistics it would rather read all wallets of a world.
+const ROWS: &str = " AS wanted (app_id, environment, id) \
+    LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = wanted.app_id AND environment = wanted.environment \
+        AND id = wanted.id LIMIT 1) AS wallets ON TRUE \
+    LEFT JOIN LATERAL (SELECT * FROM wallet_keys WHERE app_id = wanted.app_id AND environment = wanted.environment \
+        AND wallet_id = wanted.id LIMIT 1) AS wallet_keys ON TRUE \
+    WHERE wallets.id IS NOT NULL";
+
+struct WalletsWithKeys {
+    places: Places,
+    wallet: AsSelect<WalletRow, Pg>,
+    key: AsSelect<Option<WalletKeyRow>, Pg>,
+}
+
+impl WalletsWithKeys {
+    fn at(places: Places) -> Self {
+        Self {
+            places,
+            wallet: WalletRow::as_select(),
+            key: Option::<WalletKeyRow>::as_select(),
+        }
+    }
+}
+
+impl QueryId for WalletsWithKeys {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for WalletsWithKeys {
+    type SqlType = (
+        SqlTypeOf<AsSelect<WalletRow, Pg>>,
+        SqlTypeOf<AsSelect<Option<WalletKeyRow>, Pg>>,
+    );
+}
+
+impl QueryFragment<Pg> for WalletsWithKeys {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT ");
+        self.wallet.walk_ast(out.reborrow())?;
+        out.push_sql(", ");
+        self.key.walk_ast(out.reborrow())?;
+        out.push_sql(" FROM unnest(");
+        self.places.push(&mut out)?;
+        out.push_sql(")");
+        out.push_sql(ROWS);
+        Ok(())
+    }
+}
+
+struct AppendToAuditLog {
+    entries: AuditEntryColumns,
+    heads: AuditHeadColumns,
+}
+
+impl QueryId for AppendToAuditLog {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for AppendToAuditLog {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("WITH appended AS (");
+        push_entries(&self.entries, &mut out)?;
+        out.push_sql(") ");
+        push_heads(&self.heads, &mut out)
+    }
+}
+
+fn push_entries<'b>(
+    entries: &'b AuditEntryColumns,
+    out: &mut AstPass<'_, 'b, Pg>,
+) -> QueryResult<()> {
+    out.push_sql(
+        "INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
+             sequence, happened_at, mac_key_version, previous, hash, mac, result) \
+         SELECT unnest((SELECT ",
+    );
+    push_columns(&entries.texts, &entries.numbers, &entries.bytes, out)?;
+    out.push_sql(BETWEEN);
+    out.push_bind_param::<Array<Nullable<Binary>>, _>(&entries.results)?;
+    out.push_sql("))");
+    Ok(())
+}
+
+fn push_heads<'b>(heads: &'b AuditHeadColumns, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    out.push_sql(
+        "INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
+         SELECT unnest((SELECT ",
+    );
+    push_columns(&heads.texts, &heads.numbers, &heads.bytes, out)?;
+    out.push_sql("))");
+    out.push_sql(
+        " ON CONFLICT (app_id, environment, chain) DO UPDATE SET sequence = excluded.sequence, \
+             mac_key_version = excluded.mac_key_version, hash = excluded.hash, mac = excluded.mac",
+    );
+    Ok(())
+}
+
+/// What stands between two lists. One call of `unnest` for each is cheaper than one for all: their rows are put together as they
+/// come, and not list by list.
+const BETWEEN: &str = ")), unnest((SELECT ";
+
+/// Lists of three types.
+fn push_columns<'b>(
+    texts: &'b [Vec<String>],
+    numbers: &'b [Vec<i64>],
+    bytes: &'b [Vec<Vec<u8>>],
+    out: &mut AstPass<'_, 'b, Pg>,
+) -> QueryResult<()> {
+    let mut between = "";
+    for column in texts {
+        out.push_sql(between);
+        out.push_bind_param::<Array<Text>, _>(column)?;
+        between = BETWEEN;
+    }
+    for column in numbers {
+        out.push_sql(between);
+        out.push_bind_param::<Array<BigInt>, _>(column)?;
+    }
+    for column in bytes {
+        out.push_sql(between);
+        out.push_bind_param::<Array<Binary>, _>(column)?;
+    }
+    Ok(())
+}

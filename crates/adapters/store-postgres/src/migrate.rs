@@ -1,0 +1,177 @@
+//! Migrations of a Postgres database, under a lock that is a row: it works behind every pooler and on every engine, and
+//! it expires when its holder is gone.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use diesel::dsl::sql;
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::async_connection_wrapper::AsyncConnectionWrapper;
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_migrations::MigrationHarness;
+use tokio::time::Instant;
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::connection::classify;
+use super::connector::Connector;
+use super::manager::connect;
+use super::repositories::migrations::applied_migrations;
+use vestry_store_rows::migrations::missing;
+use vestry_store_rows::settings::{PostgresUrl, Settings};
+
+/// How long the lock outlives a holder that no longer renews it.
+const LEASE_SECONDS: i64 = 15;
+const RENEW_EVERY: Duration = Duration::from_secs(4);
+const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How long others wait in all. A migration that takes longer than this should not run at the start of a process.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Migrations say what they need; a pooler may hand over a session that somebody else has set up.
+const SETUP: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                     SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+
+const CREATE_LOCK: &str = "CREATE TABLE IF NOT EXISTS migration_lock (\
+    name TEXT COLLATE \"C\" NOT NULL, holder TEXT NOT NULL, expires_at INT8 NOT NULL, \
+    CONSTRAINT migration_lock_name_key PRIMARY KEY (name))";
+
+/// Takes the lock when nobody has it, or whoever has it let it expire. The time is the database's.
+const TAKE_LOCK: &str = "INSERT INTO migration_lock (name, holder, expires_at) \
+    VALUES ('migrations', $1, EXTRACT(EPOCH FROM clock_timestamp())::INT8 + $2) \
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at \
+    WHERE migration_lock.expires_at < EXTRACT(EPOCH FROM clock_timestamp())::INT8 \
+        OR migration_lock.holder = excluded.holder";
+
+const RELEASE_LOCK: &str = "DELETE FROM migration_lock WHERE name = 'migrations' AND holder = $1";
+
+/// Puts off the moment at which others may take the lock.
+const RENEW_LOCK: &str = "UPDATE migration_lock \
+    SET expires_at = EXTRACT(EPOCH FROM clock_timestamp())::INT8 + $2 WHERE name = 'migrations' AND holder = $1";
+
+/// Applies what is missing; see `vestry_store_sql::migrate`.
+pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<String>> {
+    let connector = Connector::new(url, settings)?;
+    let mut conn = open(&connector).await?;
+    if missing_in(&mut conn).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    create_lock(&mut conn).await?;
+    let mut lock = Lock {
+        conn: open(&connector).await?,
+        holder: unique_name(&mut conn).await?,
+    };
+    let give_up = Instant::now() + PATIENCE;
+    while !lock.take().await? {
+        if missing_in(&mut conn).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        if Instant::now() > give_up {
+            return Err(StoreError::Busy);
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+    let applied = tokio::select! {
+        applied = apply(conn) => applied,
+        never = lock.renew() => match never {},
+    };
+    lock.release().await;
+    applied
+}
+
+/// A connection of its own: migrations may take longer than anything else is allowed to.
+async fn open(connector: &Connector) -> StoreResult<AsyncPgConnection> {
+    let mut conn = connect(connector).await?;
+    let set_up = conn.batch_execute(SETUP).await;
+    set_up.map_err(|error| classify(error, Some(&mut conn)))?;
+    Ok(conn)
+}
+
+async fn missing_in(conn: &mut AsyncPgConnection) -> StoreResult<Vec<String>> {
+    let applied = applied_migrations(conn).await;
+    let applied = applied.map_err(|error| classify(error, Some(conn)))?;
+    Ok(missing(crate::versions()?, &applied))
+}
+
+/// Makes the table of the lock. Postgres lets two that do this at the same time run into each other, `IF NOT EXISTS` or not.
+async fn create_lock(conn: &mut AsyncPgConnection) -> StoreResult<()> {
+    let mut tries = 0;
+    loop {
+        let created = conn.batch_execute(CREATE_LOCK).await;
+        match created.map_err(|error| classify(error, Some(conn))) {
+            Err(StoreError::Other(_) | StoreError::Retry) if tries < 20 => {
+                tries += 1;
+                tokio::time::sleep(ASK_EVERY).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// A name that no other holder has.
+async fn unique_name(conn: &mut AsyncPgConnection) -> StoreResult<String> {
+    let query = sql::<Text>("SELECT gen_random_uuid()::TEXT");
+    let name = query.get_result(conn).await;
+    name.map_err(|error| classify(error, Some(conn)))
+}
+
+/// Runs the migrations; the library knows only blocking connections.
+async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
+    let applying = tokio::task::spawn_blocking(move || {
+        let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn);
+        let applied = conn.run_pending_migrations(crate::MIGRATIONS)?;
+        let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
+        #[cfg(feature = "sabotage-read-then-create")]
+        diesel::connection::SimpleConnection::batch_execute(
+            &mut conn,
+            vestry_store_rows::migrations::UNGUARDED,
+        )?;
+        Ok(applied)
+    });
+    match applying.await {
+        Ok(applied) => applied.map_err(StoreError::Other),
+        Err(ended) => Err(StoreError::Other(Box::new(ended))),
+    }
+}
+
+/// The row that one process holds while it migrates.
+struct Lock {
+    conn: AsyncPgConnection,
+    holder: String,
+}
+
+impl Lock {
+    /// Whether the lock is this process's now.
+    async fn take(&mut self) -> StoreResult<bool> {
+        let taken = self.execute(TAKE_LOCK).await?;
+        Ok(taken == 1)
+    }
+
+    /// Keeps the lock for as long as it is polled.
+    async fn renew(&mut self) -> Infallible {
+        loop {
+            tokio::time::sleep(RENEW_EVERY).await;
+            match self.execute(RENEW_LOCK).await {
+                Ok(1) => {}
+                Ok(_) => tracing::warn!("the migration lock expired while migrations ran"),
+                Err(error) => {
+                    tracing::warn!(error = %error, "the migration lock could not be renewed");
+                }
+            }
+        }
+    }
+
+    /// Gives the lock back. If that fails, it expires.
+    async fn release(&mut self) {
+        let release = diesel::sql_query(RELEASE_LOCK).bind::<Text, _>(self.holder.as_str());
+        if let Err(error) = release.execute(&mut self.conn).await {
+            tracing::warn!(error = %error, "the migration lock could not be released; it expires by itself");
+        }
+    }
+
+    async fn execute(&mut self, statement: &str) -> StoreResult<usize> {
+        let query = diesel::sql_query(statement)
+            .bind::<Text, _>(self.holder.as_str())
+            .bind::<BigInt, _>(LEASE_SECONDS);
+        let changed = query.execute(&mut self.conn).await;
+        changed.map_err(|error| classify(error, Some(&mut self.conn)))
+    }
+}

@@ -1,0 +1,79 @@
+//! What Postgres knows of tables that grow quickly.
+//!
+//! Every key begins with the App and the environment. As long as Postgres has not read a table, it takes each of the two for
+//! something that few rows have, all indexes look equally good to it, and it may walk the whole of an App for every row that is
+//! asked for. Autovacuum reads tables too, once a minute: within the first minute of a busy service, or of an import, that is too
+//! late.
+
+use std::time::Duration;
+
+use deadpool::managed::Pool;
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
+use diesel_async::RunQueryDsl;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tokio::time::{MissedTickBehavior, interval_at};
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::connection::{Conn, classify};
+use super::manager::Manager;
+use vestry_store_rows::failure;
+
+/// How often the tables are looked at.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Our tables that have grown by half, and by fifty rows, since they were read. Not the audit log, which grows the quickest and has
+/// the widest rows: reading it takes a core a sixth of a second, and requests find its entries by the same indexes without.
+const GROWN: &str = "\
+    SELECT c.relname::text AS name FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid \
+    WHERE s.schemaname = current_schema() AND pg_get_userbyid(c.relowner) = current_user \
+        AND s.relname <> 'audit_entries' AND s.n_mod_since_analyze > 50 + GREATEST(c.reltuples, 0) / 2";
+
+#[derive(QueryableByName)]
+struct Grown {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// The task that has such tables read; it ends with this value.
+pub(super) struct Statistics(AbortHandle);
+
+impl Statistics {
+    pub(super) fn keep(pool: Pool<Manager>, runtime: &Handle) -> Self {
+        let task = async move {
+            let start = tokio::time::Instant::now() + EVERY;
+            let mut ticks = interval_at(start, EVERY);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                if let Err(error) = refresh(&pool).await {
+                    // Nothing is wrong but slow, and an engine that only speaks the protocol may not know these tables.
+                    tracing::debug!(%error, "the statistics of grown tables were not refreshed");
+                }
+            }
+        };
+        Self(runtime.spawn(task).abort_handle())
+    }
+}
+
+impl Drop for Statistics {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn refresh(pool: &Pool<Manager>) -> StoreResult<()> {
+    let mut connection = pool.get().await.map_err(failure::of_pool)?;
+    let conn: &mut Conn = &mut connection;
+    let grown = diesel::sql_query(GROWN).load::<Grown>(conn).await;
+    let grown = grown.map_err(|error| classify(error, None))?;
+    for Grown { name } in grown {
+        let quoted = name.replace('"', "\"\"");
+        // Another process may be reading it at this moment; then there is nothing to do.
+        let analyze = format!("ANALYZE (SKIP_LOCKED) \"{quoted}\"");
+        let read = diesel::sql_query(analyze).execute(conn).await;
+        read.map_err(|error: diesel::result::Error| -> StoreError { classify(error, None) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! The store in Postgres, below its repositories. Those are tested by `vestry-store-sql`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod errors;
+mod tls;

@@ -1,0 +1,123 @@
+//! App keys, wrapped under the root key.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
+use vestry_ports::port;
+use vestry_ports::store::{AppKeys, StoreResult};
+
+use super::dialect::{held, kept};
+use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::rows::apps::AppKeyRow;
+use vestry_store_rows::schema::app_keys;
+
+#[port]
+impl AppKeys for Unit {
+    async fn insert(&mut self, key: &AppKey) -> StoreResult<()> {
+        let insert = diesel::insert_into(app_keys::table).values(AppKeyRow::from(key));
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn add(&mut self, key: &AppKey) -> StoreResult<bool> {
+        let insert = diesel::insert_into(app_keys::table)
+            .values(AppKeyRow::from(key))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(self.done(inserted)? == 1)
+    }
+
+    async fn remove_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<u64> {
+        let below = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.lt(i64::from(version)));
+        let removed = diesel::delete(below).execute(self.writing()?).await;
+        self.done(removed).map(count)
+    }
+
+    async fn hold(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool> {
+        let query = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.eq(i64::from(version)))
+            .select(app_keys::version);
+        let held = held!(query).load::<i64>(self.writing()?).await;
+        Ok(!self.done(held)?.is_empty())
+    }
+
+    async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool> {
+        let of_purpose = || app_keys::table.filter(app_keys::purpose.eq(purpose.as_str()));
+        let under_it = of_purpose()
+            .filter(app_keys::root_version.eq(i64::from(root_version)))
+            .select(app_keys::version)
+            .limit(1);
+        let held = kept!(under_it).load::<i64>(self.writing()?).await;
+        if !self.done(held)?.is_empty() {
+            return Ok(true);
+        }
+        let any = of_purpose().select(app_keys::version).limit(1);
+        let any = any.load::<i64>(self.writing()?).await;
+        Ok(self.done(any)?.is_empty())
+    }
+
+    async fn find(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Option<AppKey>> {
+        let query = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.eq(i64::from(version)))
+            .select(AppKeyRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(AppKey::try_from).transpose()
+    }
+
+    async fn newest(&mut self, world: &World, purpose: KeyPurpose) -> StoreResult<Option<AppKey>> {
+        let query = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .order(app_keys::version.desc())
+            .select(AppKeyRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(AppKey::try_from).transpose()
+    }
+
+    async fn all(&mut self) -> StoreResult<Vec<AppKey>> {
+        let query = app_keys::table
+            .order((
+                app_keys::app_id,
+                app_keys::environment,
+                app_keys::purpose,
+                app_keys::version,
+            ))
+            .select(AppKeyRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn rewrap(&mut self, key: &AppKey, from: u32, to: &WrappedKey) -> StoreResult<bool> {
+        let wrapped_by_it = in_world!(app_keys, key.world)
+            .filter(app_keys::purpose.eq(key.purpose.as_str()))
+            .filter(app_keys::version.eq(i64::from(key.version)))
+            .filter(app_keys::root_version.eq(i64::from(from)));
+        let update = diesel::update(wrapped_by_it).set((
+            app_keys::root_version.eq(i64::from(to.root_version)),
+            app_keys::wrapped.eq(&to.bytes),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+}

@@ -1,0 +1,66 @@
+//! Apps.
+
+use diesel::prelude::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel_async::RunQueryDsl;
+use vestry_domain::app::App;
+use vestry_domain::ids::AppId;
+use vestry_domain::test_clock::TestClock;
+use vestry_ports::port;
+use vestry_ports::store::{Apps, StoreResult};
+
+use super::{Unit, read_all};
+use vestry_store_rows::rows::apps::AppRow;
+use vestry_store_rows::rows::to_json;
+use vestry_store_rows::schema::apps;
+
+#[port]
+impl Apps for Unit {
+    async fn insert(&mut self, app: &App) -> StoreResult<()> {
+        let row = AppRow::try_from(app)?;
+        let insert = diesel::insert_into(apps::table).values(row);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn find(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        let query = apps::table
+            .filter(apps::id.eq(id.to_string()))
+            .select(AppRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(App::try_from).transpose()
+    }
+
+    async fn list(&mut self) -> StoreResult<Vec<App>> {
+        let query = apps::table
+            .order((apps::created_at, apps::id))
+            .select(AppRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn update(&mut self, app: &App) -> StoreResult<bool> {
+        let changes = (
+            apps::name.eq(&app.name),
+            apps::settings.eq(to_json(&app.settings)?),
+            apps::updated_at.eq(app.updated_at.unix()),
+        );
+        let update =
+            diesel::update(apps::table.filter(apps::id.eq(app.id.to_string()))).set(changes);
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn swap_test_clock(
+        &mut self,
+        app: AppId,
+        from: &TestClock,
+        to: &TestClock,
+    ) -> StoreResult<bool> {
+        let unchanged = apps::table
+            .filter(apps::id.eq(app.to_string()))
+            .filter(apps::test_clock.eq(to_json(from)?));
+        let update = diesel::update(unchanged).set(apps::test_clock.eq(to_json(to)?));
+        let swapped = update.execute(self.writing()?).await;
+        Ok(self.done(swapped)? == 1)
+    }
+}

@@ -1,0 +1,119 @@
+//! The audit log.
+
+use diesel::dsl::{exists, not};
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
+use vestry_ports::port;
+use vestry_ports::store::{AuditLog, StoreResult};
+
+use super::dialect::{append_to_audit_log, commit_to_audit_log};
+use super::{Unit, in_world, read_all};
+use vestry_store_rows::rows::Table;
+use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::schema::{audit_chains, audit_entries};
+
+fn rows(entries: &[AuditEntry], heads: &[AuditHead]) -> (Vec<AuditEntryRow>, Vec<AuditHeadRow>) {
+    (
+        entries.iter().map(AuditEntryRow::from).collect(),
+        heads.iter().map(AuditHeadRow::from).collect(),
+    )
+}
+
+impl Unit {
+    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction.
+    pub(crate) async fn append_to_audit_log(
+        mut self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let (entries, heads) = rows(entries, heads);
+        let committed = commit_to_audit_log(self.writing()?, entries, heads).await;
+        self.done(committed)
+    }
+}
+
+#[port]
+impl AuditLog for Unit {
+    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
+        let (entries, heads) = rows(entries, heads);
+        let appended = append_to_audit_log(self.writing()?, entries, heads).await;
+        self.done(appended)
+    }
+
+    async fn of_wallet(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        after: Option<AuditEntryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>> {
+        let mut query = in_world!(audit_entries, world)
+            .filter(audit_entries::wallet_id.eq(wallet.to_string()))
+            .order(audit_entries::id.desc())
+            .limit(limit)
+            .select(AuditEntryRow::as_select())
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(audit_entries::id.lt(after.to_string()));
+        }
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>> {
+        let query = in_world!(audit_chains, world)
+            .order(audit_chains::chain)
+            .select(AuditHeadRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>> {
+        let query = in_world!(audit_chains, world)
+            .filter(audit_chains::chain.eq(chain.to_string()))
+            .select(AuditHeadRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(AuditHead::try_from).transpose()
+    }
+
+    async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
+        let head = audit_chains::table
+            .filter(audit_chains::app_id.eq(audit_entries::app_id))
+            .filter(audit_chains::environment.eq(audit_entries::environment))
+            .filter(audit_chains::chain.eq(audit_entries::chain));
+        let query = in_world!(audit_entries, world)
+            .filter(not(exists(head)))
+            .order(audit_entries::chain)
+            .select(audit_entries::chain)
+            .distinct();
+        let found = query.load::<String>(self.reading()?).await;
+        let table = Table("audit_entries");
+        let found = self.done(found)?;
+        found
+            .iter()
+            .map(|chain| table.parse("chain", chain))
+            .collect()
+    }
+
+    async fn of_chain(
+        &mut self,
+        world: &World,
+        chain: AuditChainId,
+        after: i64,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditEntry>> {
+        let query = in_world!(audit_entries, world)
+            .filter(audit_entries::chain.eq(chain.to_string()))
+            .filter(audit_entries::sequence.gt(after))
+            .order(audit_entries::sequence)
+            .limit(limit)
+            .select(AuditEntryRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+}

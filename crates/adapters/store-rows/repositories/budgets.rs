@@ -1,0 +1,94 @@
+//! Counters of sends.
+
+use diesel::IntoSql;
+use diesel::dsl::case_when;
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::sql_types::BigInt;
+use diesel_async::RunQueryDsl;
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Budgets, StoreResult};
+
+use super::{Unit, count, in_world};
+use vestry_store_rows::schema::budgets;
+use vestry_store_rows::{subject, window};
+
+#[port]
+impl Budgets for Unit {
+    async fn spend(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<Verdict> {
+        if limit.is_off() {
+            return Ok(Verdict::on(limit, 0, now));
+        }
+        let (opened, closes) = (now.unix(), (now + limit.window).unix());
+        let over = || window::is_over!(budgets, limit, now);
+        let upsert = diesel::insert_into(budgets::table)
+            .values((
+                budgets::app_id.eq(world.app_id.to_string()),
+                budgets::environment.eq(world.environment.as_str()),
+                budgets::name.eq(name),
+                budgets::subject.eq(subject::key(subject)),
+                budgets::opened_at.eq(opened),
+                budgets::closes_at.eq(closes),
+                budgets::used.eq(1_i64),
+            ))
+            .on_conflict((
+                budgets::app_id,
+                budgets::environment,
+                budgets::name,
+                budgets::subject,
+            ))
+            .do_update()
+            .set((
+                budgets::used
+                    .eq(case_when(over(), 1_i64.into_sql::<BigInt>()).otherwise(budgets::used + 1)),
+                budgets::opened_at
+                    .eq(case_when(over(), opened.into_sql::<BigInt>())
+                        .otherwise(budgets::opened_at)),
+                budgets::closes_at
+                    .eq(case_when(over(), closes.into_sql::<BigInt>())
+                        .otherwise(budgets::closes_at)),
+            ))
+            .returning((budgets::used, budgets::opened_at));
+        let counted = upsert.get_result(self.writing()?).await;
+        let (used, opened) = self.done(counted)?;
+        Ok(window::verdict(limit, used, opened))
+    }
+
+    async fn give_back(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        uses: u32,
+    ) -> StoreResult<()> {
+        let uses = i64::from(uses);
+        let counter = in_world!(budgets, world)
+            .filter(budgets::name.eq(name))
+            .filter(budgets::subject.eq(subject::key(subject)));
+        let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
+            .otherwise(0_i64.into_sql::<BigInt>());
+        let update = diesel::update(counter).set(budgets::used.eq(fewer));
+        let given = update.execute(self.writing()?).await;
+        self.done(given).map(drop)
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        closed_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = budgets::table
+            .filter(budgets::environment.eq(environment.as_str()))
+            .filter(budgets::closes_at.lt(closed_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

@@ -1,0 +1,106 @@
+//! One-time passcodes.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::code::{Code, CodePurpose, MethodId};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Attempt, Codes, StoreResult};
+
+use super::{Unit, count, in_world};
+use vestry_store_rows::rows::codes::CodeRow;
+use vestry_store_rows::schema::codes;
+
+#[port]
+impl Codes for Unit {
+    async fn replace(&mut self, code: &Code) -> StoreResult<()> {
+        let upsert = diesel::insert_into(codes::table)
+            .values(CodeRow::try_from(code)?)
+            .on_conflict((
+                codes::app_id,
+                codes::environment,
+                codes::method_id,
+                codes::purpose,
+            ))
+            .do_update()
+            .set(CodeRow::try_from(code)?);
+        let replaced = upsert.execute(self.writing()?).await;
+        self.done(replaced).map(drop)
+    }
+
+    async fn attempt(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        now: Timestamp,
+    ) -> StoreResult<Option<Attempt>> {
+        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        let alive = in_world!(codes, world)
+            .filter(codes::method_id.eq(method.to_string()))
+            .filter(codes::purpose.eq(purpose.as_str()))
+            .filter(codes::used_at.is_null())
+            .filter(codes::expires_at.gt(now.unix()))
+            .filter(codes::tries.lt(most_tries));
+        #[cfg(not(feature = "sabotage-read-then-write"))]
+        let counted = {
+            let update = diesel::update(alive)
+                .set(codes::tries.eq(codes::tries + 1))
+                .returning(CodeRow::as_select());
+            update.get_result(self.writing()?).await.optional()
+        };
+        #[cfg(feature = "sabotage-read-then-write")]
+        let counted = {
+            let seen = alive.select(CodeRow::as_select());
+            let seen = seen.get_result(self.writing()?).await.optional();
+            let seen = self.done(seen)?;
+            let whatever_it_is_by_now = in_world!(codes, world)
+                .filter(codes::method_id.eq(method.to_string()))
+                .filter(codes::purpose.eq(purpose.as_str()));
+            let update =
+                diesel::update(whatever_it_is_by_now).set(codes::tries.eq(codes::tries + 1));
+            let written = update.execute(self.writing()?).await;
+            written.map(|_| seen)
+        };
+        self.done(counted)?.map(Attempt::try_from).transpose()
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let unused = in_world!(codes, world)
+            .filter(codes::method_id.eq(method.to_string()))
+            .filter(codes::purpose.eq(purpose.as_str()))
+            .filter(codes::expires_at.gt(now.unix()));
+        #[cfg(not(feature = "sabotage-read-then-write"))]
+        let unused = unused.filter(codes::used_at.is_null());
+        let update = diesel::update(unused).set(codes::used_at.eq(now.unix()));
+        let used = update.execute(self.writing()?).await;
+        Ok(self.done(used)? == 1)
+    }
+
+    async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()> {
+        let all = in_world!(codes, world).filter(codes::method_id.eq(method.to_string()));
+        let deleted = diesel::delete(all).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = codes::table
+            .filter(codes::environment.eq(environment.as_str()))
+            .filter(codes::expires_at.lt(expired_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

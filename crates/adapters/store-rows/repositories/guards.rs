@@ -1,0 +1,83 @@
+//! Failures in a row of an identifier.
+
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel_async::RunQueryDsl;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Guards, StoreResult};
+
+use super::{Unit, count, in_world};
+use vestry_store_rows::schema::guards;
+use vestry_store_rows::subject;
+
+#[port]
+impl Guards for Unit {
+    async fn blocked_until(
+        &mut self,
+        world: &World,
+        subject: &str,
+    ) -> StoreResult<Option<Timestamp>> {
+        let query = in_world!(guards, world)
+            .filter(guards::subject.eq(subject::key(subject)))
+            .select(guards::blocked_until);
+        let found = query.first::<Option<i64>>(self.reading()?).await.optional();
+        Ok(self.done(found)?.flatten().map(Timestamp::from_unix))
+    }
+
+    async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64> {
+        let upsert = diesel::insert_into(guards::table)
+            .values((
+                guards::app_id.eq(world.app_id.to_string()),
+                guards::environment.eq(world.environment.as_str()),
+                guards::subject.eq(subject::key(subject)),
+                guards::failures.eq(1_i64),
+                guards::failed_at.eq(at.unix()),
+            ))
+            .on_conflict((guards::app_id, guards::environment, guards::subject))
+            .do_update()
+            .set((
+                guards::failures.eq(guards::failures + 1),
+                guards::failed_at.eq(at.unix()),
+            ))
+            .returning(guards::failures);
+        let counted = upsert.get_result(self.writing()?).await;
+        self.done(counted)
+    }
+
+    async fn block(&mut self, world: &World, subject: &str, until: Timestamp) -> StoreResult<()> {
+        let upsert = diesel::insert_into(guards::table)
+            .values((
+                guards::app_id.eq(world.app_id.to_string()),
+                guards::environment.eq(world.environment.as_str()),
+                guards::subject.eq(subject::key(subject)),
+                guards::failures.eq(0_i64),
+                guards::blocked_until.eq(until.unix()),
+            ))
+            .on_conflict((guards::app_id, guards::environment, guards::subject))
+            .do_update()
+            .set(guards::blocked_until.eq(until.unix()));
+        let blocked = upsert.execute(self.writing()?).await;
+        self.done(blocked).map(drop)
+    }
+
+    async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
+        let guard = in_world!(guards, world).filter(guards::subject.eq(subject::key(subject)));
+        let deleted = diesel::delete(guard).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
+    async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
+        let since = idle_since.unix();
+        // Unknown is not true: what never failed and what never waited need their own halves.
+        let idle = guards::table
+            .filter(guards::environment.eq(environment.as_str()))
+            .filter(guards::failed_at.lt(since).or(guards::failed_at.is_null()))
+            .filter(
+                guards::blocked_until
+                    .lt(since)
+                    .or(guards::blocked_until.is_null()),
+            );
+        let deleted = diesel::delete(idle).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

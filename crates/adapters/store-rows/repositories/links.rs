@@ -1,0 +1,138 @@
+//! Magic links.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::ids::{EmailId, SessionId, UserId};
+use vestry_domain::link::{Link, LinkPurpose};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Links, StoreResult};
+
+use super::{Unit, count, in_world};
+use vestry_store_rows::rows::links::LinkRow;
+use vestry_store_rows::schema::magic_links;
+
+#[port]
+impl Links for Unit {
+    async fn replace(&mut self, link: &Link) -> StoreResult<()> {
+        let upsert = diesel::insert_into(magic_links::table)
+            .values(LinkRow::try_from(link)?)
+            .on_conflict((
+                magic_links::app_id,
+                magic_links::environment,
+                magic_links::email_id,
+                magic_links::purpose,
+            ))
+            .do_update()
+            .set(LinkRow::try_from(link)?);
+        let replaced = upsert.execute(self.writing()?).await;
+        self.done(replaced).map(drop)
+    }
+
+    async fn find(&mut self, world: &World, token: &TokenHash) -> StoreResult<Option<Link>> {
+        let query = in_world!(magic_links, world)
+            .filter(magic_links::token_hash.eq(token.0.to_vec()))
+            .select(LinkRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Link::try_from).transpose()
+    }
+
+    async fn of_email(
+        &mut self,
+        world: &World,
+        email: EmailId,
+        purpose: LinkPurpose,
+    ) -> StoreResult<Option<Link>> {
+        let query = in_world!(magic_links, world)
+            .filter(magic_links::email_id.eq(email.to_string()))
+            .filter(magic_links::purpose.eq(purpose.as_str()))
+            .select(LinkRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Link::try_from).transpose()
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> StoreResult<Option<Link>> {
+        let purposes = purposes.iter().map(|purpose| purpose.as_str());
+        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        let alive = in_world!(magic_links, world)
+            .filter(magic_links::token_hash.eq(token.0.to_vec()))
+            .filter(magic_links::purpose.eq_any(purposes))
+            .filter(magic_links::used_at.is_null())
+            .filter(magic_links::expires_at.gt(now.unix()));
+        let update = diesel::update(alive)
+            .set(magic_links::used_at.eq(now.unix()))
+            .returning(LinkRow::as_select());
+        let used = update.get_result(self.writing()?).await.optional();
+        self.done(used)?.map(Link::try_from).transpose()
+    }
+
+    async fn offer(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        session: SessionId,
+    ) -> StoreResult<()> {
+        let link =
+            in_world!(magic_links, world).filter(magic_links::token_hash.eq(token.0.to_vec()));
+        let update = diesel::update(link).set(magic_links::session_id.eq(session.to_string()));
+        let offered = update.execute(self.writing()?).await;
+        self.done(offered).map(drop)
+    }
+
+    async fn hand_over(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let offered = in_world!(magic_links, world)
+            .filter(magic_links::token_hash.eq(token.0.to_vec()))
+            .filter(magic_links::session_id.is_not_null())
+            .filter(magic_links::handed_at.is_null());
+        let update = diesel::update(offered).set(magic_links::handed_at.eq(now.unix()));
+        let handed = update.execute(self.writing()?).await;
+        Ok(self.done(handed)? == 1)
+    }
+
+    async fn forget(
+        &mut self,
+        world: &World,
+        email: EmailId,
+        purpose: LinkPurpose,
+    ) -> StoreResult<()> {
+        let link = in_world!(magic_links, world)
+            .filter(magic_links::email_id.eq(email.to_string()))
+            .filter(magic_links::purpose.eq(purpose.as_str()));
+        let deleted = diesel::delete(link).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
+    async fn forget_unused(&mut self, world: &World, user: UserId) -> StoreResult<()> {
+        let unused = in_world!(magic_links, world)
+            .filter(magic_links::user_id.eq(user.to_string()))
+            .filter(magic_links::used_at.is_null());
+        let deleted = diesel::delete(unused).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        expired_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let old = magic_links::table
+            .filter(magic_links::environment.eq(environment.as_str()))
+            .filter(magic_links::expires_at.lt(expired_before.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

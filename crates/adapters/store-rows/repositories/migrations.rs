@@ -1,0 +1,29 @@
+//! Which migrations the database has.
+
+use diesel::QueryResult;
+use diesel::dsl::sql;
+use diesel::prelude::QueryDsl;
+use diesel::sql_types::BigInt;
+use diesel_async::RunQueryDsl;
+use vestry_ports::store::StoreResult;
+
+use super::Unit;
+use super::dialect::{self, Conn};
+use vestry_store_rows::schema::__diesel_schema_migrations as book;
+
+/// The versions that were applied; none when nothing was ever migrated.
+pub(crate) async fn applied_migrations(conn: &mut Conn) -> QueryResult<Vec<String>> {
+    let books = sql::<BigInt>(dialect::COUNT_BOOKS_OF_MIGRATIONS);
+    if books.get_result::<i64>(conn).await? == 0 {
+        return Ok(Vec::new());
+    }
+    book::table.select(book::version).load(conn).await
+}
+
+impl Unit {
+    /// The versions that were applied.
+    pub(crate) async fn applied_migrations(&mut self) -> StoreResult<Vec<String>> {
+        let applied = applied_migrations(self.reading()?).await;
+        self.done(applied)
+    }
+}

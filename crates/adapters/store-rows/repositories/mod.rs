@@ -1,0 +1,51 @@
+//! The repositories, compiled once for each backend: the parent module says what `Conn` and `dialect` are.
+
+mod api_keys;
+mod app_keys;
+mod apps;
+mod audit;
+mod budgets;
+mod captured;
+mod codes;
+mod guards;
+mod idempotency;
+mod imported_users;
+mod links;
+pub(crate) mod migrations;
+mod outbox;
+mod passkeys;
+mod passwords;
+mod providers;
+mod rate_windows;
+mod redirect_urls;
+mod sessions;
+mod signing_keys;
+mod totps;
+mod unit;
+mod user_deletion;
+mod user_index;
+mod user_search;
+mod users;
+mod wallet_challenges;
+mod wallet_imports;
+mod wallets;
+
+use vestry_store_rows::{in_world, its_key};
+
+use super::dialect;
+
+pub(crate) use rate_windows::hit;
+pub(crate) use unit::{Pooled, Unit};
+
+/// All rows as what the domain calls them.
+fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>
+where
+    D: TryFrom<R, Error = vestry_ports::store::StoreError>,
+{
+    rows.into_iter().map(D::try_from).collect()
+}
+
+/// How many rows a statement changed, as the ports count.
+fn count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,81 @@
+//! Passwords of users.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::ids::UserId;
+use vestry_domain::password::StoredPassword;
+use vestry_ports::port;
+use vestry_ports::store::{Passwords, StoreResult};
+
+use super::{Unit, in_world};
+use vestry_store_rows::rows::passwords::PasswordRow;
+use vestry_store_rows::schema::passwords;
+
+#[port]
+impl Passwords for Unit {
+    async fn find(&mut self, world: &World, user: UserId) -> StoreResult<Option<StoredPassword>> {
+        let query = in_world!(passwords, world)
+            .filter(passwords::user_id.eq(user.to_string()))
+            .select(PasswordRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(StoredPassword::try_from).transpose()
+    }
+
+    async fn put(&mut self, password: &StoredPassword) -> StoreResult<()> {
+        let upsert = diesel::insert_into(passwords::table)
+            .values(PasswordRow::from(password))
+            .on_conflict((
+                passwords::app_id,
+                passwords::environment,
+                passwords::user_id,
+            ))
+            .do_update()
+            .set((
+                passwords::key_version.eq(i64::from(password.sealed.key_version)),
+                passwords::sealed.eq(&password.sealed.bytes),
+                passwords::updated_at.eq(password.updated_at.unix()),
+            ));
+        let put = upsert.execute(self.writing()?).await;
+        self.done(put).map(drop)
+    }
+
+    async fn swap(
+        &mut self,
+        password: &StoredPassword,
+        seen: Option<&Sealed>,
+    ) -> StoreResult<bool> {
+        let swapped = match seen {
+            None => {
+                diesel::insert_into(passwords::table)
+                    .values(PasswordRow::from(password))
+                    .on_conflict_do_nothing()
+                    .execute(self.writing()?)
+                    .await
+            }
+            Some(seen) => {
+                // Every sealing has a nonce of its own, so equal bytes are the very row that was read.
+                let same = in_world!(passwords, password.world)
+                    .filter(passwords::user_id.eq(password.user_id.to_string()))
+                    .filter(passwords::key_version.eq(i64::from(seen.key_version)))
+                    .filter(passwords::sealed.eq(&seen.bytes));
+                let update = diesel::update(same).set((
+                    passwords::key_version.eq(i64::from(password.sealed.key_version)),
+                    passwords::sealed.eq(&password.sealed.bytes),
+                    passwords::updated_at.eq(password.updated_at.unix()),
+                ));
+                update.execute(self.writing()?).await
+            }
+        };
+        Ok(self.done(swapped)? == 1)
+    }
+
+    async fn remove(&mut self, world: &World, user: UserId) -> StoreResult<bool> {
+        let row = in_world!(passwords, world).filter(passwords::user_id.eq(user.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+}

@@ -1,0 +1,279 @@
+//! Identity providers: what Apps have set, sign-ins on their way, and who is linked.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
+use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName, TestGrant};
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{
+    Attached, OauthFlows, ProviderConnections, ProviderLinks, StoreResult, StoredConnection,
+};
+
+use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
+use vestry_store_rows::rows::to_json;
+use vestry_store_rows::schema::{oauth_flows, oauth_tokens, provider_connections, provider_links};
+
+#[port]
+impl ProviderConnections for Unit {
+    async fn insert(&mut self, stored: &StoredConnection) -> StoreResult<bool> {
+        let insert = diesel::insert_into(provider_connections::table)
+            .values(ConnectionRow::try_from(stored)?)
+            .on_conflict((
+                provider_connections::app_id,
+                provider_connections::environment,
+                provider_connections::name,
+            ))
+            .do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(self.done(inserted)? == 1)
+    }
+
+    async fn update(&mut self, stored: &StoredConnection) -> StoreResult<bool> {
+        let connection = &stored.connection;
+        let row = ConnectionRow::try_from(stored)?;
+        let known = in_world!(provider_connections, connection.world)
+            .filter(provider_connections::name.eq(connection.name.to_string()))
+            .filter(provider_connections::callback_id.eq(connection.callback_id.to_string()));
+        let update = diesel::update(known).set((
+            provider_connections::client_id.eq(row.client_id),
+            provider_connections::settings.eq(row.settings),
+            provider_connections::secret_key_version.eq(row.secret_key_version),
+            provider_connections::secret.eq(row.secret),
+            provider_connections::updated_at.eq(row.updated_at),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn find(
+        &mut self,
+        world: &World,
+        name: &ProviderName,
+    ) -> StoreResult<Option<StoredConnection>> {
+        let query = in_world!(provider_connections, world)
+            .filter(provider_connections::name.eq(name.as_str()))
+            .select(ConnectionRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?
+            .map(StoredConnection::try_from)
+            .transpose()
+    }
+
+    async fn find_by_callback(
+        &mut self,
+        id: OauthCallbackId,
+    ) -> StoreResult<Option<StoredConnection>> {
+        let query = provider_connections::table
+            .filter(provider_connections::callback_id.eq(id.to_string()))
+            .select(ConnectionRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?
+            .map(StoredConnection::try_from)
+            .transpose()
+    }
+
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<StoredConnection>> {
+        let query = provider_connections::table
+            .filter(provider_connections::app_id.eq(app.to_string()))
+            .order((
+                provider_connections::environment,
+                provider_connections::name,
+            ))
+            .select(ConnectionRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn remove(&mut self, world: &World, name: &ProviderName) -> StoreResult<bool> {
+        let row = in_world!(provider_connections, world)
+            .filter(provider_connections::name.eq(name.as_str()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+}
+
+#[port]
+impl OauthFlows for Unit {
+    async fn insert_flow(&mut self, flow: &Flow) -> StoreResult<()> {
+        let insert = diesel::insert_into(oauth_flows::table).values(FlowRow::try_from(flow)?);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn find_flow(&mut self, world: &World, state: &TokenHash) -> StoreResult<Option<Flow>> {
+        let query = in_world!(oauth_flows, world)
+            .filter(oauth_flows::state_hash.eq(state.0.to_vec()))
+            .select(FlowRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Flow::try_from).transpose()
+    }
+
+    async fn grant_test(
+        &mut self,
+        world: &World,
+        state: &TokenHash,
+        grant: &TestGrant,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let waiting = in_world!(oauth_flows, world)
+            .filter(oauth_flows::state_hash.eq(state.0.to_vec()))
+            .filter(oauth_flows::provider.eq(ProviderName::TEST))
+            .filter(oauth_flows::test_code_hash.is_null())
+            .filter(oauth_flows::expires_at.gt(now.unix()));
+        let update = diesel::update(waiting).set((
+            oauth_flows::test_code_hash.eq(grant.code.0.to_vec()),
+            oauth_flows::test_identity.eq(to_json(&grant.identity)?),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn consume_flow(
+        &mut self,
+        world: &World,
+        state: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let living = in_world!(oauth_flows, world)
+            .filter(oauth_flows::state_hash.eq(state.0.to_vec()))
+            .filter(oauth_flows::expires_at.gt(now.unix()));
+        let deleted = diesel::delete(living).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+
+    async fn insert_pending(&mut self, pending: &Pending) -> StoreResult<()> {
+        let insert = diesel::insert_into(oauth_tokens::table).values(PendingRow::from(pending));
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn find_pending(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+    ) -> StoreResult<Option<Pending>> {
+        let query = in_world!(oauth_tokens, world)
+            .filter(oauth_tokens::token_hash.eq(token.0.to_vec()))
+            .select(PendingRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Pending::try_from).transpose()
+    }
+
+    async fn consume_pending(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let living = in_world!(oauth_tokens, world)
+            .filter(oauth_tokens::token_hash.eq(token.0.to_vec()))
+            .filter(oauth_tokens::expires_at.gt(now.unix()));
+        let deleted = diesel::delete(living).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+
+    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
+        let old = oauth_flows::table
+            .filter(oauth_flows::environment.eq(environment.as_str()))
+            .filter(oauth_flows::expires_at.le(expired_by.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        let flows = self.done(deleted)?;
+        let old = oauth_tokens::table
+            .filter(oauth_tokens::environment.eq(environment.as_str()))
+            .filter(oauth_tokens::expires_at.le(expired_by.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        Ok(count(flows + self.done(deleted)?))
+    }
+}
+
+#[port]
+impl ProviderLinks for Unit {
+    async fn insert(&mut self, link: &ProviderLink) -> StoreResult<Attached> {
+        let insert = diesel::insert_into(provider_links::table)
+            .values(ProviderLinkRow::from(link))
+            .on_conflict((
+                provider_links::app_id,
+                provider_links::environment,
+                provider_links::provider,
+                provider_links::issuer,
+                provider_links::subject,
+            ))
+            .do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(match self.done(inserted)? {
+            1 => Attached::Yes,
+            _ => Attached::Taken,
+        })
+    }
+
+    async fn find(
+        &mut self,
+        world: &World,
+        id: ProviderLinkId,
+    ) -> StoreResult<Option<ProviderLink>> {
+        let query = in_world!(provider_links, world)
+            .filter(provider_links::id.eq(id.to_string()))
+            .select(ProviderLinkRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(ProviderLink::try_from).transpose()
+    }
+
+    async fn find_by_subject(
+        &mut self,
+        world: &World,
+        provider: &ProviderName,
+        issuer: &str,
+        subject: &str,
+    ) -> StoreResult<Option<ProviderLink>> {
+        let query = in_world!(provider_links, world)
+            .filter(provider_links::provider.eq(provider.as_str()))
+            .filter(provider_links::issuer.eq(issuer))
+            .filter(provider_links::subject.eq(subject))
+            .select(ProviderLinkRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(ProviderLink::try_from).transpose()
+    }
+
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<ProviderLink>> {
+        ProviderLinks::of_users(self, world, &[user]).await
+    }
+
+    async fn of_users(
+        &mut self,
+        world: &World,
+        users: &[UserId],
+    ) -> StoreResult<Vec<ProviderLink>> {
+        let users: Vec<String> = users.iter().map(UserId::to_string).collect();
+        let query = in_world!(provider_links, world)
+            .filter(provider_links::user_id.eq_any(users))
+            .order(provider_links::id)
+            .select(ProviderLinkRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn touch(&mut self, world: &World, id: ProviderLinkId, at: Timestamp) -> StoreResult<()> {
+        let row = in_world!(provider_links, world).filter(provider_links::id.eq(id.to_string()));
+        let update = diesel::update(row).set(provider_links::updated_at.eq(at.unix()));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn remove(&mut self, world: &World, id: ProviderLinkId) -> StoreResult<bool> {
+        let row = in_world!(provider_links, world).filter(provider_links::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+
+    async fn remove_all(&mut self, world: &World, user: UserId) -> StoreResult<u64> {
+        let rows =
+            in_world!(provider_links, world).filter(provider_links::user_id.eq(user.to_string()));
+        let deleted = diesel::delete(rows).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

@@ -1,0 +1,152 @@
+//! Sessions.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::session::Session;
+use vestry_domain::token::TokenHash;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{NewToken, Sessions, StoreResult};
+
+use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
+use vestry_store_rows::schema::sessions;
+
+#[port]
+impl Sessions for Unit {
+    async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()> {
+        let row = SessionRow::try_from(session)?;
+        let insert = diesel::insert_into(sessions::table)
+            .values((row, sessions::token_hash.eq(token.0.to_vec())));
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn find_by_token(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+    ) -> StoreResult<Option<Session>> {
+        let query = in_world!(sessions, world)
+            .filter(sessions::token_hash.eq(token.0.to_vec()))
+            .select(SessionRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Session::try_from).transpose()
+    }
+
+    async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>> {
+        let query = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .select(SessionRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Session::try_from).transpose()
+    }
+
+    async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
+        let query = in_world!(sessions, world)
+            .filter(sessions::user_id.eq(user.to_string()))
+            .filter(sessions::deleted_at.is_null())
+            .order((sessions::created_at.desc(), sessions::id.desc()))
+            .select(SessionRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool> {
+        let change = SessionChange::new(session, token.map(|token| token.hash))?;
+        let alive = in_world!(sessions, session.world)
+            .filter(sessions::id.eq(session.id.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let updated = match token.and_then(|token| token.replaces) {
+            None => {
+                let update = diesel::update(alive).set(change);
+                update.execute(self.writing()?).await
+            }
+            Some(presented) => {
+                let unchanged = alive.filter(sessions::token_hash.eq(presented.0.to_vec()));
+                let update = diesel::update(unchanged).set(change);
+                update.execute(self.writing()?).await
+            }
+        };
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool> {
+        // A write is what locks a row on every engine.
+        let alive = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update =
+            diesel::update(alive).set(sessions::last_active_at.eq(sessions::last_active_at));
+        let locked = update.execute(self.writing()?).await;
+        Ok(self.done(locked)? == 1)
+    }
+
+    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
+        let alive = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(alive).set(sessions::last_active_at.eq(at.unix()));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool> {
+        let alive = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(alive).set((
+            sessions::deleted_at.eq(at.unix()),
+            sessions::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64> {
+        let alive = in_world!(sessions, world)
+            .filter(sessions::user_id.eq(user.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(alive).set((
+            sessions::deleted_at.eq(at.unix()),
+            sessions::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(count)
+    }
+
+    async fn delete_others(
+        &mut self,
+        world: &World,
+        user: UserId,
+        kept: SessionId,
+        at: Timestamp,
+    ) -> StoreResult<u64> {
+        let others = in_world!(sessions, world)
+            .filter(sessions::user_id.eq(user.to_string()))
+            .filter(sessions::id.ne(kept.to_string()))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(others).set((
+            sessions::deleted_at.eq(at.unix()),
+            sessions::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(count)
+    }
+
+    async fn sweep(
+        &mut self,
+        environment: Environment,
+        over_before: Timestamp,
+    ) -> StoreResult<u64> {
+        let moment = over_before.unix();
+        let over = sessions::table
+            .filter(sessions::environment.eq(environment.as_str()))
+            .filter((sessions::expires_at.lt(moment)).or(sessions::deleted_at.lt(moment)));
+        let deleted = diesel::delete(over).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

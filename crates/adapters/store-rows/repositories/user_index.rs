@@ -1,0 +1,108 @@
+//! What is kept beside users so that they can be searched and counted.
+
+use std::collections::HashSet;
+
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::ids::UserId;
+use vestry_domain::search::MetadataDigest;
+use vestry_domain::user::{User, UserStatus};
+use vestry_ports::store::StoreResult;
+
+use super::{Unit, in_world};
+use vestry_store_rows::schema::{user_counts, user_metadata};
+
+/// Over how many rows a world's users of one status are counted: so many sign-ups can commit at once.
+const SHARDS: u8 = 16;
+
+/// The row that counts this user; always the same one. Ids end in random characters.
+fn shard(id: UserId) -> i64 {
+    let last = id.to_string().bytes().last().unwrap_or_default();
+    (last % SHARDS).into()
+}
+
+impl Unit {
+    /// Counts a user in or out, in the transaction that makes it so.
+    pub(super) async fn count_user(
+        &mut self,
+        world: &World,
+        id: UserId,
+        status: UserStatus,
+        by: i64,
+    ) -> StoreResult<()> {
+        let upsert = diesel::insert_into(user_counts::table)
+            .values((
+                user_counts::app_id.eq(world.app_id.to_string()),
+                user_counts::environment.eq(world.environment.as_str()),
+                user_counts::status.eq(status.as_str()),
+                user_counts::shard.eq(shard(id)),
+                user_counts::users.eq(by),
+            ))
+            .on_conflict((
+                user_counts::app_id,
+                user_counts::environment,
+                user_counts::status,
+                user_counts::shard,
+            ))
+            .do_update()
+            .set(user_counts::users.eq(user_counts::users + by));
+        let counted = upsert.execute(self.writing()?).await;
+        self.done(counted).map(drop)
+    }
+
+    /// Makes the user's metadata searchable as it is now.
+    pub(super) async fn index_metadata(&mut self, user: &User) -> StoreResult<()> {
+        let id = user.id.to_string();
+        let query = in_world!(user_metadata, user.world)
+            .filter(user_metadata::user_id.eq(&id))
+            .select(user_metadata::digest);
+        let found = query.load(self.reading()?).await;
+        let known: Vec<Vec<u8>> = self.done(found)?;
+        let wanted = digests(user);
+        let (kept, gone): (HashSet<_>, Vec<_>) = {
+            let (kept, gone): (Vec<_>, Vec<_>) = known
+                .into_iter()
+                .partition(|digest| wanted.contains(digest));
+            (kept.into_iter().collect(), gone)
+        };
+        if !gone.is_empty() {
+            let rows = in_world!(user_metadata, user.world)
+                .filter(user_metadata::user_id.eq(&id))
+                .filter(user_metadata::digest.eq_any(gone));
+            let deleted = diesel::delete(rows).execute(self.writing()?).await;
+            self.done(deleted)?;
+        }
+        let new = wanted.into_iter().filter(|digest| !kept.contains(digest));
+        self.add_digests(user, new).await
+    }
+
+    /// Makes the metadata of a user searchable that is new.
+    pub(super) async fn index_new_metadata(&mut self, user: &User) -> StoreResult<()> {
+        self.add_digests(user, digests(user).into_iter()).await
+    }
+
+    async fn add_digests(
+        &mut self,
+        user: &User,
+        digests: impl Iterator<Item = Vec<u8>> + Send,
+    ) -> StoreResult<()> {
+        for digest in digests {
+            let insert = diesel::insert_into(user_metadata::table).values((
+                user_metadata::app_id.eq(user.world.app_id.to_string()),
+                user_metadata::environment.eq(user.world.environment.as_str()),
+                user_metadata::user_id.eq(user.id.to_string()),
+                user_metadata::digest.eq(digest),
+            ));
+            let inserted = insert.execute(self.writing()?).await;
+            self.done(inserted)?;
+        }
+        Ok(())
+    }
+}
+
+fn digests(user: &User) -> HashSet<Vec<u8>> {
+    let fields = user.metadata.as_object().iter();
+    let digests = fields.filter_map(|(key, value)| MetadataDigest::of(key, value));
+    digests.map(|digest| digest.0.to_vec()).collect()
+}

@@ -1,0 +1,323 @@
+//! Users, e-mail addresses and phone numbers.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
+use diesel_async::RunQueryDsl;
+use vestry_domain::email::EmailIdentity;
+use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::search::UserFilter;
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
+
+use super::{Unit, dialect, in_world, read_all};
+use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
+use vestry_store_rows::rows::{Table, to_json};
+use vestry_store_rows::schema::{codes, magic_links, user_emails, user_phones, users};
+
+#[port]
+impl Users for Unit {
+    async fn insert(&mut self, user: &User) -> StoreResult<()> {
+        let row = UserRow::try_from(user)?;
+        let insert = diesel::insert_into(users::table).values(row);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted)?;
+        self.index_new_metadata(user).await?;
+        self.count_user(&user.world, user.id, user.status, 1).await
+    }
+
+    async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
+        let id = id.to_string();
+        let user = in_world!(users, world)
+            .filter(users::id.eq(id.clone()))
+            .select(UserRow::as_select());
+        let emails = in_world!(user_emails, world)
+            .filter(user_emails::user_id.eq(id.clone()))
+            .order((user_emails::created_at, user_emails::id))
+            .select(UserEmailRow::as_select());
+        let phones = in_world!(user_phones, world)
+            .filter(user_phones::user_id.eq(id))
+            .order((user_phones::created_at, user_phones::id))
+            .select(UserPhoneRow::as_select());
+        let conn = self.reading()?;
+        let found = dialect::load_three!(conn, user, emails, phones).await;
+        let (mut user, emails, phones) = self.done(found)?;
+        let Some(user) = user.pop() else {
+            return Ok(None);
+        };
+        Ok(Some(UserProfile {
+            user: user.try_into()?,
+            emails: read_all(emails)?,
+            phones: read_all(phones)?,
+        }))
+    }
+
+    async fn search(
+        &mut self,
+        world: &World,
+        filter: Option<&UserFilter>,
+        after: Option<UserId>,
+        limit: i64,
+        now: Timestamp,
+    ) -> StoreResult<UserPage> {
+        self.search_users(world, filter, after, limit, now).await
+    }
+
+    async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        // A write is what locks a row on every engine.
+        let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
+        let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+        let locked = update.execute(self.writing()?).await;
+        Ok(self.done(locked)? == 1)
+    }
+
+    async fn update(&mut self, user: &User) -> StoreResult<bool> {
+        let row = in_world!(users, user.world).filter(users::id.eq(user.id.to_string()));
+        let update = diesel::update(row).set((
+            users::first_name.eq(&user.first_name),
+            users::middle_name.eq(&user.middle_name),
+            users::last_name.eq(&user.last_name),
+            users::folded_name.eq(user.folded_name()),
+            users::metadata.eq(to_json(user.metadata.as_object())?),
+            users::updated_at.eq(user.updated_at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        if self.done(updated)? == 0 {
+            return Ok(false);
+        }
+        self.index_metadata(user).await?;
+        Ok(true)
+    }
+
+    async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>> {
+        self.delete_user(world, id).await
+    }
+
+    async fn walk(
+        &mut self,
+        world: &World,
+        after: Option<UserId>,
+        limit: i64,
+    ) -> StoreResult<Vec<UserId>> {
+        let mut query = in_world!(users, world)
+            .order(users::id)
+            .limit(limit)
+            .select(users::id)
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(users::id.gt(after.to_string()));
+        }
+        let found = query.load::<String>(self.reading()?).await;
+        let table = Table("users");
+        let ids = self.done(found)?;
+        ids.iter().map(|id| table.parse("id", id)).collect()
+    }
+
+    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+        let pending = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::status.eq(UserStatus::Pending.as_str()));
+        let update = diesel::update(pending).set((
+            users::status.eq(UserStatus::Active.as_str()),
+            users::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        if self.done(updated)? == 1 {
+            self.count_user(world, id, UserStatus::Pending, -1).await?;
+            self.count_user(world, id, UserStatus::Active, 1).await?;
+        }
+        Ok(())
+    }
+
+    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {
+        let emails = in_world!(user_emails, world)
+            .filter(user_emails::user_id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(emails).set(user_emails::held.eq(true));
+        let held = update.execute(self.writing()?).await;
+        self.done(held)?;
+        let phones = in_world!(user_phones, world)
+            .filter(user_phones::user_id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(phones).set(user_phones::held.eq(true));
+        let held = update.execute(self.writing()?).await;
+        self.done(held).map(drop)
+    }
+
+    async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
+        let insert = diesel::insert_into(user_emails::table)
+            .values(UserEmailRow::new(world, email))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(attached(self.done(inserted)?))
+    }
+
+    async fn email_by_identity(
+        &mut self,
+        world: &World,
+        identity: &EmailIdentity,
+    ) -> StoreResult<Option<(UserEmail, User)>> {
+        let owner = (users::app_id.eq(user_emails::app_id))
+            .and(users::environment.eq(user_emails::environment))
+            .and(users::id.eq(user_emails::user_id));
+        let query = in_world!(user_emails, world)
+            .filter(user_emails::identity.eq(identity.as_str()))
+            .inner_join(users::table.on(owner))
+            .select((UserEmailRow::as_select(), UserRow::as_select()));
+        let found = query.first(self.reading()?).await.optional();
+        let Some((email, user)) = self.done(found)? else {
+            return Ok(None);
+        };
+        Ok(Some((email.try_into()?, user.try_into()?)))
+    }
+
+    async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>> {
+        let query = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .select(UserEmailRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(UserEmail::try_from).transpose()
+    }
+
+    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()> {
+        let unverified = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_emails::verified.eq(true),
+            user_emails::held.eq(false),
+            user_emails::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
+        let unverified = in_world!(user_emails, world)
+            .filter(user_emails::id.eq(id.to_string()))
+            .filter(user_emails::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_emails::user_id.eq(to.to_string()),
+            user_emails::held.eq(false),
+        ));
+        let moved = update.execute(self.writing()?).await;
+        if self.done(moved)? == 0 {
+            return Ok(false);
+        }
+        let links = in_world!(magic_links, world).filter(magic_links::email_id.eq(id.to_string()));
+        let update = diesel::update(links).set(magic_links::user_id.eq(to.to_string()));
+        let moved = update.execute(self.writing()?).await;
+        self.done(moved)?;
+        self.move_codes(world, &id.to_string(), to).await?;
+        Ok(true)
+    }
+
+    async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
+        let row = in_world!(user_emails, world).filter(user_emails::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+
+    async fn attach_phone(&mut self, world: &World, phone: &UserPhone) -> StoreResult<Attached> {
+        let insert = diesel::insert_into(user_phones::table)
+            .values(UserPhoneRow::new(world, phone))
+            .on_conflict_do_nothing();
+        let inserted = insert.execute(self.writing()?).await;
+        Ok(attached(self.done(inserted)?))
+    }
+
+    async fn phone_by_number(
+        &mut self,
+        world: &World,
+        number: &PhoneNumber,
+    ) -> StoreResult<Option<(UserPhone, User)>> {
+        let owner = (users::app_id.eq(user_phones::app_id))
+            .and(users::environment.eq(user_phones::environment))
+            .and(users::id.eq(user_phones::user_id));
+        let query = in_world!(user_phones, world)
+            .filter(user_phones::number.eq(number.as_str()))
+            .inner_join(users::table.on(owner))
+            .select((UserPhoneRow::as_select(), UserRow::as_select()));
+        let found = query.first(self.reading()?).await.optional();
+        let Some((phone, user)) = self.done(found)? else {
+            return Ok(None);
+        };
+        Ok(Some((phone.try_into()?, user.try_into()?)))
+    }
+
+    async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>> {
+        let query = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .select(UserPhoneRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(UserPhone::try_from).transpose()
+    }
+
+    async fn verify_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        at: Timestamp,
+    ) -> StoreResult<()> {
+        let unverified = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_phones::verified.eq(true),
+            user_phones::held.eq(false),
+            user_phones::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+
+    async fn move_phone(
+        &mut self,
+        world: &World,
+        id: PhoneNumberId,
+        to: UserId,
+    ) -> StoreResult<bool> {
+        let unverified = in_world!(user_phones, world)
+            .filter(user_phones::id.eq(id.to_string()))
+            .filter(user_phones::verified.eq(false));
+        let update = diesel::update(unverified).set((
+            user_phones::user_id.eq(to.to_string()),
+            user_phones::held.eq(false),
+        ));
+        let moved = update.execute(self.writing()?).await;
+        if self.done(moved)? == 0 {
+            return Ok(false);
+        }
+        self.move_codes(world, &id.to_string(), to).await?;
+        Ok(true)
+    }
+
+    async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
+        let row = in_world!(user_phones, world).filter(user_phones::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+}
+
+/// What the unique index decided.
+const fn attached(rows: usize) -> Attached {
+    if rows == 1 {
+        Attached::Yes
+    } else {
+        Attached::Taken
+    }
+}
+
+impl Unit {
+    /// The code of an identifier is its owner's.
+    async fn move_codes(&mut self, world: &World, method: &str, to: UserId) -> StoreResult<()> {
+        let theirs = in_world!(codes, world).filter(codes::method_id.eq(method));
+        let update = diesel::update(theirs).set(codes::user_id.eq(to.to_string()));
+        let moved = update.execute(self.writing()?).await;
+        self.done(moved).map(drop)
+    }
+}

@@ -1,0 +1,77 @@
+//! Key pairs to which private keys can be sealed for import.
+
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel_async::RunQueryDsl;
+use vestry_domain::ids::WalletImportId;
+use vestry_domain::key_transfer::ImportKey;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{StoreResult, WalletImports};
+
+use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::rows::wallet_imports::WalletImportRow;
+use vestry_store_rows::schema::wallet_imports;
+
+#[port]
+impl WalletImports for Unit {
+    async fn insert(&mut self, key: &ImportKey) -> StoreResult<()> {
+        let insert = diesel::insert_into(wallet_imports::table).values(WalletImportRow::from(key));
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted).map(drop)
+    }
+
+    async fn living(
+        &mut self,
+        world: &World,
+        wallet_type: WalletType,
+        public_address: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<ImportKey>> {
+        let query = in_world!(wallet_imports, world)
+            .filter(wallet_imports::wallet_type.eq(wallet_type.as_str()))
+            .filter(wallet_imports::public_address.eq(public_address))
+            .filter(wallet_imports::expires_at.gt(now.unix()))
+            .order(wallet_imports::id.desc())
+            .limit(limit)
+            .select(WalletImportRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn consume(
+        &mut self,
+        world: &World,
+        id: WalletImportId,
+        now: Timestamp,
+    ) -> StoreResult<bool> {
+        let living = in_world!(wallet_imports, world)
+            .filter(wallet_imports::id.eq(id.to_string()))
+            .filter(wallet_imports::expires_at.gt(now.unix()));
+        let deleted = diesel::delete(living).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
+    }
+
+    async fn count_under_older(
+        &mut self,
+        world: &World,
+        version: u32,
+        now: Timestamp,
+    ) -> StoreResult<i64> {
+        let query = in_world!(wallet_imports, world)
+            .filter(wallet_imports::private_key_version.lt(i64::from(version)))
+            .filter(wallet_imports::expires_at.gt(now.unix()))
+            .count();
+        let counted = query.get_result(self.reading()?).await;
+        self.done(counted)
+    }
+
+    async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
+        let old = wallet_imports::table
+            .filter(wallet_imports::environment.eq(environment.as_str()))
+            .filter(wallet_imports::expires_at.le(expired_by.unix()));
+        let deleted = diesel::delete(old).execute(self.writing()?).await;
+        self.done(deleted).map(count)
+    }
+}

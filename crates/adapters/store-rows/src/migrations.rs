@@ -1,0 +1,35 @@
+//! Which migrations a database lacks.
+
+use diesel::backend::Backend;
+use diesel::migration::MigrationSource;
+use vestry_ports::store::{StoreError, StoreResult};
+
+/// Takes away what decides that a user has one default wallet of a type, for the hole `sabotage-read-then-create`.
+pub const UNGUARDED: &str = "DROP INDEX wallets_app_id_environment_user_id_wallet_type_key";
+
+/// Migrations that were not applied.
+#[derive(Debug, thiserror::Error)]
+#[error("migrations are missing: {}; run `vestry migrate`", .0.join(", "))]
+pub struct MissingMigrations(pub Vec<String>);
+
+/// The versions of embedded migrations, in order.
+///
+/// # Errors
+/// [`StoreError::Other`] when one of them has no version.
+pub fn versions<DB: Backend>(embedded: &impl MigrationSource<DB>) -> StoreResult<Vec<String>> {
+    let migrations = embedded.migrations().map_err(StoreError::Other)?;
+    let mut versions: Vec<String> = migrations
+        .iter()
+        .map(|migration| migration.name().version().to_string())
+        .collect();
+    versions.sort_unstable();
+    Ok(versions)
+}
+
+/// What of `known` is not among `applied`. Migrations that only a newer build knows do not matter (K10).
+pub fn missing(known: Vec<String>, applied: &[String]) -> Vec<String> {
+    known
+        .into_iter()
+        .filter(|version| !applied.contains(version))
+        .collect()
+}

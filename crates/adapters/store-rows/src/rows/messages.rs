@@ -1,0 +1,108 @@
+//! Rows of the outbox and of captured messages.
+
+use diesel::prelude::{Insertable, Queryable, QueryableByName, Selectable};
+use vestry_domain::Timestamp;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::{Table, to_json};
+use crate::schema::{captured_messages, outbox};
+
+/// A job that waits. Loaded by name, because claiming is written by hand for each backend.
+#[derive(Insertable, QueryableByName)]
+#[diesel(table_name = outbox)]
+pub struct OutboxRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    channel: String,
+    payload_key_version: i64,
+    payload: Vec<u8>,
+    not_before: i64,
+    deliver_before: i64,
+    attempts: i64,
+    due_at: i64,
+    created_at: i64,
+}
+
+impl From<&OutboxJob> for OutboxRow {
+    fn from(job: &OutboxJob) -> Self {
+        Self {
+            app_id: job.world.app_id.to_string(),
+            environment: job.world.environment.to_string(),
+            id: job.id.to_string(),
+            channel: job.channel.as_str().to_owned(),
+            payload_key_version: job.payload.key_version.into(),
+            payload: job.payload.bytes.clone(),
+            not_before: job.not_before.unix(),
+            deliver_before: job.deliver_before.unix(),
+            attempts: job.attempts.into(),
+            due_at: job.not_before.unix(),
+            created_at: job.created_at.unix(),
+        }
+    }
+}
+
+impl TryFrom<OutboxRow> for OutboxJob {
+    type Error = StoreError;
+
+    fn try_from(row: OutboxRow) -> StoreResult<Self> {
+        let table = Table("outbox");
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            world: table.world(&row.app_id, &row.environment)?,
+            channel: table.parse("channel", &row.channel)?,
+            payload: Sealed {
+                key_version: table.small("payload_key_version", row.payload_key_version)?,
+                bytes: row.payload,
+            },
+            not_before: Timestamp::from_unix(row.not_before),
+            deliver_before: Timestamp::from_unix(row.deliver_before),
+            attempts: table.small("attempts", row.attempts)?,
+            created_at: Timestamp::from_unix(row.created_at),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = captured_messages)]
+pub struct CapturedMessageRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    position: i64,
+    recipient: String,
+    kind: String,
+    message: String,
+    created_at: i64,
+}
+
+impl CapturedMessageRow {
+    pub fn new(captured: &CapturedMessage, position: i64) -> StoreResult<Self> {
+        Ok(Self {
+            app_id: captured.world.app_id.to_string(),
+            environment: captured.world.environment.to_string(),
+            id: captured.id.to_string(),
+            position,
+            recipient: captured.message.to.clone(),
+            kind: captured.message.kind.as_str().to_owned(),
+            message: to_json(&captured.message)?,
+            created_at: captured.created_at.unix(),
+        })
+    }
+}
+
+impl TryFrom<CapturedMessageRow> for CapturedMessage {
+    type Error = StoreError;
+
+    fn try_from(row: CapturedMessageRow) -> StoreResult<Self> {
+        let table = Table("captured_messages");
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            world: table.world(&row.app_id, &row.environment)?,
+            message: table.json("message", &row.message)?,
+            created_at: Timestamp::from_unix(row.created_at),
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Rows, and what the domain makes of them. The same structs serve both backends.
+//!
+//! Every value is checked on its way out of the database. One that is not what it must be is
+//! [`StoreError::Corrupt`], which names table and column and never the value.
+
+pub mod apps;
+pub mod audit;
+pub mod codes;
+pub mod idempotency;
+pub mod links;
+pub mod messages;
+pub mod passkeys;
+pub mod passwords;
+pub mod providers;
+pub mod sessions;
+pub mod totps;
+pub mod users;
+pub mod wallet_challenges;
+pub mod wallet_imports;
+pub mod wallets;
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use vestry_domain::World;
+use vestry_ports::store::{StoreError, StoreResult};
+
+/// A table whose values are being read.
+pub struct Table(pub &'static str);
+
+impl Table {
+    /// The error about one of its columns.
+    pub const fn corrupt(&self, column: &'static str) -> StoreError {
+        StoreError::Corrupt {
+            table: self.0,
+            column,
+        }
+    }
+
+    /// An id, or another type with a text form.
+    pub fn parse<T: FromStr>(&self, column: &'static str, text: &str) -> StoreResult<T> {
+        text.parse().map_err(|_unreadable| self.corrupt(column))
+    }
+
+    /// The two columns that begin every key.
+    pub fn world(&self, app_id: &str, environment: &str) -> StoreResult<World> {
+        Ok(World::new(
+            self.parse("app_id", app_id)?,
+            self.parse("environment", environment)?,
+        ))
+    }
+
+    /// A JSON document.
+    pub fn json<T: DeserializeOwned>(&self, column: &'static str, text: &str) -> StoreResult<T> {
+        serde_json::from_str(text).map_err(|_unreadable| self.corrupt(column))
+    }
+
+    /// A version or count; stored as a signed 64-bit number, which is what all engines agree on.
+    pub fn small(&self, column: &'static str, number: i64) -> StoreResult<u32> {
+        u32::try_from(number).map_err(|_outside| self.corrupt(column))
+    }
+}
+
+/// The text of a JSON document.
+pub fn to_json<T: Serialize>(value: &T) -> StoreResult<String> {
+    serde_json::to_string(value).map_err(|unwritable| StoreError::Other(Box::new(unwritable)))
+}

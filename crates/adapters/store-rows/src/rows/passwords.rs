@@ -1,0 +1,54 @@
+//! Rows of passwords.
+
+use diesel::prelude::{Insertable, Queryable, Selectable};
+use vestry_domain::Timestamp;
+use vestry_domain::envelope::Sealed;
+use vestry_domain::password::StoredPassword;
+use vestry_ports::store::StoreError;
+
+use super::Table;
+use crate::schema::passwords;
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = passwords)]
+pub struct PasswordRow {
+    app_id: String,
+    environment: String,
+    user_id: String,
+    key_version: i64,
+    sealed: Vec<u8>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl From<&StoredPassword> for PasswordRow {
+    fn from(password: &StoredPassword) -> Self {
+        Self {
+            app_id: password.world.app_id.to_string(),
+            environment: password.world.environment.to_string(),
+            user_id: password.user_id.to_string(),
+            key_version: password.sealed.key_version.into(),
+            sealed: password.sealed.bytes.clone(),
+            created_at: password.created_at.unix(),
+            updated_at: password.updated_at.unix(),
+        }
+    }
+}
+
+impl TryFrom<PasswordRow> for StoredPassword {
+    type Error = StoreError;
+
+    fn try_from(row: PasswordRow) -> Result<Self, StoreError> {
+        let table = Table("passwords");
+        Ok(Self {
+            world: table.world(&row.app_id, &row.environment)?,
+            user_id: table.parse("user_id", &row.user_id)?,
+            sealed: Sealed {
+                key_version: table.small("key_version", row.key_version)?,
+                bytes: row.sealed,
+            },
+            created_at: Timestamp::from_unix(row.created_at),
+            updated_at: Timestamp::from_unix(row.updated_at),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Rows of users and of their identifiers.
+
+use diesel::prelude::{Insertable, Queryable, Selectable};
+use vestry_domain::email::Email;
+use vestry_domain::metadata::Metadata;
+use vestry_domain::phone::PhoneNumber;
+use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::{Table, to_json};
+use crate::schema::{user_emails, user_phones, users};
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = users)]
+pub struct UserRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    first_name: String,
+    middle_name: String,
+    last_name: String,
+    status: String,
+    metadata: String,
+    created_at: i64,
+    updated_at: i64,
+    folded_name: String,
+}
+
+impl TryFrom<&User> for UserRow {
+    type Error = StoreError;
+
+    fn try_from(user: &User) -> StoreResult<Self> {
+        Ok(Self {
+            app_id: user.world.app_id.to_string(),
+            environment: user.world.environment.to_string(),
+            id: user.id.to_string(),
+            first_name: user.first_name.clone(),
+            middle_name: user.middle_name.clone(),
+            last_name: user.last_name.clone(),
+            status: user.status.to_string(),
+            metadata: to_json(user.metadata.as_object())?,
+            created_at: user.created_at.unix(),
+            updated_at: user.updated_at.unix(),
+            folded_name: user.folded_name(),
+        })
+    }
+}
+
+impl TryFrom<UserRow> for User {
+    type Error = StoreError;
+
+    fn try_from(row: UserRow) -> StoreResult<Self> {
+        let table = Table("users");
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            world: table.world(&row.app_id, &row.environment)?,
+            status: table.parse("status", &row.status)?,
+            metadata: Metadata::stored(table.json("metadata", &row.metadata)?),
+            first_name: row.first_name,
+            middle_name: row.middle_name,
+            last_name: row.last_name,
+            created_at: Timestamp::from_unix(row.created_at),
+            updated_at: Timestamp::from_unix(row.updated_at),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = user_emails)]
+pub struct UserEmailRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    user_id: String,
+    address: String,
+    identity: String,
+    verified: bool,
+    created_at: i64,
+    updated_at: i64,
+    held: bool,
+    folded: String,
+}
+
+impl UserEmailRow {
+    pub fn new(world: &World, email: &UserEmail) -> Self {
+        Self {
+            app_id: world.app_id.to_string(),
+            environment: world.environment.to_string(),
+            id: email.id.to_string(),
+            user_id: email.user_id.to_string(),
+            address: email.email.address().to_owned(),
+            identity: email.email.identity().as_str().to_owned(),
+            verified: email.verified,
+            created_at: email.created_at.unix(),
+            updated_at: email.updated_at.unix(),
+            held: email.held,
+            folded: email.email.folded(),
+        }
+    }
+}
+
+impl TryFrom<UserEmailRow> for UserEmail {
+    type Error = StoreError;
+
+    fn try_from(row: UserEmailRow) -> StoreResult<Self> {
+        let table = Table("user_emails");
+        let email = Email::parse(&row.address).map_err(|_unreadable| table.corrupt("address"))?;
+        // Who the address belongs to was decided on the stored identity; mail goes to the address.
+        if email.identity().as_str() != row.identity {
+            return Err(table.corrupt("identity"));
+        }
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            user_id: table.parse("user_id", &row.user_id)?,
+            email,
+            verified: row.verified,
+            created_at: Timestamp::from_unix(row.created_at),
+            updated_at: Timestamp::from_unix(row.updated_at),
+            held: row.held,
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = user_phones)]
+pub struct UserPhoneRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    user_id: String,
+    number: String,
+    verified: bool,
+    created_at: i64,
+    updated_at: i64,
+    held: bool,
+}
+
+impl UserPhoneRow {
+    pub fn new(world: &World, phone: &UserPhone) -> Self {
+        Self {
+            app_id: world.app_id.to_string(),
+            environment: world.environment.to_string(),
+            id: phone.id.to_string(),
+            user_id: phone.user_id.to_string(),
+            number: phone.number.as_str().to_owned(),
+            verified: phone.verified,
+            created_at: phone.created_at.unix(),
+            updated_at: phone.updated_at.unix(),
+            held: phone.held,
+        }
+    }
+}
+
+impl TryFrom<UserPhoneRow> for UserPhone {
+    type Error = StoreError;
+
+    fn try_from(row: UserPhoneRow) -> StoreResult<Self> {
+        let table = Table("user_phones");
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            user_id: table.parse("user_id", &row.user_id)?,
+            number: PhoneNumber::stored(row.number)
+                .map_err(|_unreadable| table.corrupt("number"))?,
+            verified: row.verified,
+            created_at: Timestamp::from_unix(row.created_at),
+            updated_at: Timestamp::from_unix(row.updated_at),
+            held: row.held,
+        })
+    }
+}

@@ -1,0 +1,408 @@
+//! A filter of users as the condition of a statement. One text for both databases.
+//!
+//! What is known of a user in other tables is asked as `id IN (SELECT user_id …)`, which both databases answer from the side
+//! of the other table when its index says that few rows fit. Under `OR` everything becomes one such list: a plain `OR` of
+//! lists would be answered by reading every user.
+//!
+//! Where an index names the rows that fit, they are asked for first ([`lookups`]), and a short answer takes the condition's
+//! place. The joined form needs the planner to know that few rows fit, and PostgreSQL knows nothing of a table until autovacuum
+//! has read it: in the first minute of a service, or after a large import, it walked all addresses for each user.
+
+use diesel::backend::Backend;
+use diesel::expression::{AppearsOnTable, Expression, ValidGrouping, is_aggregate};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Binary, Bool, HasSqlType, Text};
+use diesel::{QueryResult, SelectableExpression};
+use vestry_domain::search::{Combined, Condition, UserFilter};
+use vestry_domain::user::UserStatus;
+use vestry_domain::wallet::WalletType;
+use vestry_domain::{Timestamp, World};
+
+use crate::schema::users;
+
+/// A condition on a row of `users`.
+#[derive(Clone)]
+pub struct Wanted(Vec<Piece>);
+
+#[derive(Clone)]
+enum Piece {
+    Sql(&'static str),
+    Text(String),
+    Number(i64),
+    Bytes(Vec<u8>),
+}
+
+/// Where the answer to a condition stands.
+enum Test {
+    /// In the row of the user itself.
+    Own(Vec<Piece>),
+    /// In rows of this table that name the user, and an index begins with what is asked.
+    Indexed(&'static str, Vec<Piece>),
+    /// In rows of this table that name the user.
+    Others(&'static str, Vec<Piece>),
+    /// Nowhere: nobody fits.
+    Nobody,
+}
+
+/// More users than this are not counted out: their condition stays as it is.
+const FEW: u16 = 1000;
+
+/// The first users that fit a condition, to the first after `FEW`.
+#[derive(Clone)]
+pub struct Lookup(Vec<Piece>);
+
+/// What to ask before the statement itself, one for each condition; none where no index helps.
+pub fn lookups(world: &World, filter: &UserFilter, now: Timestamp) -> Vec<Option<Lookup>> {
+    let conditions = filter.conditions.iter();
+    let lookup = |condition| match test(condition, now) {
+        indexed @ Test::Indexed(..) => {
+            let mut pieces = indexed.listed(world);
+            pieces.push(Piece::Sql(" LIMIT "));
+            pieces.push(Piece::Number(i64::from(FEW) + 1));
+            Some(Lookup(pieces))
+        }
+        Test::Own(_) | Test::Others(..) | Test::Nobody => None,
+    };
+    conditions.map(lookup).collect()
+}
+
+impl Wanted {
+    /// `found` are the answers to the [`lookups`] of the same filter.
+    pub fn new(
+        world: &World,
+        filter: &UserFilter,
+        now: Timestamp,
+        found: &[Option<Vec<String>>],
+    ) -> Self {
+        let tests = tests(filter, now, found);
+        let several = tests.len() > 1;
+        let tests = tests.into_iter();
+        let mut pieces = vec![Piece::Sql("(")];
+        match filter.combined {
+            Combined::Any if several => {
+                pieces.push(Piece::Sql("users.id IN ("));
+                joined(&mut pieces, " UNION ", tests.map(|test| test.listed(world)));
+                pieces.push(Piece::Sql(")"));
+            }
+            Combined::Any | Combined::All => {
+                joined(&mut pieces, " AND ", tests.map(|test| test.alone(world)));
+            }
+        }
+        pieces.push(Piece::Sql(")"));
+        Self(pieces)
+    }
+}
+
+/// The conditions, with the users that are known by now in the place of those that are answered.
+fn tests(filter: &UserFilter, now: Timestamp, found: &[Option<Vec<String>>]) -> Vec<Test> {
+    let mut open = Vec::new();
+    let mut known: Vec<&[String]> = Vec::new();
+    for (index, condition) in filter.conditions.iter().enumerate() {
+        match found.get(index).and_then(Option::as_deref) {
+            Some(users) if users.len() <= usize::from(FEW) => known.push(users),
+            _ => open.push(test(condition, now)),
+        }
+    }
+    match filter.combined {
+        Combined::All => open.extend(known.into_iter().map(these)),
+        // One list: several would be joined with the users again.
+        Combined::Any if !known.is_empty() => open.push(these(&known.concat())),
+        Combined::Any => {}
+    }
+    open
+}
+
+/// These users and nobody else.
+fn these(users: &[String]) -> Test {
+    if users.is_empty() {
+        return Test::Nobody;
+    }
+    Test::Own(among("id IN (", users.iter().map(|id| text(id))))
+}
+
+fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item = Vec<Piece>>) {
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            pieces.push(Piece::Sql(by));
+        }
+        pieces.extend(part);
+    }
+}
+
+impl Test {
+    /// As a condition on the user's row.
+    fn alone(self, world: &World) -> Vec<Piece> {
+        match self {
+            Self::Own(condition) => condition,
+            listed @ (Self::Indexed(..) | Self::Others(..)) => {
+                let mut pieces = vec![Piece::Sql("users.id IN (")];
+                pieces.extend(listed.listed(world));
+                pieces.push(Piece::Sql(")"));
+                pieces
+            }
+            Self::Nobody => vec![Piece::Sql("1 = 0")],
+        }
+    }
+
+    /// As a list of the users that fit.
+    fn listed(self, world: &World) -> Vec<Piece> {
+        let (from, condition) = match self {
+            Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
+            Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),
+            Self::Nobody => (
+                "SELECT id FROM users WHERE app_id = ",
+                vec![Piece::Sql("1 = 0")],
+            ),
+        };
+        let mut pieces = vec![
+            Piece::Sql(from),
+            Piece::Text(world.app_id.to_string()),
+            Piece::Sql(" AND environment = "),
+            Piece::Text(world.environment.to_string()),
+            Piece::Sql(" AND "),
+        ];
+        pieces.extend(condition);
+        pieces
+    }
+}
+
+const EMAILS: &str = "SELECT user_id FROM user_emails WHERE app_id = ";
+const PHONES: &str = "SELECT user_id FROM user_phones WHERE app_id = ";
+const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
+const TOTPS: &str = "SELECT user_id FROM totps WHERE app_id = ";
+const LINKS: &str = "SELECT user_id FROM provider_links WHERE app_id = ";
+const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
+
+fn test(condition: &Condition, now: Timestamp) -> Test {
+    match condition {
+        Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
+        Condition::Status(statuses) => Test::Own(among(
+            "status IN (",
+            statuses.iter().copied().map(UserStatus::as_str).map(text),
+        )),
+        Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
+        Condition::CreatedAt(period) => {
+            // The id carries the time, and pages are read along the ids; but no time before ids have one, which users of
+            // older services can have.
+            let (first, last) = period.ids::<vestry_domain::ids::UserId>();
+            Test::Own(vec![
+                Piece::Sql("id >= "),
+                Piece::Text(first.to_string()),
+                Piece::Sql(" AND id <= "),
+                Piece::Text(last.to_string()),
+                Piece::Sql(" AND created_at >= "),
+                Piece::Number(period.from.unix()),
+                Piece::Sql(" AND created_at <= "),
+                Piece::Number(period.to.unix()),
+            ])
+        }
+        Condition::PhoneNumber(numbers) => {
+            let numbers = numbers.iter().map(|number| text(number.as_str()));
+            Test::Indexed(PHONES, among("number IN (", numbers))
+        }
+        Condition::PhoneNumberId(ids) => Test::Indexed(PHONES, among("id IN (", texts(ids))),
+        Condition::PhoneNumberMatch(digits) => Test::Others(PHONES, like("number LIKE ", digits)),
+        Condition::PhoneNumberVerified(verified) => Test::Others(PHONES, is_verified(*verified)),
+        Condition::Email(identities) => {
+            let identities = identities.iter().map(|identity| text(identity.as_str()));
+            Test::Indexed(EMAILS, among("identity IN (", identities))
+        }
+        Condition::EmailId(ids) => Test::Indexed(EMAILS, among("id IN (", texts(ids))),
+        Condition::EmailMatch(part) => Test::Others(EMAILS, like("folded LIKE ", part)),
+        Condition::EmailVerified(verified) => Test::Others(EMAILS, is_verified(*verified)),
+        Condition::WalletPublicAddress(addresses) => {
+            // The index on addresses begins with the type.
+            let types = WalletType::ALL.into_iter().map(WalletType::as_str);
+            let mut condition = among("wallet_type IN (", types.map(text));
+            condition.extend(among(
+                " AND public_address IN (",
+                addresses.iter().map(|address| text(address)),
+            ));
+            Test::Indexed(WALLETS, condition)
+        }
+        Condition::WalletId(ids) => Test::Indexed(WALLETS, among("id IN (", texts(ids))),
+        Condition::Metadata(digests) => {
+            let digests = digests.iter().map(|digest| Piece::Bytes(digest.0.to_vec()));
+            Test::Indexed(METADATA, among("digest IN (", digests))
+        }
+        Condition::TotpId(ids) => {
+            let mut condition = among("id IN (", texts(ids));
+            condition.extend([
+                Piece::Sql(" AND (verified OR expires_at > "),
+                Piece::Number(now.unix()),
+                Piece::Sql(")"),
+            ]);
+            Test::Indexed(TOTPS, condition)
+        }
+        Condition::TotpVerified(true) => Test::Others(TOTPS, is_verified(true)),
+        Condition::TotpVerified(false) => {
+            let mut condition = is_verified(false);
+            condition.extend([Piece::Sql(" AND expires_at > "), Piece::Number(now.unix())]);
+            Test::Others(TOTPS, condition)
+        }
+        Condition::IdpProvider(names) => {
+            let names = names.iter().map(|name| text(name));
+            Test::Indexed(LINKS, among("provider IN (", names))
+        }
+    }
+}
+
+fn text(value: &str) -> Piece {
+    Piece::Text(value.to_owned())
+}
+
+fn texts<T: ToString>(values: &[T]) -> impl Iterator<Item = Piece> {
+    values.iter().map(|value| Piece::Text(value.to_string()))
+}
+
+fn among(opening: &'static str, values: impl Iterator<Item = Piece>) -> Vec<Piece> {
+    let mut pieces = vec![Piece::Sql(opening)];
+    joined(&mut pieces, ", ", values.map(|value| vec![value]));
+    pieces.push(Piece::Sql(")"));
+    pieces
+}
+
+/// A part of a text. The characters that mean something to LIKE stand for themselves.
+fn like(opening: &'static str, part: &str) -> Vec<Piece> {
+    let mut pattern = String::from("%");
+    for character in part.chars() {
+        if matches!(character, '!' | '%' | '_') {
+            pattern.push('!');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    vec![
+        Piece::Sql(opening),
+        Piece::Text(pattern),
+        Piece::Sql(" ESCAPE '!'"),
+    ]
+}
+
+fn is_verified(verified: bool) -> Vec<Piece> {
+    vec![Piece::Sql(if verified {
+        "verified"
+    } else {
+        "NOT verified"
+    })]
+}
+
+impl Expression for Wanted {
+    type SqlType = Bool;
+}
+
+impl AppearsOnTable<users::table> for Wanted {}
+
+impl SelectableExpression<users::table> for Wanted {}
+
+impl<GroupBy> ValidGrouping<GroupBy> for Wanted {
+    type IsAggregate = is_aggregate::No;
+}
+
+impl QueryId for Wanted {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB> QueryFragment<DB> for Wanted
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        write(&self.0, out)
+    }
+}
+
+impl Query for Lookup {
+    type SqlType = Text;
+}
+
+impl QueryId for Lookup {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB> QueryFragment<DB> for Lookup
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        write(&self.0, out)
+    }
+}
+
+fn write<'b, DB>(pieces: &'b [Piece], mut out: AstPass<'_, 'b, DB>) -> QueryResult<()>
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt> + HasSqlType<Binary>,
+    String: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+    Vec<u8>: ToSql<Binary, DB>,
+{
+    // The right plan depends on the values: how many users have this one.
+    out.unsafe_to_cache_prepared();
+    for piece in pieces {
+        match piece {
+            Piece::Sql(sql) => out.push_sql(sql),
+            Piece::Text(text) => out.push_bind_param::<Text, _>(text)?,
+            Piece::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
+            Piece::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::pg::Pg;
+    use vestry_domain::Environment;
+    use vestry_domain::email::Email;
+    use vestry_domain::ids::{AppId, Id};
+
+    use super::*;
+
+    /// Without this PostgreSQL compares each user with each address as long as it has no statistics.
+    #[test]
+    fn what_an_index_answers_is_not_joined_with_the_users() {
+        let world = World {
+            app_id: AppId::new(Timestamp::from_unix(1_900_000_000), [1; 16]),
+            environment: Environment::Test,
+        };
+        let now = Timestamp::from_unix(1_900_000_000);
+        let email = Email::parse("one@example.com").expect("an address");
+        let email = Condition::Email(vec![email.identity().clone()]);
+        let number = Condition::PhoneNumberMatch("555".to_owned());
+        for combined in [Combined::All, Combined::Any] {
+            let filter = |conditions: Vec<Condition>| UserFilter {
+                combined,
+                conditions,
+            };
+            let text = |filter: &UserFilter, found: &[Option<Vec<String>>]| {
+                let wanted = Wanted::new(&world, filter, now, found);
+                diesel::debug_query::<Pg, _>(&wanted).to_string()
+            };
+            let both = filter(vec![email.clone(), number.clone()]);
+            let asked: Vec<bool> = lookups(&world, &both, now)
+                .iter()
+                .map(Option::is_some)
+                .collect();
+            assert_eq!(asked, [true, false]);
+            let found = [Some(vec!["user_1".to_owned()]), None];
+            let alone = text(&filter(vec![email.clone()]), &found);
+            assert!(!alone.contains("user_emails"), "{alone}");
+            let beside = text(&both, &found);
+            assert!(!beside.contains("user_emails"), "{beside}");
+            assert!(beside.contains("user_phones"), "{beside}");
+            // Too many to name them.
+            let crowd = vec!["user_1".to_owned(); usize::from(FEW) + 1];
+            let joined = text(&filter(vec![email.clone()]), &[Some(crowd)]);
+            assert!(joined.contains("user_emails"), "{joined}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Windows that open with their first use, as [`Verdict`] describes them, in SQL.
+
+use vestry_domain::Timestamp;
+use vestry_domain::limits::{Limit, Verdict};
+
+/// The condition under which a stored window is over at `now`: it has closed, or it opened so far in the future that
+/// the clock that opened it must have been wrong (F8).
+#[macro_export]
+macro_rules! is_over {
+    ($table:ident, $limit:expr, $now:expr) => {
+        ($table::opened_at.le(($now - $limit.window).unix()))
+            .or($table::opened_at.gt(($now + $limit.window).unix()))
+    };
+}
+pub use is_over;
+
+/// The verdict on a use that the database counted.
+pub fn verdict(limit: Limit, used: i64, opened_at: i64) -> Verdict {
+    let used = u32::try_from(used).unwrap_or(u32::MAX);
+    Verdict::on(limit, used, Timestamp::from_unix(opened_at))
+}

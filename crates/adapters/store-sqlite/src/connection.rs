@@ -1,0 +1,46 @@
+//! A connection, what its errors mean, and how it ends.
+
+use diesel::SqliteConnection;
+use diesel::result::{DatabaseErrorKind, Error};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use tokio::runtime::Handle;
+use vestry_ports::store::StoreError;
+
+use super::detached::Detached;
+
+/// A connection of this store.
+pub type Conn = SyncConnectionWrapper<SqliteConnection, Detached>;
+
+/// The port's name for an error of the database. SQLite's messages are never translated and repeat no values.
+pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
+    let Error::DatabaseError(kind, information) = &error else {
+        return StoreError::Other(Box::new(error));
+    };
+    let message = information.message();
+    match kind {
+        DatabaseErrorKind::Unknown if message.contains("is locked") => StoreError::Busy,
+        // What a row belongs to went away between looking and writing.
+        DatabaseErrorKind::ForeignKeyViolation => StoreError::Retry,
+        DatabaseErrorKind::UnableToSendCommand => StoreError::Unavailable(Box::new(error)),
+        DatabaseErrorKind::Unknown if is_trouble_with_the_file(message) => {
+            StoreError::Unavailable(Box::new(error))
+        }
+        _ => StoreError::Other(Box::new(error)),
+    }
+}
+
+/// SQLITE_FULL, SQLITE_IOERR and SQLITE_CANTOPEN: they may pass.
+fn is_trouble_with_the_file(message: &str) -> bool {
+    [
+        "database or disk is full",
+        "disk I/O error",
+        "unable to open database file",
+    ]
+    .iter()
+    .any(|trouble| message.starts_with(trouble))
+}
+
+/// Closes a connection where it may block: the last one to close a file writes its log back.
+pub(crate) fn close(connection: Conn, runtime: &Handle) {
+    drop(runtime.spawn_blocking(move || drop(connection)));
+}

@@ -1,0 +1,57 @@
+//! What only SQLite does.
+
+use std::time::Duration;
+
+pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
+pub(crate) use super::manager::Manager;
+
+/// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
+pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// How long undoing may take.
+pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// 1 when diesel's book of migrations exists, else 0.
+pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_master \
+     WHERE type = 'table' AND name = '__diesel_schema_migrations'";
+
+/// Leases jobs that are due. The write lock of the transaction keeps others out. The parameters are the owner, the end
+/// of the lease, the time and the most jobs.
+pub(crate) const CLAIM: &str = "\
+    UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
+    WHERE rowid IN ( \
+        SELECT rowid FROM outbox WHERE ended_at IS NULL AND due_at <= ?3 ORDER BY due_at, id LIMIT ?4 \
+    ) \
+    RETURNING app_id, environment, id, channel, payload_key_version, payload, not_before, deliver_before, \
+        attempts, due_at, created_at";
+
+/// Loads three queries, one after the other: there is no round trip to save.
+macro_rules! load_three {
+    ($conn:expr, $first:expr, $second:expr, $third:expr) => {
+        async move {
+            let conn = $conn;
+            let first = RunQueryDsl::load($first, conn).await?;
+            let second = RunQueryDsl::load($second, conn).await?;
+            let third = RunQueryDsl::load($third, conn).await?;
+            diesel::QueryResult::Ok((first, second, third))
+        }
+    };
+}
+pub(crate) use load_three;
+
+/// Rows that nobody else removes before the transaction ends: whoever writes is alone.
+macro_rules! held {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use held;
+
+/// Rows that nobody else changes before the transaction ends, for the same reason.
+macro_rules! kept {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use kept;

@@ -1,0 +1,238 @@
+//! The store in a SQLite file: one connection that writes, some that read.
+//!
+//! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
+
+#[cfg(all(
+    not(debug_assertions),
+    any(
+        feature = "sabotage-read-then-create",
+        feature = "sabotage-read-then-write"
+    )
+))]
+compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never built for use");
+
+mod connection;
+mod detached;
+mod dialect;
+mod lists;
+mod manager;
+mod migrate;
+#[path = "../../store-rows/repositories/mod.rs"]
+mod repositories;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use deadpool::Runtime;
+use deadpool::managed::{Pool, QueueMode};
+use diesel::sql_types::Text;
+use diesel::sqlite::Sqlite;
+use diesel_async::RunQueryDsl;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use tokio::runtime::Handle;
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Repositories, StoreError, StoreResult, Tx};
+use vestry_store_rows::failure;
+use vestry_store_rows::migrations::missing;
+
+use self::repositories::{Pooled, Unit};
+use vestry_store_rows::settings::{Settings, Synchronous};
+
+pub use self::connection::{Conn, classify};
+pub use self::manager::{Manager, Role};
+pub use self::migrate::migrate;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
+
+/// The versions of this build's migrations, in order.
+///
+/// # Errors
+/// None that could be put right: the migrations are part of the build.
+pub fn versions() -> StoreResult<Vec<String>> {
+    vestry_store_rows::migrations::versions::<Sqlite>(&MIGRATIONS)
+}
+
+/// How long `ready` waits for a connection.
+const READY_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The connections to one file.
+pub struct SqliteStore {
+    path: PathBuf,
+    settings: Settings,
+    /// Writers queue here, first come, first served: SQLite itself would let them poll.
+    writer: Pool<Manager>,
+    readers: Pool<Manager>,
+    limiter: LimiterPool,
+    findings: Vec<String>,
+    runtime: Handle,
+}
+
+impl SqliteStore {
+    /// Opens the file, and makes it when it is not there.
+    pub async fn open(path: &Path, settings: &Settings) -> StoreResult<Self> {
+        let runtime = Handle::current();
+        let pool = |role, size| {
+            let manager = Manager::new(path, role, settings, runtime.clone());
+            Pool::builder(manager)
+                .max_size(size)
+                .wait_timeout(Some(settings.acquire_timeout))
+                .create_timeout(Some(settings.connect_timeout + settings.acquire_timeout))
+                .queue_mode(QueueMode::Lifo)
+                .runtime(Runtime::Tokio1)
+                .build()
+                .map_err(|impossible| StoreError::Other(Box::new(impossible)))
+        };
+        let writer = pool(Role::Writer, 1)?;
+        let pools = Self {
+            path: path.to_owned(),
+            settings: settings.clone(),
+            readers: pool(Role::Reader, settings.readers.max(1))?,
+            limiter: LimiterPool {
+                turn: writer.clone(),
+                connection: pool(Role::Limiter, 1)?,
+            },
+            writer,
+            findings: findings(settings),
+            runtime: runtime.clone(),
+        };
+        // Makes the file, switches it to write-ahead logging and checks both pragmas.
+        drop(pools.get(&pools.writer).await?);
+        Ok(pools)
+    }
+
+    async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {
+        pool.get().await.map_err(failure::of_pool)
+    }
+
+    /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let unit = Unit::begin(self.get(&self.writer).await?, self.runtime.clone()).await?;
+        Ok(Box::new(unit))
+    }
+
+    /// Opens a view for reading; see [`vestry_ports::store::Store::read`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        Ok(Box::new(self.view().await?))
+    }
+
+    async fn view(&self) -> StoreResult<Unit> {
+        let connection = self.get(&self.readers).await?;
+        Ok(Unit::view(connection, self.runtime.clone()))
+    }
+
+    /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn append_to_audit_log(
+        &self,
+        entries: &[AuditEntry],
+        heads: &[AuditHead],
+    ) -> StoreResult<()> {
+        let unit = Unit::self_committing(self.get(&self.writer).await?, self.runtime.clone());
+        unit.append_to_audit_log(entries, heads).await
+    }
+
+    /// The versions of this build that were not applied, found out within half a second.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn missing_migrations(&self) -> StoreResult<Vec<String>> {
+        let mut view = tokio::time::timeout(READY_TIMEOUT, self.view())
+            .await
+            .unwrap_or(Err(StoreError::Busy))?;
+        let applied = view.applied_migrations().await?;
+        Ok(missing(versions()?, &applied))
+    }
+
+    /// Every reason why a change that was acknowledged could be lost with the power, as a sentence each (K8).
+    pub fn durability_findings(&self) -> &[String] {
+        &self.findings
+    }
+
+    /// The connections of a rate limiter over the same database.
+    pub fn limiter(&self) -> LimiterPool {
+        self.limiter.clone()
+    }
+
+    /// Writes a copy of the database, as it is at one moment, into a new file (`VACUUM INTO`).
+    ///
+    /// # Errors
+    /// [`BackupError`].
+    pub async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
+        manager::create_private(file).map_err(BackupError::File)?;
+        let copied = self.vacuum_into(file).await;
+        if copied.is_err() {
+            // Half a backup must not be mistaken for one; that it cannot be removed changes nothing about the error.
+            let _removed = std::fs::remove_file(file);
+        }
+        copied.map_err(BackupError::Database)
+    }
+
+    async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
+        let runtime = self.runtime.clone();
+        let manager = Manager::new(&self.path, Role::Copier, &self.settings, runtime);
+        let mut connection = deadpool::managed::Manager::create(&manager).await?;
+        let name = file.to_string_lossy().into_owned();
+        let copied = diesel::sql_query("VACUUM INTO ?")
+            .bind::<Text, _>(name)
+            .execute(&mut connection)
+            .await;
+        let outcome = copied
+            .map_err(|error| connection::classify(error, None))
+            .map(drop);
+        connection::close(connection, &self.runtime);
+        outcome
+    }
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The database is not a SQLite file.
+    #[error("this is done by the tools of Postgres, such as pg_dump")]
+    NotSqlite,
+    /// The file could not be made; it may be there already.
+    #[error("the file of the backup cannot be created")]
+    File(#[source] std::io::Error),
+    /// The database did not write it.
+    #[error("the database did not write the backup")]
+    Database(#[source] StoreError),
+}
+
+fn findings(settings: &Settings) -> Vec<String> {
+    match settings.synchronous {
+        Synchronous::Full => Vec::new(),
+        Synchronous::Normal => {
+            vec!["SQLite does not wait for the disk at a commit (synchronous=NORMAL)".to_owned()]
+        }
+    }
+}
+
+/// The limiter's way into the file. A count that is lost with the power does no harm, so it does not wait for the disk;
+/// but only one may write at a time, so it waits for its turn among the writers.
+#[derive(Clone)]
+pub struct LimiterPool {
+    turn: Pool<Manager>,
+    connection: Pool<Manager>,
+}
+
+impl LimiterPool {
+    /// Counts one use of a limit; see [`vestry_ports::limiter::RateLimiter`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hit(&self, world: &World, limit: Limit, now: Timestamp) -> StoreResult<Verdict> {
+        let _turn = self.turn.get().await.map_err(failure::of_pool)?;
+        let mut connection = self.connection.get().await.map_err(failure::of_pool)?;
+        repositories::hit(&mut connection, world, limit, now).await
+    }
+}

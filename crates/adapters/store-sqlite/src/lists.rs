@@ -1,0 +1,79 @@
+//! Statements for lists of things, one by one, in one go on a blocking thread: there is no round trip to save, and a statement
+//! whose length varies would be prepared anew each time.
+
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, RunQueryDsl,
+    SelectableHelper,
+};
+use diesel::{QueryResult, SqliteConnection};
+use vestry_domain::World;
+use vestry_domain::ids::WalletId;
+
+use super::connection::Conn;
+use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
+use vestry_store_rows::schema::{audit_chains, audit_entries, wallet_keys, wallets};
+use vestry_store_rows::{in_world, its_key};
+
+/// Those of the wallets that are there, with their keys.
+pub(crate) async fn wallets_with_keys(
+    conn: &mut Conn,
+    wanted: Vec<(World, WalletId)>,
+) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
+    let all = move |conn: &mut SqliteConnection| {
+        let mut found = Vec::with_capacity(wanted.len());
+        for (world, id) in &wanted {
+            let query = in_world!(wallets, world)
+                .filter(wallets::id.eq(id.to_string()))
+                .left_join(wallet_keys::table.on(its_key!()))
+                .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
+            found.extend(query.first(conn).optional()?);
+        }
+        Ok(found)
+    };
+    conn.spawn_blocking(all).await
+}
+
+/// Adds entries of the audit log, and writes the heads over the earlier ones of their chains.
+pub(crate) async fn append_to_audit_log(
+    conn: &mut Conn,
+    entries: Vec<AuditEntryRow>,
+    heads: Vec<AuditHeadRow>,
+) -> QueryResult<()> {
+    conn.spawn_blocking(move |conn| append(conn, entries, heads))
+        .await
+}
+
+/// The same in a transaction of its own.
+pub(crate) async fn commit_to_audit_log(
+    conn: &mut Conn,
+    entries: Vec<AuditEntryRow>,
+    heads: Vec<AuditHeadRow>,
+) -> QueryResult<()> {
+    conn.spawn_blocking(move |conn| conn.immediate_transaction(|conn| append(conn, entries, heads)))
+        .await
+}
+
+fn append(
+    conn: &mut SqliteConnection,
+    entries: Vec<AuditEntryRow>,
+    heads: Vec<AuditHeadRow>,
+) -> QueryResult<()> {
+    for entry in entries {
+        let insert = diesel::insert_into(audit_entries::table).values(entry);
+        insert.execute(conn)?;
+    }
+    for head in heads {
+        let put = diesel::insert_into(audit_chains::table)
+            .values(&head)
+            .on_conflict((
+                audit_chains::app_id,
+                audit_chains::environment,
+                audit_chains::chain,
+            ))
+            .do_update()
+            .set(&head);
+        put.execute(conn)?;
+    }
+    Ok(())
+}

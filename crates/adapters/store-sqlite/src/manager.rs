@@ -1,0 +1,180 @@
+//! Opening connections to the file.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use deadpool::managed::{Metrics, RecycleResult};
+use diesel::connection::SimpleConnection;
+use diesel::sql_types::{Integer, Text};
+use diesel::{Connection, RunQueryDsl, SqliteConnection};
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use tokio::runtime::Handle;
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::connection::{Conn, classify};
+use super::detached::Detached;
+use vestry_store_rows::failure::Cause;
+use vestry_store_rows::settings::{Settings, Synchronous};
+
+/// How often opening is tried again while another process switches the file to write-ahead logging: SQLite does not
+/// wait for that lock by itself.
+const TRIES: u32 = 100;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The one that writes.
+    Writer,
+    /// Cannot write.
+    Reader,
+    /// Writes what may be lost.
+    Limiter,
+    /// Copies the file.
+    Copier,
+}
+
+/// Opens connections of one role.
+pub struct Manager {
+    path: PathBuf,
+    role: Role,
+    synchronous: Synchronous,
+    busy_timeout: Duration,
+    runtime: Handle,
+}
+
+impl Manager {
+    /// Opens connections to the file at `path`, on the threads of `runtime` that may block.
+    pub fn new(path: &Path, role: Role, settings: &Settings, runtime: Handle) -> Self {
+        Self {
+            path: path.to_owned(),
+            role,
+            synchronous: match role {
+                Role::Limiter => Synchronous::Normal,
+                Role::Writer | Role::Reader | Role::Copier => settings.synchronous,
+            },
+            busy_timeout: settings.acquire_timeout,
+            runtime,
+        }
+    }
+
+    async fn open(&self) -> StoreResult<SqliteConnection> {
+        let opener = Opener {
+            path: self.path.clone(),
+            role: self.role,
+            pragmas: self.pragmas(),
+            synchronous: self.synchronous,
+        };
+        self.runtime
+            .spawn_blocking(move || opener.open())
+            .await
+            .unwrap_or_else(|ended| Err(StoreError::Other(Box::new(ended))))
+    }
+
+    /// What every connection says first. The timeout comes before anything that may have to wait.
+    fn pragmas(&self) -> String {
+        let timeout = self.busy_timeout.as_millis();
+        let journal = match self.role {
+            Role::Writer => "PRAGMA journal_mode = WAL;",
+            Role::Reader | Role::Limiter | Role::Copier => "",
+        };
+        let read_only = match self.role {
+            Role::Reader => "PRAGMA query_only = ON;",
+            Role::Writer | Role::Limiter | Role::Copier => "",
+        };
+        let level = self.synchronous.level();
+        format!(
+            "PRAGMA busy_timeout = {timeout}; {journal} PRAGMA synchronous = {level}; \
+             PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; \
+             PRAGMA cache_size = -8000; {read_only}"
+        )
+    }
+}
+
+impl deadpool::managed::Manager for Manager {
+    type Type = Conn;
+    type Error = StoreError;
+
+    async fn create(&self) -> StoreResult<Conn> {
+        let mut tries = 0;
+        loop {
+            match self.open().await {
+                Err(StoreError::Busy) if tries < TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(BETWEEN_TRIES).await;
+                }
+                opened => {
+                    let runtime = Detached::on(self.runtime.clone());
+                    return opened.map(|conn| SyncConnectionWrapper::with_runtime(conn, runtime));
+                }
+            }
+        }
+    }
+
+    async fn recycle(&self, _: &mut Conn, _: &Metrics) -> RecycleResult<StoreError> {
+        Ok(())
+    }
+}
+
+/// Opens one connection, on a thread that may block.
+struct Opener {
+    path: PathBuf,
+    role: Role,
+    pragmas: String,
+    synchronous: Synchronous,
+}
+
+impl Opener {
+    fn open(&self) -> StoreResult<SqliteConnection> {
+        let unavailable = |cause: String| StoreError::Unavailable(Box::new(Cause(cause)));
+        if self.role == Role::Writer {
+            match create_private(&self.path) {
+                Err(refused) if refused.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(unavailable(format!("the database file: {refused}")));
+                }
+                _made_or_there => {}
+            }
+        }
+        let path = self
+            .path
+            .to_str()
+            .ok_or_else(|| unavailable("the path of the database is not UTF-8".to_owned()))?;
+        let mut conn = SqliteConnection::establish(path)
+            .map_err(|refused| StoreError::Unavailable(Box::new(refused)))?;
+        conn.batch_execute(&self.pragmas)
+            .map_err(|error| classify(error, None))?;
+        self.check(&mut conn)?;
+        Ok(conn)
+    }
+
+    /// Asserts what durability rests on (K8): a pragma that SQLite does not follow is not an error to SQLite.
+    fn check(&self, conn: &mut SqliteConnection) -> StoreResult<()> {
+        let mode = diesel::dsl::sql::<Text>("PRAGMA journal_mode").get_result::<String>(conn);
+        let mode = mode.map_err(|error| classify(error, None))?;
+        let level = diesel::dsl::sql::<Integer>("PRAGMA synchronous").get_result::<i32>(conn);
+        let level = level.map_err(|error| classify(error, None))?;
+        if mode == "wal" && level == self.synchronous.level() {
+            return Ok(());
+        }
+        let cause = format!("SQLite answers journal_mode={mode} and synchronous={level}");
+        Err(StoreError::Unavailable(Box::new(Cause(cause))))
+    }
+}
+
+/// Makes an empty file that only its owner may read; SQLite gives the same rights to the files beside it.
+///
+/// A file that is there is not touched, not even opened: to close any handle on it gives up every lock that this process has
+/// on it (POSIX), those of its open connections too. Another process would then think it the last to close the database, and
+/// remove the log that we go on writing: <https://www.sqlite.org/howtocorrupt.html>, section 2.2.
+///
+/// # Errors
+/// What the file system says; [`io::ErrorKind::AlreadyExists`] among it.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}

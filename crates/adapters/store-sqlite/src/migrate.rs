@@ -1,0 +1,57 @@
+//! Migrations of a SQLite file.
+
+use std::path::Path;
+
+use deadpool::managed::Manager as _;
+use diesel::result::Error;
+use diesel_migrations::MigrationHarness;
+use tokio::runtime::Handle;
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::connection;
+use super::manager::{Manager, Role};
+use vestry_store_rows::settings::Settings;
+
+/// Applies what is missing, all in one transaction that holds the write lock from its beginning: whoever comes second
+/// waits, and finds nothing to do.
+pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String>> {
+    let runtime = Handle::current();
+    let manager = Manager::new(path, Role::Writer, settings, runtime.clone());
+    let mut connection = manager.create().await?;
+    let applied = connection
+        .spawn_blocking(|conn| {
+            Ok(conn.immediate_transaction(|conn| {
+                let applied = conn
+                    .run_pending_migrations(crate::MIGRATIONS)
+                    .map_err(Refused::Harness)?;
+                let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
+                #[cfg(feature = "sabotage-read-then-create")]
+                diesel::connection::SimpleConnection::batch_execute(
+                    conn,
+                    vestry_store_rows::migrations::UNGUARDED,
+                )?;
+                Ok(applied)
+            }))
+        })
+        .await
+        .map_err(|error| connection::classify(error, None))?;
+    connection::close(connection, &runtime);
+    applied.map_err(|refused| match refused {
+        Refused::Database(error) => connection::classify(error, None),
+        Refused::Harness(error) => StoreError::Other(error),
+    })
+}
+
+/// Why the migrations were undone.
+enum Refused {
+    /// Before or after them.
+    Database(Error),
+    /// One of them.
+    Harness(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
+}

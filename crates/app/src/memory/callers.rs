@@ -1,0 +1,49 @@
+//! Callers, as long as the second in which they were read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vestry_domain::Timestamp;
+use vestry_domain::token::TokenHash;
+
+use crate::Caller;
+
+/// Keys remembered at most; beyond it the memory is emptied, which costs one query per key.
+const REMEMBERED: usize = 10_000;
+
+/// Callers and the seconds in which they were read, by their keys.
+///
+/// A look-up is good for the rest of its second, so a busy key costs one query a second and a revoked one stops
+/// working within a second on every process. Unknown keys are not remembered: there is no end of them.
+#[derive(Default)]
+pub(crate) struct Callers(Mutex<HashMap<TokenHash, (Arc<Caller>, Timestamp)>>);
+
+impl Callers {
+    fn all(&self) -> MutexGuard<'_, HashMap<TokenHash, (Arc<Caller>, Timestamp)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller behind a key, if it was read in this second.
+    pub(crate) fn get(&self, key: &TokenHash, now: Timestamp) -> Option<Arc<Caller>> {
+        let callers = self.all();
+        let (caller, _) = callers.get(key).filter(|(_, read_at)| *read_at == now)?;
+        Some(Arc::clone(caller))
+    }
+
+    /// Whether the key was good when it was last looked up.
+    pub(crate) fn have_seen(&self, key: &TokenHash) -> bool {
+        self.all().contains_key(key)
+    }
+
+    pub(crate) fn keep(&self, key: TokenHash, caller: &Arc<Caller>, now: Timestamp) {
+        let mut callers = self.all();
+        if callers.len() >= REMEMBERED {
+            callers.clear();
+        }
+        callers.insert(key, (Arc::clone(caller), now));
+    }
+
+    pub(crate) fn forget(&self, key: &TokenHash) {
+        self.all().remove(key);
+    }
+}

@@ -1,0 +1,9 @@
+//! What a process remembers of what it has read, so that it need not read it again at once.
+
+mod callers;
+mod signing_keys;
+mod test_clocks;
+
+pub(crate) use callers::Callers;
+pub(crate) use signing_keys::SigningKeys;
+pub(crate) use test_clocks::TestClocks;

@@ -1,0 +1,110 @@
+//! Wallets that signed lately are never taken for what they no longer are.
+
+use vestry_app::wallets::{SignError, UnusableWallet};
+use vestry_app::{Caller, Fault, Refusal, Service};
+use vestry_domain::audit::AuditAction;
+use vestry_domain::envelope::WalletKey;
+use vestry_domain::ids::WalletId;
+use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_ports::store::Store;
+
+use crate::audit::{actions, entries, flaws};
+use crate::rig::Rig;
+use crate::tamper::{store, unstored_of};
+use crate::wallets::text;
+
+async fn sign(service: &Service, caller: &Caller, wallet: WalletId) -> Result<(), SignError> {
+    let signed = service.sign(caller, text(wallet, "hi")).await;
+    signed.map(drop)
+}
+
+/// What another process does to a wallet counts from the moment at which it has answered (T6, R17).
+#[tokio::test]
+async fn what_another_process_did_counts_at_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let other = rig.other_process();
+    for _ in 0..3 {
+        rig.pass(1);
+        sign(&rig.service, &test, wallet).await.unwrap();
+        rig.pass(1);
+        other.disable_wallet(&test, wallet).await.unwrap();
+        for service in [&rig.service, &other] {
+            let refused = sign(service, &test, wallet).await;
+            let expected = UnusableWallet::Disabled;
+            assert!(
+                matches!(&refused, Err(SignError::Unusable(why)) if *why == expected),
+                "{refused:?}"
+            );
+        }
+        rig.pass(1);
+        other.enable_wallet(&test, wallet).await.unwrap();
+    }
+    use AuditAction::{Create, Disable, Enable, SignMessage};
+    let thrice = [Enable, Disable, SignMessage].repeat(3);
+    let noted = entries(&rig, &test, wallet).await;
+    assert_eq!(actions(&noted), [thrice, vec![Create]].concat());
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// What somebody who writes the database does to a wallet and its key.
+type Edit = fn(&mut StoredWallet, &mut WalletKey);
+
+/// T1 to T6: rows that were written to after a signature are refused as if there had been none. What else can be
+/// written to is in `tamper`.
+#[tokio::test]
+async fn rows_edited_after_a_signature_are_refused() {
+    let edits: [(&str, Edit); 4] = [
+        ("keyed hash", |row, _| row.mac.tag[0] ^= 1),
+        ("data key", |_, key| key.wrapped_data_key[20] ^= 1),
+        ("version of the App key", |_, key| key.key_version += 1),
+        ("flag", |row, _| {
+            row.wallet.disabled_at = Some(row.wallet.created_at)
+        }),
+    ];
+    for (what, edit) in edits {
+        for wallet_type in WalletType::ALL {
+            let rig = Rig::new().await;
+            let test = rig.test().await;
+            let row = unstored_of(&rig, &test, "ada@example.com", wallet_type).await;
+            let wallet = store(&rig, &row).await;
+            sign(&rig.service, &test, wallet).await.unwrap();
+            let (mut stored, mut key) = row.clone();
+            edit(&mut stored, &mut key);
+            let mut tx = rig.fake.begin().await.unwrap();
+            let wallets = tx.wallets();
+            assert!(wallets.replace(&stored, &row.0.mac).await.unwrap());
+            let rewrapped = wallets.rewrap(&stored, Some(&key), &stored.mac).await;
+            assert!(rewrapped.unwrap());
+            tx.commit().await.unwrap();
+            let refused = sign(&rig.service, &test, wallet).await;
+            assert!(
+                matches!(
+                    &refused,
+                    Err(SignError::Common(Refusal::Fault(Fault::Tampered(_))))
+                ),
+                "{what} of {wallet_type}: {refused:?}"
+            );
+            let noted = actions(&entries(&rig, &test, wallet).await);
+            let expected = [AuditAction::Tampered, AuditAction::SignMessage];
+            assert_eq!(noted, expected, "{what} of {wallet_type}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wallet_that_is_gone_is_not_found() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    sign(&rig.service, &test, wallet).await.unwrap();
+    let mut tx = rig.fake.begin().await.unwrap();
+    assert!(tx.wallets().delete(&test.world, wallet).await.unwrap());
+    tx.commit().await.unwrap();
+    let refused = sign(&rig.service, &test, wallet).await;
+    assert!(
+        matches!(&refused, Err(SignError::Unusable(UnusableWallet::NotFound))),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,47 @@
+//! One lifetime, `'port`, for every reference of a signature whose lifetime is not written.
+
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    FnArg, Lifetime, ParenthesizedGenericArguments, Type, TypeBareFn, TypeReference, parse_quote,
+};
+
+/// Names the lifetimes of an argument, of the receiver too.
+pub(crate) fn share_in_argument(argument: &mut FnArg) {
+    match argument {
+        FnArg::Receiver(receiver) => {
+            if let Some((_, lifetime @ None)) = &mut receiver.reference {
+                *lifetime = Some(parse_quote!('port));
+            }
+            Share.visit_type_mut(&mut receiver.ty);
+        }
+        FnArg::Typed(argument) => Share.visit_type_mut(&mut argument.ty),
+    }
+}
+
+/// The type with its lifetimes named.
+pub(crate) fn shared(mut written: Type) -> Type {
+    Share.visit_type_mut(&mut written);
+    written
+}
+
+struct Share;
+
+impl VisitMut for Share {
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        reference
+            .lifetime
+            .get_or_insert_with(|| parse_quote!('port));
+        visit_mut::visit_type_reference_mut(self, reference);
+    }
+
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident == "_" {
+            *lifetime = parse_quote!('port);
+        }
+    }
+
+    // What is not written inside `fn(&T)` and `Fn(&T)` holds for every lifetime, and stays so.
+    fn visit_type_bare_fn_mut(&mut self, _: &mut TypeBareFn) {}
+    fn visit_parenthesized_generic_arguments_mut(&mut self, _: &mut ParenthesizedGenericArguments) {
+    }
+}

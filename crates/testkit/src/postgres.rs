@@ -1,0 +1,149 @@
+//! Databases on the Postgres server of the tests.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::OnceCell;
+use tokio_postgres::NoTls;
+use vestry_store_sql::{Settings, migrate};
+
+use crate::lane;
+
+/// What Postgres makes a database of that has nothing in it.
+const NOTHING: &str = "template0";
+
+/// A database that is dropped with this value.
+pub struct Throwaway {
+    server: String,
+    name: String,
+}
+
+impl Throwaway {
+    /// An empty database; `None` where the lane is left out.
+    pub async fn empty() -> Option<Self> {
+        Some(Self::create(&server_url()?, NOTHING).await)
+    }
+
+    /// A database with all migrations; `None` where the lane is left out.
+    pub async fn migrated() -> Option<Self> {
+        let server = server_url()?;
+        let template = template(&server).await;
+        Some(Self::create(&server, template).await)
+    }
+
+    /// Where it is, as `database.url` names it.
+    pub fn url(&self) -> String {
+        with_database(&self.server, &self.name)
+    }
+
+    async fn create(server: &str, template: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vestry_test_{}_{number}", std::process::id());
+        // Left behind by a process of the same number that was killed.
+        execute(server, &drop_statement(&name)).await.unwrap();
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        execute(server, &create).await.unwrap();
+        let server = server.to_owned();
+        Self { server, name }
+    }
+}
+
+impl Drop for Throwaway {
+    fn drop(&mut self) {
+        let (server, statement) = (self.server.clone(), drop_statement(&self.name));
+        // A runtime of its own: the test's may be the one that is just ending.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(execute(&server, &statement))
+        });
+        if !matches!(dropping.join(), Ok(Ok(()))) {
+            eprintln!("the test database {} was left behind", self.name);
+        }
+    }
+}
+
+fn drop_statement(name: &str) -> String {
+    format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+}
+
+/// The superuser's URL of the server; `None` where the lane is left out.
+fn server_url() -> Option<String> {
+    let remedy = "export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up)";
+    lane::server("postgres", "VESTRY_TEST_POSTGRES_URL", remedy)
+}
+
+/// The name of a database that has all migrations, made once for each version of them.
+async fn template(server: &str) -> &'static str {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    let make = async || {
+        let template = format!("vestry_template_{:016x}", fingerprint_of_migrations());
+        if exists(server, &template).await {
+            return template;
+        }
+        let new = Throwaway::create(server, NOTHING).await;
+        let settings = Settings::new(new.url().parse().unwrap());
+        migrate(&settings).await.unwrap();
+        // Another process may have been faster; then `new` is dropped and theirs is used.
+        let rename = format!("ALTER DATABASE {} RENAME TO {template}", new.name);
+        let renamed = execute(server, &rename).await;
+        assert!(
+            renamed.is_ok() || exists(server, &template).await,
+            "{renamed:?}"
+        );
+        template
+    };
+    TEMPLATE.get_or_init(make).await
+}
+
+/// A number that changes with any migration.
+fn fingerprint_of_migrations() -> u64 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/postgres");
+    let mut files: Vec<_> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("up.sql"))
+        .collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        std::fs::read(file).unwrap().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+async fn exists(server: &str, database: &str) -> bool {
+    let (client, connection) = tokio_postgres::connect(server, NoTls).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let query = "SELECT 1 FROM pg_database WHERE datname = $1";
+    let found = client.query_opt(query, &[&database]).await.unwrap();
+    drop(client);
+    driver.await.unwrap().unwrap();
+    found.is_some()
+}
+
+/// Runs statements on a connection of their own.
+///
+/// # Errors
+/// What the server says of the first that it refuses.
+pub async fn execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let driver = tokio::spawn(connection);
+    let executed = client.batch_execute(sql).await;
+    drop(client);
+    // How the connection ended says nothing about the statements.
+    let _ended = driver.await;
+    executed
+}
+
+/// The same URL with another database.
+fn with_database(url: &str, database: &str) -> String {
+    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let (server, _) = address.rsplit_once('/').unwrap();
+    match parameters {
+        "" => format!("{server}/{database}"),
+        parameters => format!("{server}/{database}?{parameters}"),
+    }
+}

@@ -1,0 +1,24 @@
+//! Files of SQLite.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+use vestry_store_sql::{Database, Settings, SqlStore, migrate};
+
+/// Puts a database with all migrations at `path`, where nothing may be yet.
+pub async fn migrated(path: &Path) {
+    static TEMPLATE: OnceCell<(TempDir, PathBuf)> = OnceCell::const_new();
+    let make = async || {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = Settings::new(Database::Sqlite(directory.path().join("migrated.db")));
+        migrate(&settings).await.unwrap();
+        // A backup is one whole file, with nothing of it still in the log beside it.
+        let template = directory.path().join("template.db");
+        let store = SqlStore::connect(&settings).await.unwrap();
+        store.backup_into(&template).await.unwrap();
+        (directory, template)
+    };
+    let (_directory, template) = TEMPLATE.get_or_init(make).await;
+    std::fs::copy(template, path).unwrap();
+}
