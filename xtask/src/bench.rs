@@ -6,15 +6,17 @@ mod ksuid;
 mod load;
 mod search;
 mod service;
+mod signing;
 mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Context, Failure};
+use crate::site::Kind;
 use crate::{process, project};
 use load::Load;
-pub(crate) use service::Kind;
+use signing::Comparison;
 use table::{Row, Table};
 
 pub(crate) const ABOUT: &str = "\
@@ -34,6 +36,10 @@ Machines differ and are shared: read the ratios, not the rates.
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio; needs psql and
                      sqlite3
   --users N          how many \"many\" is (1000000)
+  --signing          instead: how many messages wallets sign that are drawn from 64 and from many, with a log line for each
+  --wallets N        how many \"many\" is (100000)
+  --against DIR      the directory of another build's `vestry`, measured in turn with this one on the same database
+  --rounds N         how often each is measured; the table has the means (3)
   --profile NAME     instead of dist: release, which builds in half the time and is a little slower; with --search also dev,
                      which is good for the ratio and not for the times";
 
@@ -46,17 +52,26 @@ struct Options {
     install: bool,
     /// One of [`PROFILES`].
     profile: &'static str,
-    /// Measure searches among so many users instead of everything else.
-    search: Option<usize>,
+    /// What is measured instead of everything else.
+    instead: Option<Instead>,
+}
+
+enum Instead {
+    /// Searches among so many users.
+    Search(usize),
+    Signing(Comparison),
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = options(arguments)?;
     build(&options)?;
-    if let Some(users) = options.search {
+    if let Some(Instead::Search(users)) = options.instead {
         return search::run(&options, users);
     }
     load::require_wrk(options.install)?;
+    if let Some(Instead::Signing(comparison)) = &options.instead {
+        return signing::run(&options, comparison);
+    }
     let mut table = Table::new();
     let hashing = raw(&options.programs(), &["hash"], options.load)?;
     table.push(Row::raw("raw Argon2id loop, 2 threads", hashing));
@@ -122,9 +137,15 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
         calls: 500,
         install: true,
         profile: "dist",
-        search: None,
+        instead: None,
     };
     let (mut search, mut users) = (false, 1_000_000);
+    let mut signing = false;
+    let mut comparison = Comparison {
+        wallets: 100_000,
+        against: None,
+        rounds: 3,
+    };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || {
@@ -139,6 +160,13 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             "--no-install" => options.install = false,
             "--search" => search = true,
             "--users" => users = number(argument, value()?)?,
+            "--signing" => signing = true,
+            "--wallets" => comparison.wallets = number(argument, value()?)?,
+            "--rounds" => comparison.rounds = number(argument, value()?)?,
+            "--against" => {
+                let directory = PathBuf::from(value()?).canonicalize();
+                comparison.against = Some(directory.context("--against")?);
+            }
             "--profile" => {
                 let name = value()?;
                 let known = PROFILES.into_iter().find(|profile| profile == name);
@@ -151,8 +179,11 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
     }
     if search {
         let users = usize::try_from(users).context("that many users cannot be counted")?;
-        options.search = Some(users);
-    } else if options.profile == "dev" {
+        options.instead = Some(Instead::Search(users));
+    } else if signing {
+        options.instead = Some(Instead::Signing(comparison));
+    }
+    if !search && options.profile == "dev" {
         let message = "--profile dev goes with --search";
         return Err(Failure::Usage(message.to_owned()));
     }

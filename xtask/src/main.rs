@@ -28,6 +28,7 @@ mod redis;
 mod rotation;
 mod sabotage;
 mod server;
+mod site;
 mod temporary;
 mod test;
 mod tidy;

@@ -1,22 +1,20 @@
 //! `rotation`: new keys under many wallets while they sign, and what starting costs when there are many.
 
 mod signing;
-mod site;
 mod start_time;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bench::{Kind, number};
+use crate::bench::number;
 use crate::failure::{Context, Failure};
-use crate::postgres::{self, Cluster, Durability, Postgres};
+use crate::postgres::Cluster;
+use crate::site::{Kind, Server, Site, cluster};
 use crate::{process, project, wait};
 use signing::{Answered, Signing};
-use site::{Server, Site};
 
 pub(crate) const ABOUT: &str = "\
 rotate the keys under many wallets while they sign
@@ -234,29 +232,13 @@ fn fill(site: &Site, options: &Options, key: &str, servers: &[Server]) -> Result
     };
     let begun = Instant::now();
     let list = site.file("wallets.txt");
-    make_wallets(options, options.wallets, key, first, &list)?;
+    first.make_wallets(&options.programs.load(), key, options.wallets, &list)?;
     eprintln!(
         "xtask: {} wallets made in {:.0} s",
         options.wallets,
         begun.elapsed().as_secs_f64()
     );
     Ok(list)
-}
-
-/// Has the client make so many wallets.
-fn make_wallets(
-    options: &Options,
-    count: u32,
-    key: &str,
-    server: &Server,
-    list: &Path,
-) -> Result<(), Failure> {
-    let mut load = Command::new(options.programs.load());
-    load.args(["wallets", "--service", &server.base_url, "--key", key])
-        .args(["--count", &count.to_string(), "--connections", "16"])
-        .arg("--into")
-        .arg(list);
-    process::run(&mut load)
 }
 
 /// Opens every key by a process that has opened none yet, and follows the chains of the audit log.
@@ -283,18 +265,6 @@ fn whole(document: &Value, name: &str) -> Result<u64, Failure> {
         .get(name)
         .and_then(Value::as_u64)
         .ok_or_else(|| Failure::new(format!("there is no number {name} in {document}")))
-}
-
-/// A throwaway cluster that waits for its disk, when the store is Postgres.
-fn cluster(kind: Kind, install: bool) -> Result<Option<Cluster>, Failure> {
-    match kind {
-        Kind::Sqlite => Ok(None),
-        Kind::Postgres => {
-            let installed = Postgres::find_or_install(install)?;
-            let postgres = installed.ok_or_else(|| Failure::new(postgres::MISSING.remedy))?;
-            postgres.start(Durability::Disk).map(Some)
-        }
-    }
 }
 
 impl Programs {

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use super::Options;
 use super::http::Connection;
 use super::ksuid;
-use super::service::{Kind, Stage};
+use super::service::Stage;
 use crate::failure::{Context, Failure};
 use crate::process;
+use crate::site::Kind;
 
 /// With how many users the large number is compared.
 const FEW: usize = 10_000;

@@ -13,37 +13,12 @@ use super::table::{Row, Table};
 use super::{Options, http, journeys, raw};
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
-use crate::postgres::{self, Cluster, Durability, Postgres};
+use crate::postgres::Cluster;
+use crate::site::{self, Kind};
 use crate::{project, temporary, wait};
 
 /// Users, each with a session, over which the reads are spread.
 const SEEDED: usize = 200;
-
-/// A store to measure on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Sqlite,
-    Postgres,
-}
-
-impl Kind {
-    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
-        match name {
-            "sqlite" => Ok(Self::Sqlite),
-            "postgres" => Ok(Self::Postgres),
-            other => Err(Failure::Usage(format!(
-                "there is no store {other}; sqlite and postgres are"
-            ))),
-        }
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgres => "Postgres",
-        }
-    }
-}
 
 /// Everything that runs while one store is measured; all of it ends with this value.
 pub(super) struct Stage {
@@ -201,16 +176,11 @@ pub(super) fn measure(
 impl Stage {
     pub(super) fn set(kind: Kind, options: &Options) -> Result<Self, Failure> {
         let directory = temporary::directory("bench")?;
-        let (cluster, database_url) = match kind {
-            Kind::Sqlite => (None, format!("sqlite:{}/vestry.db", directory.display())),
-            Kind::Postgres => {
-                let installed = Postgres::find_or_install(options.install)?;
-                let postgres = installed.ok_or_else(|| Failure::new(postgres::MISSING.remedy))?;
-                let cluster = postgres.start(Durability::Disk)?;
-                let url = cluster.url().to_owned();
-                (Some(cluster), url)
-            }
-        };
+        let cluster = site::cluster(kind, options.install)?;
+        let file = || format!("sqlite:{}/vestry.db", directory.display());
+        let database_url = cluster
+            .as_ref()
+            .map_or_else(file, |cluster| cluster.url().to_owned());
         let mut command = Command::new(options.programs().join("vestry"));
         command
             .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])

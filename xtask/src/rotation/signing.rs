@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use super::site::Server;
 use crate::failure::{Context, Failure};
+use crate::site::Server;
 
 /// The client that asks for signatures; it ends with this value.
 pub(super) struct Signing {

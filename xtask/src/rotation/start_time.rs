@@ -7,11 +7,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use super::site::Site;
-use super::{Options, cluster, make_wallets};
-use crate::bench::Kind;
+use super::Options;
 use crate::failure::{Context, Failure};
 use crate::process;
+use crate::site::{Kind, Site, cluster};
 
 /// With how many wallets the large number is compared.
 const FEW: u32 = 1_000;
@@ -32,7 +31,12 @@ pub(super) fn run(options: &Options, many: u32) -> Result<(), Failure> {
     for site in [&few, &large] {
         let key = site.set_up()?;
         let server = site.serve(0)?;
-        make_wallets(options, FEW, &key, &server, &site.file("wallets.txt"))?;
+        server.make_wallets(
+            &options.programs.load(),
+            &key,
+            FEW,
+            &site.file("wallets.txt"),
+        )?;
         server.stop()?;
     }
     eprintln!("xtask: filling up to {many} wallets");

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
+use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::{process, project, temporary, wait};
 
 /// How long the service may take to be ready.
@@ -18,41 +19,92 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is asked meanwhile: what a start takes is known as exactly as this.
 const EVERY: Duration = Duration::from_millis(1);
 
+/// A store to measure on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
+        match name {
+            "sqlite" => Ok(Self::Sqlite),
+            "postgres" => Ok(Self::Postgres),
+            other => Err(Failure::Usage(format!(
+                "there is no store {other}; sqlite and postgres are"
+            ))),
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "Postgres",
+        }
+    }
+}
+
+/// A throwaway cluster that waits for its disk, when the store is Postgres.
+pub(crate) fn cluster(kind: Kind, install: bool) -> Result<Option<Cluster>, Failure> {
+    match kind {
+        Kind::Sqlite => Ok(None),
+        Kind::Postgres => {
+            let installed = Postgres::find_or_install(install)?;
+            let postgres = installed.ok_or_else(|| Failure::new(postgres::MISSING.remedy))?;
+            postgres.start(Durability::Disk).map(Some)
+        }
+    }
+}
+
 /// A directory of its own in which the binary is run; removed with this value.
-pub(super) struct Site {
+pub(crate) struct Site {
     directory: PathBuf,
     binary: PathBuf,
-    pub(super) database_url: String,
+    /// What the service and the admin commands log.
+    level: &'static str,
+    pub(crate) database_url: String,
 }
 
 /// A service that is ready.
-pub(super) struct Server {
+pub(crate) struct Server {
     keeper: Keeper,
-    pub(super) base_url: String,
+    pub(crate) base_url: String,
     /// From the start of the process to the first 200 of `/readyz`.
-    pub(super) ready_after: Duration,
+    pub(crate) ready_after: Duration,
 }
 
 /// A rotation of App keys that is under way; killed with this value.
-pub(super) struct Rotation {
+pub(crate) struct Rotation {
     child: Child,
     log: PathBuf,
 }
 
 impl Site {
     /// An installation with the programs of a directory, on a database in Postgres or on a file of its own.
-    pub(super) fn new(programs: &Path, postgres: Option<&str>) -> Result<Self, Failure> {
-        let directory = temporary::directory("rotation")?;
+    pub(crate) fn new(programs: &Path, postgres: Option<&str>) -> Result<Self, Failure> {
+        let directory = temporary::directory("site")?;
         let file = || format!("sqlite:{}/vestry.db", directory.display());
         Ok(Self {
             database_url: postgres.map_or_else(file, str::to_owned),
             binary: programs.join("vestry"),
+            level: "warn",
             directory,
         })
     }
 
+    /// Runs the programs of another directory from now on.
+    pub(crate) fn run_from(&mut self, programs: &Path) {
+        self.binary = programs.join("vestry");
+    }
+
+    /// Logs what a service in production does, a line for each request.
+    pub(crate) fn log_requests(&mut self) {
+        self.level = "info";
+    }
+
     /// A file in the directory.
-    pub(super) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
@@ -65,19 +117,19 @@ impl Site {
             .env("VESTRY_HTTP__BASE_URL", "http://localhost:8080")
             .env("VESTRY_HTTP__DRAIN_DELAY", "0")
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
-            .env("VESTRY_LOG__LEVEL", "warn");
+            .env("VESTRY_LOG__LEVEL", self.level);
         command
     }
 
     /// The answer of an admin command that must succeed.
-    pub(super) fn admin(&self, arguments: &[&str]) -> Result<Value, Failure> {
+    pub(crate) fn admin(&self, arguments: &[&str]) -> Result<Value, Failure> {
         let arguments = [arguments, &["--json"]].concat();
         let printed = process::output(&mut self.command(&arguments))?;
         serde_json::from_str(&printed).context(format!("{arguments:?} answered no JSON"))
     }
 
     /// Tables, a root key, an App; its secret key for the test environment.
-    pub(super) fn set_up(&self) -> Result<String, Failure> {
+    pub(crate) fn set_up(&self) -> Result<String, Failure> {
         let text = |answer: Value, name: &str| {
             let text = answer.get(name).and_then(Value::as_str).map(str::to_owned);
             text.ok_or_else(|| Failure::new(format!("an admin command answered no {name}")))
@@ -88,10 +140,10 @@ impl Site {
         text(self.admin(&["key", "create", &app, "test"])?, "key")
     }
 
-    /// Starts the service and waits until it is ready. Its log is `target/rotation-<number>.log`.
-    pub(super) fn serve(&self, number: usize) -> Result<Server, Failure> {
+    /// Starts the service and waits until it is ready. Its log is `target/site-<number>.log`.
+    pub(crate) fn serve(&self, number: usize) -> Result<Server, Failure> {
         let address = format!("127.0.0.1:{}", wait::free_port()?);
-        let path = project::target().join(format!("rotation-{number}.log"));
+        let path = project::target().join(format!("site-{number}.log"));
         let log = File::create(&path).context("cannot create a log")?;
         let mut command = self.command(&["serve"]);
         command.env("VESTRY_HTTP__LISTEN", &address);
@@ -115,7 +167,7 @@ impl Site {
     }
 
     /// Starts a rotation of App keys that says how far it is.
-    pub(super) fn rotation(&self) -> Result<Rotation, Failure> {
+    pub(crate) fn rotation(&self) -> Result<Rotation, Failure> {
         let log = self.file("rotation.log");
         let file = File::create(&log).context("cannot create a log")?;
         let mut command = self.command(&["vault", "rotate-apps"]);
@@ -138,7 +190,24 @@ impl Drop for Site {
 }
 
 impl Server {
-    pub(super) fn stop(self) -> Result<(), Failure> {
+    /// Has the client `load` make so many wallets, and list them in a file.
+    pub(crate) fn make_wallets(
+        &self,
+        load: &Path,
+        key: &str,
+        count: u32,
+        list: &Path,
+    ) -> Result<(), Failure> {
+        let mut command = Command::new(load);
+        command
+            .args(["wallets", "--service", &self.base_url, "--key", key])
+            .args(["--count", &count.to_string(), "--connections", "16"])
+            .arg("--into")
+            .arg(list);
+        process::run(&mut command)
+    }
+
+    pub(crate) fn stop(self) -> Result<(), Failure> {
         let status = self.keeper.stop()?;
         if status.success() {
             return Ok(());
@@ -149,7 +218,7 @@ impl Server {
 
 impl Rotation {
     /// A failure when it has ended: it was to be killed before.
-    pub(super) fn is_running(&mut self) -> Result<(), Failure> {
+    pub(crate) fn is_running(&mut self) -> Result<(), Failure> {
         match self.child.try_wait().context("cannot watch the rotation")? {
             None => Ok(()),
             Some(status) => Err(Failure::new(format!(
@@ -159,14 +228,14 @@ impl Rotation {
     }
 
     /// The last thing that it said about its progress: wallets done, wallets in all, and how often it has spoken.
-    pub(super) fn progress(&self) -> Result<Option<(u64, u64, usize)>, Failure> {
+    pub(crate) fn progress(&self) -> Result<Option<(u64, u64, usize)>, Failure> {
         let log = fs::read_to_string(&self.log).context("cannot read the rotation's log")?;
         let said: Vec<_> = log.lines().filter_map(progress).collect();
         Ok(said.last().map(|(done, of)| (*done, *of, said.len())))
     }
 
     /// `kill -9`.
-    pub(super) fn kill(mut self) -> Result<(), Failure> {
+    pub(crate) fn kill(mut self) -> Result<(), Failure> {
         self.child.kill().context("cannot kill the rotation")?;
         let ended = self.child.wait().context("cannot wait for the rotation")?;
         if ended.code().is_some() {
