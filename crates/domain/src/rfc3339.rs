@@ -1,6 +1,11 @@
 //! Moments as text (RFC 3339), for the messages that wallets sign.
 
+use time::Date;
+
 use crate::Timestamp;
+
+/// The Julian day of 1970-01-01.
+const EPOCH: i64 = 2_440_588;
 
 /// Reads a date and time with its offset. Fractions of a second are cut off; `T` and `Z` may be small letters; second 60, a
 /// leap second, counts as the next one (RFC 3339 section 5.6). `None` for anything else.
@@ -11,15 +16,10 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
     let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
     let offset = offset(without_fraction(rest)?)?;
-    let is_real = (1..=12).contains(&month)
-        && (1..=days_of(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    is_real.then(|| {
-        let days = days_since_1970(year, month, day);
-        Timestamp::from_unix(days * 86_400 + hour * 3_600 + minute * 60 + second - offset)
-    })
+    let days = days_since_1970(year, month, day)?;
+    let is_real = hour < 24 && minute < 60 && second <= 60;
+    is_real
+        .then(|| Timestamp::from_unix(days * 86_400 + hour * 3_600 + minute * 60 + second - offset))
 }
 
 /// Writes a moment in UTC, as in `2026-11-21T06:05:31Z`. Years beyond 9999 are written as 9999.
@@ -27,9 +27,9 @@ pub fn format(at: Timestamp) -> String {
     // Beyond these the year would have another number of digits.
     let unix = at.unix().clamp(-62_167_219_200, 253_402_300_799);
     let (days, seconds) = (unix.div_euclid(86_400), unix.rem_euclid(86_400));
-    let (year, month, day) = date_of(days);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    // A date is written as year, month and day with hyphens.
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", date_of(days))
 }
 
 /// Three numbers of so many digits.
@@ -70,45 +70,19 @@ fn offset(text: &str) -> Option<i64> {
     (hour < 24 && minute < 60).then_some(sign * (hour * 3_600 + minute * 60))
 }
 
-const fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+/// `None` when there is no such day.
+fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
+    let month = u8::try_from(month).ok()?.try_into().ok()?;
+    let (year, day) = (year.try_into().ok()?, day.try_into().ok()?);
+    let date = Date::from_calendar_date(year, month, day).ok()?;
+    Some(i64::from(date.to_julian_day()) - EPOCH)
 }
 
-const fn days_of(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap(year) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// Days of all years before this one, counted from year 0 of the proleptic calendar.
-const fn days_before(year: i64) -> i64 {
-    let last = year - 1;
-    year * 365 + last.div_euclid(4) - last.div_euclid(100) + last.div_euclid(400) + 1
-}
-
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let months: i64 = (1..month).map(|month| days_of(year, month)).sum();
-    days_before(year) + months + day - 1 - days_before(1970)
-}
-
-/// The inverse of [`days_since_1970`].
-fn date_of(days: i64) -> (i64, i64, i64) {
-    // Never too late, and a few years too early at most.
-    let longest = if days < 0 { 365 } else { 366 };
-    let mut year = 1970 + days.div_euclid(longest);
-    while days_since_1970(year + 1, 1, 1) <= days {
-        year += 1;
-    }
-    let mut day = days - days_since_1970(year, 1, 1);
-    let mut month = 1;
-    while day >= days_of(year, month) {
-        day -= days_of(year, month);
-        month += 1;
-    }
-    (year, month, day + 1)
+/// The inverse of [`days_since_1970`]; the last day that there is for days beyond.
+fn date_of(days: i64) -> Date {
+    let julian = i32::try_from(days + EPOCH).ok();
+    let date = julian.and_then(|day| Date::from_julian_day(day).ok());
+    date.unwrap_or(Date::MAX)
 }
 
 #[cfg(test)]
