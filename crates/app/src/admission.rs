@@ -53,6 +53,7 @@ impl Service {
             world: key.world,
             key,
             app,
+            run: None,
         });
         self.callers.keep(hash, &caller, now);
         Ok(caller)

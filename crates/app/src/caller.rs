@@ -1,9 +1,13 @@
 //! Who is calling: a world, its settings and its rights.
 
+use std::sync::Arc;
+
 use vestry_domain::api_key::{ApiKey, Scope};
 use vestry_domain::app::{App, AppSettings};
 use vestry_domain::{Environment, World};
+use vestry_ports::store::{StoreResult, Tx};
 
+use crate::run::Run;
 use crate::{Fault, Refusal};
 
 /// A request whose key is known and not revoked.
@@ -15,6 +19,8 @@ pub struct Caller {
     pub key: ApiKey,
     /// The App.
     pub app: App,
+    /// Of a request with an `Idempotency-Key`.
+    pub(crate) run: Option<Arc<Run>>,
 }
 
 /// Why a key opens nothing.
@@ -29,6 +35,28 @@ pub enum AuthenticateError {
 }
 
 impl Caller {
+    /// The caller of a request that has an `Idempotency-Key`: what its use case does is on disk together with its answer.
+    pub fn in_run(&self, run: Arc<Run>) -> Self {
+        Self {
+            run: Some(run),
+            ..self.clone()
+        }
+    }
+
+    /// Commits the last transaction of a use case. That of a run stays open until [`Service::end_run`] has put the answer
+    /// into it; so nothing after it may need the database, or tell anybody of what it did.
+    ///
+    /// [`Service::end_run`]: crate::Service::end_run
+    pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
+        match &self.run {
+            None => tx.commit().await,
+            Some(run) => {
+                run.leave_open(tx);
+                Ok(())
+            }
+        }
+    }
+
     /// The App's settings.
     pub const fn settings(&self) -> &AppSettings {
         &self.app.settings

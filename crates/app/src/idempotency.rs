@@ -2,13 +2,13 @@
 //!
 //! A request takes its key, runs, and leaves its answer under the key. Meanwhile its lease is renewed; a run that falls
 //! silent is one whose process died, and when its lease has ended the same request may run in its place. What such a run
-//! had done is then there already, so a use case whose effect cannot be met again ends with `Service::commit_last`:
+//! had done is then there already, so a use case whose effect cannot be met again ends with `Caller::commit_last`:
 //! its transaction is kept open until the answer is known, and both are on disk or neither is.
 //!
 //! Answers hold tokens and requests hold passwords: the answer is sealed, bound to world, key and request, and of the
 //! request only a keyed hash is kept.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
@@ -18,9 +18,10 @@ use vestry_domain::idempotency::{
     Claim, IdempotencyKey, KEPT_FOR, KeyDigest, KnownKey, LEASE, RENEWED_EVERY,
 };
 use vestry_domain::{Secret, World};
-use vestry_ports::store::{StoreResult, Tx};
+use vestry_ports::store::Tx;
 
 use crate::fault::{causes, retried};
+pub use crate::run::Run;
 use crate::{Caller, Fault, Service};
 
 /// A request as it was sent.
@@ -66,19 +67,6 @@ pub enum Outcome {
     Failed,
 }
 
-/// The one run of a request that has a key.
-pub struct Run {
-    claim: Claim,
-    last: Arc<LastTransaction>,
-}
-
-/// The transaction that waits for the answer.
-type LastTransaction = Mutex<Option<Box<dyn Tx>>>;
-
-tokio::task_local! {
-    static LAST: Arc<LastTransaction>;
-}
-
 /// Renews the lease of a run until it is dropped.
 pub struct Renewal(AbortHandle);
 
@@ -88,23 +76,7 @@ impl Drop for Renewal {
     }
 }
 
-impl Run {
-    /// The command of this run, as `Service::commit_last` must find it.
-    pub fn scope<F: Future>(&self, command: F) -> impl Future<Output = F::Output> + use<F> {
-        LAST.scope(Arc::clone(&self.last), command)
-    }
-
-    fn take_last(&self) -> Option<Box<dyn Tx>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.take()
-    }
-
-    /// Where the answer stands; bound to the request, too.
-    fn owner(&self) -> String {
-        owner(&self.claim.key, &self.claim.request)
-    }
-}
-
+/// Where an answer stands; bound to the request, too.
 fn owner(key: &KeyDigest, request: &Mac) -> String {
     format!("{}/{}", hex::encode(key.0), hex::encode(&request.tag))
 }
@@ -250,17 +222,6 @@ impl Service {
         Ok(renewed)
     }
 
-    /// Commits the last transaction of a use case. That of a run stays open until [`Service::end_run`] has put the answer
-    /// into it; so nothing after it may need the database, or tell anybody of what it did.
-    pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
-        let Ok(last) = LAST.try_with(Arc::clone) else {
-            return tx.commit().await;
-        };
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some(tx);
-        Ok(())
-    }
-
     /// Ends a run: a decided answer is kept, any other one gives the key back.
     ///
     /// # Errors
@@ -302,7 +263,7 @@ impl Service {
         } = &run.claim;
         let is_its = match outcome {
             Outcome::Decided(answer) => {
-                let owner = run.owner();
+                let owner = owner(&run.claim.key, &run.claim.request);
                 let place = place(*world, &owner);
                 let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
                 last.idempotency()
@@ -321,7 +282,7 @@ impl Service {
     }
 
     async fn keep(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<(), Fault> {
-        let owner = run.owner();
+        let owner = owner(&run.claim.key, &run.claim.request);
         let place = place(run.claim.world, &owner);
         let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
         retried(|| async {
@@ -346,10 +307,7 @@ impl Service {
 }
 
 fn begun(claim: Claim) -> Begun {
-    Begun::Run(Arc::new(Run {
-        claim,
-        last: Arc::default(),
-    }))
+    Begun::Run(Arc::new(Run::new(claim)))
 }
 
 fn report(fault: &Fault) {

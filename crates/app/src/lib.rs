@@ -39,9 +39,10 @@ mod guard;
 mod letters;
 mod memory;
 mod mint;
+mod pace;
 mod ports;
 mod provider_connection;
-mod rests;
+mod run;
 mod together;
 mod wallet_reads;
 

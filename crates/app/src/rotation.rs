@@ -8,7 +8,7 @@ use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::retried;
-use crate::rests::and_rest;
+use crate::pace::paced;
 use crate::vault::hold_root;
 use crate::{Fault, Service};
 
@@ -186,7 +186,7 @@ impl Service {
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.wallet.id);
                 let batch = self.rewrap_page(page, version, course).await?;
-                let kept = and_rest(retried(|| self.keep_rewrapped(&batch)));
+                let kept = paced(retried(|| self.keep_rewrapped(&batch)));
                 course.rotation.rewrapped += kept.await?;
                 course.total = course.total.max(course.rotation.rewrapped);
                 (course.progress)(course.rotation.rewrapped, course.total);

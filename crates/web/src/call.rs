@@ -84,18 +84,14 @@ impl Call {
             run,
             span,
         } = self;
+        let caller = match run {
+            Some(run) => Arc::new(caller.in_run(run)),
+            None => caller,
+        };
+        // Boxed at once: the future of a use case is large, and is moved several times on its way to the runtime.
         let outcome = state
             .service
-            .run(|service| {
-                // Boxed at once: the future of a use case is large, and is moved several times on its way to the runtime.
-                let command = Box::pin(command(service, caller)).instrument(span);
-                async move {
-                    match run {
-                        Some(run) => run.scope(command).await,
-                        None => command.await,
-                    }
-                }
-            })
+            .run(|service| Box::pin(command(service, caller)).instrument(span))
             .await;
         outcome?.map_err(Into::into)
     }

@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: a request that is sent again is answered again, and done once.
 //!
 //! This stands between the gate and the handlers, so that every endpoint that changes something has it, and none knows of it.
-//! What is kept of an answer is its status and its body; the headers that belong to the request at hand (its id, its share of
+//! What is stored of an answer is its status and its body; the headers that belong to the request at hand (its id, its share of
 //! the rate limit) are made anew.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) async fn once(
     };
     let http = request.request().clone();
     // A handler is dropped when its client goes away, and clients that go away are those that come back with the key: the
-    // answer must be kept for them.
+    // answer must be stored for them.
     let running = actix_web::rt::spawn(answer(state.clone(), asked, request, next));
     match running.await {
         Ok(answer) => answer,
@@ -87,7 +87,7 @@ async fn answer(
             request.extensions_mut().insert(Arc::clone(&run));
             run_and_keep(state, run, request, next).await
         }
-        Ok(Ok(Begun::Replay(kept))) => Ok(replay(request, kept.expose())),
+        Ok(Ok(Begun::Replay(stored))) => Ok(replay(request, stored.expose())),
         Ok(Err(refused)) => Ok(request.error_response(Problem::from(refused))),
         Err(problem) => Ok(request.error_response(problem)),
     }
@@ -144,15 +144,15 @@ async fn run_and_keep(
     }
 }
 
-/// How a handler's answer is to be kept. The body is read on the way, and is in the answer afterwards as it was.
+/// How a handler's answer is to be stored. The body is read on the way, and is in the answer afterwards as it was.
 async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
     if let Some(error) = answer.response().error() {
         let outcome = match error.as_error::<Problem>() {
             Some(problem) if problem.is_failure() => Outcome::Failed,
             Some(problem) => {
                 let status = problem.code.status();
-                let kept = problem.to_kept();
-                kept.map_or(Outcome::Undecided, |kept| decided(status, &kept))
+                let stored = problem.to_replay();
+                stored.map_or(Outcome::Undecided, |stored| decided(status, &stored))
             }
             // The framework's own: no use case has seen the request.
             None => Outcome::Undecided,
@@ -175,29 +175,29 @@ async fn outcome(answer: ServiceResponse) -> (ServiceResponse, Outcome) {
     }
 }
 
-/// The status, two bytes, and what is kept of the body.
+/// The status, two bytes, and what is stored of the body.
 fn decided(status: StatusCode, body: &[u8]) -> Outcome {
     let status = status.as_u16().to_be_bytes();
     Outcome::Decided(Secret::new([status.as_slice(), body].concat()))
 }
 
-/// The answer that was kept, for another request.
-fn replay(request: ServiceRequest, kept: &[u8]) -> ServiceResponse {
-    let mut answer = match kept_answer(kept) {
+/// The answer that was stored, for another request.
+fn replay(request: ServiceRequest, stored: &[u8]) -> ServiceResponse {
+    let mut answer = match stored_answer(stored) {
         Some(Ok(answer)) => request.into_response(answer),
         Some(Err(problem)) => request.error_response(problem),
-        None => return request.error_response(Problem::internal("a kept answer cannot be read")),
+        None => return request.error_response(Problem::internal("a stored answer cannot be read")),
     };
     let headers = answer.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     answer
 }
 
-fn kept_answer(kept: &[u8]) -> Option<Result<HttpResponse, Problem>> {
-    let (status, body) = kept.split_first_chunk::<2>()?;
+fn stored_answer(stored: &[u8]) -> Option<Result<HttpResponse, Problem>> {
+    let (status, body) = stored.split_first_chunk::<2>()?;
     let status = StatusCode::from_u16(u16::from_be_bytes(*status)).ok()?;
     if status.is_client_error() {
-        return Problem::of_kept(body).map(Err);
+        return Problem::from_replay(body).map(Err);
     }
     let mut answer = HttpResponse::build(status);
     Some(Ok(answer

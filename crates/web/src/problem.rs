@@ -1,7 +1,7 @@
 //! The one table of errors, and the body that every refusal has.
 
 mod from_app;
-mod kept;
+mod replay;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -17,6 +17,7 @@
 //! - **Nothing that was said is in an error**, not by us and not by the provider.
 
 mod apple;
+mod cache;
 mod claims;
 mod discovery;
 mod endpoints;
@@ -24,7 +25,6 @@ mod exchange;
 mod fetch;
 mod issuer;
 mod jws;
-mod kept;
 mod key_set;
 mod known;
 mod open_id;

@@ -8,13 +8,13 @@ use vestry_domain::Secret;
 use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
 use vestry_ports::identity_providers::{Grant, ProviderFault};
 
+use crate::cache::Cache;
 use crate::claims::{Claims, Expected};
 use crate::endpoints::Endpoints;
 use crate::exchange::Issued;
 use crate::fetch::{Document, Fetcher};
 use crate::issuer::Issuer;
 use crate::jws::Token;
-use crate::kept::Kept;
 use crate::key_set::{KeySet, SigningKey};
 
 const USERINFO: Document = Document {
@@ -25,7 +25,7 @@ const USERINFO: Document = Document {
 /// What is needed to believe an id token.
 pub(crate) struct Believer<'a> {
     pub(crate) fetcher: &'a Fetcher,
-    pub(crate) key_sets: &'a Kept<KeySet>,
+    pub(crate) key_sets: &'a Cache<KeySet>,
     pub(crate) endpoints: &'a Endpoints,
     pub(crate) connection: &'a Connection,
     pub(crate) issuer: Issuer<'a>,

@@ -11,12 +11,12 @@ use vestry_ports::identity_providers::{
 };
 use vestry_ports::port;
 
+use crate::cache::Cache;
 use crate::discovery::Discovery;
 use crate::endpoints::{self, Endpoints};
 use crate::exchange;
 use crate::fetch::Fetcher;
 use crate::issuer::Issuer;
-use crate::kept::Kept;
 use crate::key_set::KeySet;
 use crate::known::{ClientSecretKind, Known, Plain, Protocol, known};
 use crate::open_id::Believer;
@@ -26,8 +26,8 @@ use crate::{apple, profile};
 /// Speaks to identity providers over HTTP.
 pub struct OauthProviders {
     fetcher: Fetcher,
-    documents: Kept<Discovery>,
-    key_sets: Kept<KeySet>,
+    documents: Cache<Discovery>,
+    key_sets: Cache<KeySet>,
 }
 
 /// A connection, and where it leads.
@@ -54,8 +54,8 @@ impl OauthProviders {
         let outbound = Outbound::new(Reach::public_and(networks), settings.limits)?;
         Ok(Self {
             fetcher: Fetcher(outbound),
-            documents: Kept::new(settings.between_fetches),
-            key_sets: Kept::new(settings.between_fetches),
+            documents: Cache::new(settings.between_fetches),
+            key_sets: Cache::new(settings.between_fetches),
         })
     }
 

@@ -24,7 +24,7 @@ impl Service {
 
     /// Notes what is done with a wallet. What comes of it may be answered when this succeeded.
     ///
-    /// Never while a transaction is open, one that [`Service::commit_last`] keeps open included: on SQLite the log would wait
+    /// Never while a transaction is open, one that [`Caller::commit_last`] keeps open included: on SQLite the log would wait
     /// for it. What makes or changes a wallet is therefore noted before it is done.
     ///
     /// # Errors

@@ -411,7 +411,7 @@ impl Service {
             self.spend_wide(&mut *tx, caller, request, creates, now)
                 .await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(Stored::Sent)
     }
 

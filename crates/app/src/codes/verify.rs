@@ -14,7 +14,7 @@ use super::budget::text_was_verified;
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{Behind, ProofError, Proven, prove};
 use crate::{Caller, Fault, Refusal, Service, guard};
 
@@ -26,7 +26,7 @@ pub struct VerifyCode {
     /// The digits.
     pub otp: Secret<String>,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -85,7 +85,9 @@ impl Service {
         command: VerifyCode,
     ) -> Result<VerifiedCode, VerifyCodeError> {
         caller.require(Scope::AuthWrite)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let method = command.method_id.to_string();
         let parts = code::bound_parts(CodePurpose::SignIn, &method, command.otp.expose());
@@ -171,7 +173,7 @@ impl Service {
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((user_id, granted))
     }
 

@@ -121,7 +121,7 @@ impl Service {
         };
         let mut tx = self.ports.store.begin().await?;
         tx.links().replace(&link).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((token, origin_token))
     }
 }

@@ -467,7 +467,7 @@ impl Service {
             tx.codes().replace(code).await?;
         }
         tx.outbox().push(&draft.job).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(true)
     }
 }

@@ -144,7 +144,7 @@ impl Service {
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
         tx.sessions().insert(&own, &hash).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((own, token))
     }
 }

@@ -12,7 +12,7 @@ use vestry_ports::store::{Repositories, StoreError};
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{Behind, ProofError, prove};
 use crate::{Caller, Refusal, Service, guard};
 
@@ -24,7 +24,7 @@ pub struct VerifyLink {
     /// Binds the use to the browser that asked for the link, when the App wants that (ML-8): what `create` answered.
     pub origin_token: Option<Secret<String>>,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -81,7 +81,9 @@ impl Service {
         command: VerifyLink,
     ) -> Result<VerifiedLink, VerifyLinkError> {
         caller.require(Scope::AuthWrite)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let (link, granted) = retried(|| self.try_link(caller, &command, &wish)).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
@@ -154,7 +156,7 @@ impl Service {
         {
             tx.links().offer(world, &token, session.id).await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         let link = Link { user_id, ..link };
         Ok((link, granted))
     }

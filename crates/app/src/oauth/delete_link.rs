@@ -56,6 +56,6 @@ impl Service {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
-        Ok(self.commit_last(tx).await?)
+        Ok(caller.commit_last(tx).await?)
     }
 }

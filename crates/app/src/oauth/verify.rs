@@ -17,7 +17,7 @@ use super::{ExchangeError, Person, Returned};
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -48,7 +48,7 @@ pub struct VerifyOauth {
     /// What shows it.
     pub proof: OauthProof,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -139,7 +139,9 @@ impl Service {
         command: VerifyOauth,
     ) -> Result<VerifiedOauth, VerifyOauthError> {
         caller.require(Scope::AuthWrite)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let fingerprint = &command.device_fingerprint;
         let presented = match &command.proof {
@@ -276,7 +278,7 @@ impl Service {
         }
         let profile = tx.users().profile(world, link.user_id).await?;
         let email = profile.map(|profile| shown_email(&profile, &link));
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         let signed_in = SignedIn {
             email: email.unwrap_or_default(),
             link,

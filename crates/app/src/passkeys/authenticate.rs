@@ -76,7 +76,7 @@ impl Service {
             passkeys = tx.passkeys().of_user(world, user).await?;
         }
         tx.passkeys().add_challenge(challenge).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(passkeys)
     }
 }

@@ -152,7 +152,7 @@ impl Service {
         }
         let handle = tx.passkeys().handle_or(world, user, fresh).await?;
         tx.passkeys().add_challenge(challenge).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((profile, handle, passkeys))
     }
 
@@ -286,7 +286,7 @@ impl Service {
             return Err(Refusal::Taken("public_key_credential".into()));
         }
         tell(&mut *tx, change).await?;
-        Ok(self.commit_last(tx).await?)
+        Ok(caller.commit_last(tx).await?)
     }
 }
 

@@ -14,7 +14,7 @@ use vestry_ports::store::PasskeyUse;
 use super::{must_verify_user, origins};
 use crate::fault::retried;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
@@ -23,7 +23,7 @@ pub struct VerifyPasskey {
     /// `PublicKeyCredential.toJSON()`, as an object or as text.
     pub credential: Value,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -60,7 +60,9 @@ impl Service {
         command: VerifyPasskey,
     ) -> Result<VerifiedPasskey, Refusal> {
         caller.require(Scope::AuthWrite)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let presented = self.ports.passkeys.read_assertion(&command.credential)?;
         let answer = self.check_answer(caller, &presented).await?;
@@ -174,7 +176,7 @@ impl Service {
         }
         let sign_in = sign_in(passkey, device, now);
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((passkey.clone(), granted))
     }
 }

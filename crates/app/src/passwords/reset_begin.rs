@@ -136,7 +136,7 @@ impl Service {
             }
             None => None,
         };
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(begun)
     }
 

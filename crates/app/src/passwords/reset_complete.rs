@@ -15,7 +15,7 @@ use crate::fault::retried;
 use crate::guard;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{Behind, ProofError, prove};
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -27,7 +27,7 @@ pub struct CompleteReset {
     /// The new password.
     pub password: Secret<String>,
     /// What shall become of a session. A user with an authenticator app needs one that holds its factor (P-13).
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -78,7 +78,9 @@ impl Service {
     ) -> Result<CompletedReset, CompleteResetError> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", command.password)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let token = TokenHash::of(command.token.expose());
         let link = self
@@ -202,7 +204,7 @@ impl Service {
             device_fingerprint,
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(granted)
     }
 }

@@ -179,7 +179,7 @@ impl Service {
         if !tx.sessions().update(&session, None).await? {
             return Err(Refusal::InvalidSession);
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(Some(session))
     }
 }

@@ -9,7 +9,7 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use super::compare::{Guarded, RightPassword};
 use crate::fault::retried;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
@@ -20,7 +20,7 @@ pub struct VerifyPassword {
     /// The password.
     pub password: Secret<String>,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -65,7 +65,9 @@ impl Service {
     ) -> Result<VerifiedPassword, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", command.password)?;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let guarded = Guarded::new(command.user_id, &command.device_fingerprint);
         for _ in 0..MOST_LOOKS {
@@ -139,7 +141,7 @@ impl Service {
             device_fingerprint: compared.device.clone(),
         };
         let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(Concluded::SignedIn(Box::new(granted)))
     }
 }

@@ -68,7 +68,7 @@ impl Service {
             .sessions()
             .delete(&caller.world, id, self.now(&caller.world))
             .await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(ended)
     }
 
@@ -94,7 +94,7 @@ impl Service {
             .sessions()
             .delete_all(&caller.world, user_id, self.now(&caller.world))
             .await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(ended)
     }
 }

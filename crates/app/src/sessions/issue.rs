@@ -1,4 +1,4 @@
-//! The rule of the trio: how every verify call makes, renews or extends a session.
+//! How every verify call makes, renews or extends a session.
 
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits;
@@ -12,9 +12,9 @@ use vestry_ports::store::{NewToken, Repositories, StoreError};
 use super::object::check_size;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
-/// The optional fields about sessions of every verify call: the trio, and what the session shall carry.
+/// The optional fields about sessions of every verify call.
 #[derive(Debug, Clone, Default)]
-pub struct Trio {
+pub struct SessionFields {
     /// Minutes, 5 to 525600: start a session that long, or give an existing one that much from now.
     pub session_expires_in: Option<i64>,
     /// An existing session, by token: the new factor is added to it.
@@ -36,7 +36,7 @@ pub struct IssuedSession {
     pub jwt: Secret<String>,
 }
 
-/// A trio whose values were checked.
+/// Session fields whose values were checked.
 pub(crate) struct SessionWish {
     length: Option<Seconds>,
     presented: Option<Presented>,
@@ -86,23 +86,27 @@ impl SessionWish {
 }
 
 impl Service {
-    /// Checks a trio before anything is decided, so that a bad session never costs a code.
-    pub(crate) async fn check_trio(
+    /// Checks them before anything is decided, so that a bad session never costs a code.
+    pub(crate) async fn check_session_fields(
         &self,
         caller: &Caller,
-        trio: &Trio,
+        session_fields: &SessionFields,
     ) -> Result<SessionWish, Refusal> {
         let (least, most) = EXPIRES_IN_MINUTES;
-        let length = trio
+        let length = session_fields
             .session_expires_in
             .map(|value| limits::minutes("session_expires_in", value, least, most))
             .transpose()?;
-        let permissions = trio.permissions.clone().map(permissions).transpose()?;
+        let permissions = session_fields
+            .permissions
+            .clone()
+            .map(permissions)
+            .transpose()?;
         let presented = self
             .presented(
                 caller,
-                trio.session_token.as_ref(),
-                trio.session_jwt.as_ref(),
+                session_fields.session_token.as_ref(),
+                session_fields.session_jwt.as_ref(),
             )
             .await?;
         Ok(SessionWish {

@@ -78,7 +78,7 @@ impl Service {
         let (recovery_codes, stored) = self
             .new_recovery_codes(&world, command.user_id, &totp_id)
             .await?;
-        retried(|| self.store_totp(&totp, &stored)).await?;
+        retried(|| self.store_totp(caller, &totp, &stored)).await?;
         Ok(CreatedTotp {
             totp,
             secret: totp::seed_text(seed.expose()),
@@ -118,6 +118,7 @@ impl Service {
 
     async fn store_totp(
         &self,
+        caller: &Caller,
         totp: &Totp,
         recovery_codes: &[StoredRecoveryCode],
     ) -> Result<(), Refusal> {
@@ -136,7 +137,7 @@ impl Service {
             );
             return Err(Invalid::value("user_id", message).into());
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

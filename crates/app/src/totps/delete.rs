@@ -47,7 +47,7 @@ impl Service {
         if totp.verified {
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use crate::fault::retried;
 use crate::guard::{self, Try};
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
 use crate::users::pending::is_pending;
 use crate::{Caller, Fault, Refusal, Service};
@@ -39,7 +39,7 @@ pub struct VerifyTotp {
     /// The code.
     pub presented: PresentedTotp,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -112,7 +112,9 @@ impl Service {
     ) -> Result<VerifiedTotp, VerifyTotpError> {
         caller.require(Scope::AuthWrite)?;
         let world = &caller.world;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         if wish.user().is_some_and(|user| user != command.user_id) {
             return Err(Refusal::InvalidSession.into());
         }
@@ -283,7 +285,7 @@ impl Service {
             let kept = granted.as_ref().map(|(session, _)| session.id);
             self.carry_out(&mut *tx, caller, change, kept, now).await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((taken.totp_id, granted))
     }
 }

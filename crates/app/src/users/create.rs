@@ -84,7 +84,7 @@ impl Service {
         };
         self.note_use(caller, new.wallet.wallet.id, AuditAction::Create)
             .await?;
-        retried(|| self.store_user(&new)).await?;
+        retried(|| self.store_user(caller, &new)).await?;
         let NewUser {
             profile, wallet, ..
         } = new;
@@ -165,7 +165,7 @@ impl Service {
         }
     }
 
-    async fn store_user(&self, new: &NewUser) -> Result<(), Refusal> {
+    async fn store_user(&self, caller: &Caller, new: &NewUser) -> Result<(), Refusal> {
         let world = &new.profile.user.world;
         let mut tx = self.ports.store.begin().await?;
         tx.users().insert(&new.profile.user).await?;
@@ -185,7 +185,7 @@ impl Service {
             // A fresh user has no wallet and a fresh key no twin.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

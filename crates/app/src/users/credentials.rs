@@ -39,23 +39,23 @@ impl Service {
         Ok(AnnouncedChange { user, notices })
     }
 
-    /// Writes what follows from a change, in the transaction of the change: the user's sessions end, but for `kept` (the one
+    /// Writes what follows from a change, in the transaction of the change: the user's sessions end, but for `current` (the one
     /// in which the change was made), unless the App set otherwise; the notices go to the outbox.
     pub(crate) async fn carry_out(
         &self,
         tx: &mut dyn Repositories,
         caller: &Caller,
         change: &AnnouncedChange,
-        kept: Option<SessionId>,
+        current: Option<SessionId>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         if caller.settings().end_sessions_on_change {
             let world = &caller.world;
-            match kept {
-                Some(kept) => {
+            match current {
+                Some(current) => {
                     let sessions = tx.sessions();
                     sessions
-                        .delete_others(world, change.user, kept, now)
+                        .delete_others(world, change.user, current, now)
                         .await?;
                 }
                 None => {

@@ -45,7 +45,7 @@ impl Service {
         let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;
         keys.retain(|wallet| !noted.contains(wallet));
         if keys.is_empty() {
-            self.commit_last(tx).await?;
+            caller.commit_last(tx).await?;
         }
         Ok(keys)
     }

@@ -82,7 +82,7 @@ impl Service {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -74,7 +74,7 @@ impl Service {
             }
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
 use crate::fault::retried;
-use crate::rests::and_rest;
+use crate::pace::paced;
 use crate::rotation::hold_wallet_key;
 use crate::{Fault, Service};
 
@@ -231,7 +231,7 @@ impl UserImport<'_> {
     }
 
     async fn store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
-        and_rest(retried(|| self.try_to_store(drafts))).await
+        paced(retried(|| self.try_to_store(drafts))).await
     }
 
     async fn try_to_store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {

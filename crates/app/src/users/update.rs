@@ -141,7 +141,7 @@ impl Service {
         }
         let after = tx.users().profile(world, id).await?;
         let profile = after.ok_or(Refusal::NotFound("user"))?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
         }

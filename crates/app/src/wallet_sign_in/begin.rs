@@ -77,7 +77,7 @@ impl Service {
             return Ok(shared);
         }
         let challenge = self.new_challenge(caller, wallet_type, address, holder, now);
-        match retried(|| self.store_challenge(&challenge, holder)).await {
+        match retried(|| self.store_challenge(caller, &challenge, holder)).await {
             Err(Refusal::TooMany { retry_after }) => {
                 // Others asked at this moment, and what they got is as good.
                 let address = &challenge.public_address;
@@ -171,6 +171,7 @@ impl Service {
 
     async fn store_challenge(
         &self,
+        caller: &Caller,
         challenge: &WalletChallenge,
         holder: Holder,
     ) -> Result<(), Refusal> {
@@ -187,7 +188,7 @@ impl Service {
             });
         }
         tx.wallet_challenges().insert(challenge).await?;
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok(())
     }
 }

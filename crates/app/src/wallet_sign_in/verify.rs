@@ -16,7 +16,7 @@ use vestry_ports::store::{Created, Repositories, StoreError};
 use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
 use crate::sessions::issue::SessionWish;
-use crate::sessions::{IssuedSession, Trio};
+use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
 use crate::users::pending::is_pending;
 use crate::{Caller, Fault, Refusal, Service};
@@ -42,7 +42,7 @@ pub struct VerifyWallet {
     /// What it is over.
     pub text: SignedText,
     /// What shall become of a session.
-    pub trio: Trio,
+    pub session_fields: SessionFields,
     /// The end user's device.
     pub device_fingerprint: DeviceFingerprint,
 }
@@ -83,7 +83,9 @@ impl Service {
     ) -> Result<VerifiedWallet, Refusal> {
         caller.require(Scope::AuthWrite)?;
         let world = &caller.world;
-        let wish = self.check_trio(caller, &command.trio).await?;
+        let wish = self
+            .check_session_fields(caller, &command.session_fields)
+            .await?;
         let address = self.signing_address(command.wallet_type, &command.public_address)?;
         let now = self.now(world);
         let challenge = self
@@ -200,7 +202,7 @@ impl Service {
             let kept = granted.as_ref().map(|(session, _)| session.id);
             self.carry_out(&mut *tx, caller, change, kept, now).await?;
         }
-        self.commit_last(tx).await?;
+        caller.commit_last(tx).await?;
         Ok((wallet, granted))
     }
 

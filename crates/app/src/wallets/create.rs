@@ -40,7 +40,7 @@ impl Service {
         let (wallet, key) = made?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
             .await?;
-        if retried(|| self.keep_wallet(&wallet, &key)).await? == Created::Yes {
+        if retried(|| self.keep_wallet(caller, &wallet, &key)).await? == Created::Yes {
             // As it was made, not as it was read: there is nothing to authenticate.
             return Ok(wallet.wallet);
         }
@@ -72,6 +72,7 @@ impl Service {
 
     async fn keep_wallet(
         &self,
+        caller: &Caller,
         wallet: &StoredWallet,
         key: &WalletKey,
     ) -> Result<Created, Refusal> {
@@ -83,7 +84,7 @@ impl Service {
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {
-            self.commit_last(tx).await?;
+            caller.commit_last(tx).await?;
         }
         Ok(created)
     }

@@ -105,7 +105,7 @@ impl Service {
         let imported = self.ports.custodian.import(order, keys).await?;
         let id = imported.as_default.wallet.id;
         self.note_use(caller, id, AuditAction::Import).await?;
-        let stored = retried(|| self.keep_imported(&imported)).await?;
+        let stored = retried(|| self.keep_imported(caller, &imported)).await?;
         Ok(stored.wallet)
     }
 
@@ -131,6 +131,7 @@ impl Service {
     /// Uses the key pair up and stores the wallet, as default or as a further one.
     async fn keep_imported(
         &self,
+        caller: &Caller,
         imported: &ImportedWallet,
     ) -> Result<StoredWallet, ImportWalletError> {
         let wallet = &imported.as_default.wallet;
@@ -146,7 +147,7 @@ impl Service {
         hold_wallet_key(&mut *tx, world, imported.key.key_version).await?;
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
-                self.commit_last(tx).await?;
+                caller.commit_last(tx).await?;
                 return Ok(stored.clone());
             }
         }

@@ -83,7 +83,7 @@ impl Service {
                 // Somebody else changed it meanwhile: what to do is decided anew.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
-            self.commit_last(tx).await?;
+            caller.commit_last(tx).await?;
             Ok(changed.wallet)
         })
         .await

@@ -153,7 +153,7 @@ async fn otp_3_r3_parallel_right_codes_have_one_winner() {
     let tasks = (0..50).map(|_| {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         let command = VerifyCode {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..proof(sent.email.id, &digits)
         };
         async move { service.verify_code(&test, command).await }
@@ -533,7 +533,7 @@ async fn otp_8_the_outbox_forgets_what_it_delivered() {
     );
 }
 
-/// A verify with a bad trio costs no try.
+/// A verify with bad session fields costs no try.
 #[tokio::test]
 async fn a_refused_request_leaves_the_code_alone() {
     let rig = Rig::new().await;
@@ -542,7 +542,7 @@ async fn a_refused_request_leaves_the_code_alone() {
     for minutes in [i64::MIN, 0, 4, 525_601, i64::MAX] {
         for tried in [&*digits, wrong(&digits)] {
             let command = VerifyCode {
-                trio: lasting(minutes),
+                session_fields: lasting(minutes),
                 ..proof(sent.email.id, tried)
             };
             let refused = rig.service.verify_code(&test, command).await;

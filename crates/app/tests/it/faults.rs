@@ -69,7 +69,7 @@ async fn r14_lost_races_are_run_again() {
     let digits = rig.newest_to(&test, ADA).await.message.code;
     lose();
     let command = VerifyCode {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..proof(sent.email.id, &digits)
     };
     let issued = rig

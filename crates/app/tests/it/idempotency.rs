@@ -42,12 +42,13 @@ fn decided(answer: &[u8]) -> Outcome {
     Outcome::Decided(Secret::new(answer.to_vec()))
 }
 
-async fn create(rig: &Rig, run: &Run, caller: &Caller) -> Result<(), Refusal> {
+async fn create(rig: &Rig, run: &Arc<Run>, caller: &Caller) -> Result<(), Refusal> {
     let command = CreateUser {
         email: Some("ada@example.com".to_owned()),
         ..CreateUser::default()
     };
-    let created = run.scope(rig.service.create_user(caller, command)).await;
+    let caller = caller.in_run(Arc::clone(run));
+    let created = rig.service.create_user(&caller, command).await;
     created.map(drop)
 }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 use vestry_app::Refusal;
 use vestry_app::codes::{VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{IssuedSession, Trio};
+use vestry_app::sessions::{IssuedSession, SessionFields};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Secret};
 
@@ -128,9 +128,9 @@ async fn an_expired_jwt_names_a_living_session() {
     assert_eq!(claims(&verified.jwt)["exp"], rig.now().unix() + 300);
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let command = VerifyCode {
-        trio: Trio {
+        session_fields: SessionFields {
             session_jwt: Some(session.jwt.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..proof(sent.email.id, &digits)
     };
@@ -315,9 +315,9 @@ async fn a_fresh_jwt_of_an_ended_session_is_refused() {
     is_refused(&rig, session.jwt.expose().clone(), "ended").await;
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let command = VerifyCode {
-        trio: Trio {
+        session_fields: SessionFields {
             session_jwt: Some(session.jwt.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..proof(sent.email.id, &digits)
     };

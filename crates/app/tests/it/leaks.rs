@@ -91,7 +91,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
         secrets.push(mail.code.clone());
         for tried in [wrong(&mail.code), &*mail.code] {
             let command = VerifyCode {
-                trio: lasting(60),
+                session_fields: lasting(60),
                 ..proof(sent.email.id, tried)
             };
             debug(&command);
@@ -127,7 +127,7 @@ async fn otp_9_secrets_stay_out_of_logs_errors_and_debug_forms() {
     secrets.push(made.origin_token.expose().clone());
     for token in ["no such token", &mail.token, made.token.expose()] {
         let command = VerifyLink {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..opened(token)
         };
         debug(&command);

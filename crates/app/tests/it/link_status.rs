@@ -6,7 +6,7 @@ use vestry_app::Caller;
 use vestry_app::links::{
     CreateLink, CreatedLink, LoginStatus, LoginStatusError, LoginStatusQuery, VerifyLink,
 };
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{EmailId, Id};
@@ -66,7 +66,7 @@ async fn the_origin_gets_a_session_of_its_own() {
     }
     rig.pass(10);
     let command = VerifyLink {
-        trio: lasting(60),
+        session_fields: lasting(60),
         device_fingerprint: device("198.51.100.7", "Phone"),
         ..opened(made.token.expose())
     };
@@ -118,7 +118,7 @@ async fn without_a_session_the_origin_learns_that_the_link_was_used() {
     // A session that was there before may rest on more than the link: it is not handed on either.
     let made = rig.created_link(&test, "ada@example.com").await;
     let command = VerifyLink {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(session.token.clone()),
             ..lasting(60)
         },

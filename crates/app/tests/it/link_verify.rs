@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vestry_app::Refusal;
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
-use vestry_app::sessions::{Trio, session_object};
+use vestry_app::sessions::{SessionFields, session_object};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{EmailId, Id};
@@ -27,7 +27,7 @@ async fn a_link_verifies_the_address_and_lets_its_owner_in() {
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
     rig.pass(30);
     let command = VerifyLink {
-        trio: lasting(60),
+        session_fields: lasting(60),
         device_fingerprint: device("203.0.113.7", "Mozilla"),
         ..opened(&mail.token)
     };
@@ -164,7 +164,7 @@ async fn ml_3_r6_parallel_uses_have_one_winner() {
     let tasks = (0..50).map(|_| {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         let command = VerifyLink {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..opened(&mail.token)
         };
         async move { service.verify_link(&test, command).await }
@@ -353,9 +353,9 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     let eve = rig.sign_in(&test, "eve@example.com", 60).await;
     let (sent, mail) = rig.fresh_link(&test, "ada@example.com").await;
     let within = |token: &Secret<String>| VerifyLink {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..opened(&mail.token)
     };
@@ -374,7 +374,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
         .verify_link(
             &test,
             VerifyLink {
-                trio: lasting(4),
+                session_fields: lasting(4),
                 ..opened(&mail.token)
             },
         )
@@ -467,9 +467,9 @@ async fn attack_1_a_held_address_needs_a_session() {
         "{outcome:?}"
     );
     let command = VerifyLink {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(session.token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..opened(made.token.expose())
     };

@@ -5,7 +5,7 @@ use vestry_app::links::{
     CreateLink, CreatedLink, InviteByLink, LoginByLink, SentLink, VerifiedLink, VerifyLink,
     VerifyLinkError,
 };
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id, SessionId, UserId};
 use vestry_domain::message::Message;
@@ -127,7 +127,7 @@ impl Rig {
         minutes: i64,
     ) -> VerifiedLink {
         let command = VerifyLink {
-            trio: crate::rig::lasting(minutes),
+            session_fields: crate::rig::lasting(minutes),
             ..opened(token)
         };
         self.service.verify_link(caller, command).await.unwrap()
@@ -154,7 +154,7 @@ pub(crate) fn opened(token: &str) -> VerifyLink {
     VerifyLink {
         token: Secret::new(token.to_owned()),
         origin_token: None,
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }

@@ -8,7 +8,7 @@ use vestry_app::oauth::{
     BeginOauth, BeginOauthError, BegunOauth, Callback, CallbackError, ComeBack, OauthProof,
     VerifiedOauth, VerifyOauth, VerifyOauthError,
 };
-use vestry_app::sessions::{Trio, session_object};
+use vestry_app::sessions::{SessionFields, session_object};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::ids::{Id, OauthCallbackId, UserId};
@@ -95,14 +95,14 @@ impl Desk {
         &self,
         token: &str,
         state: Option<&Secret<String>>,
-        trio: Trio,
+        session_fields: SessionFields,
     ) -> Result<VerifiedOauth, VerifyOauthError> {
         let command = VerifyOauth {
             proof: OauthProof::Token {
                 token: Secret::new(token.to_owned()),
                 state: state.cloned(),
             },
-            trio,
+            session_fields,
             device_fingerprint: DeviceFingerprint::default(),
         };
         self.rig.service.verify_oauth(&self.test, command).await
@@ -111,7 +111,7 @@ impl Desk {
     /// The whole way, without a session.
     async fn sign_in(&self, person: &ProvenIdentity) -> Result<VerifiedOauth, VerifyOauthError> {
         let (_, token, _) = self.token_of(person).await;
-        self.verify(&token, None, Trio::default()).await
+        self.verify(&token, None, SessionFields::default()).await
     }
 
     async fn emails(&self, user: UserId) -> Vec<(String, bool)> {
@@ -147,10 +147,10 @@ fn person(subject: &str, email: &str, email_verified: bool) -> ProvenIdentity {
 }
 
 /// Within a session that an answer carried.
-fn within(token: &Secret<String>) -> Trio {
-    Trio {
+fn within(token: &Secret<String>) -> SessionFields {
+    SessionFields {
         session_token: Some(token.clone()),
-        ..Trio::default()
+        ..SessionFields::default()
     }
 }
 
@@ -176,7 +176,10 @@ async fn somebody_new_registers_and_somebody_known_logs_in() {
     assert_eq!(profile.provider_links, std::slice::from_ref(&first.link));
     let (page, token, _) = desk.token_of(&ada).await;
     assert_eq!(page, LOGIN);
-    let second = desk.verify(&token, None, Trio::default()).await.unwrap();
+    let second = desk
+        .verify(&token, None, SessionFields::default())
+        .await
+        .unwrap();
     assert_eq!(second.link.id, first.link.id);
     assert!(second.issued.is_none());
 }
@@ -202,20 +205,20 @@ async fn o_11_a_token_is_good_once() {
                 token: Secret::new(token),
                 state: bound,
             },
-            trio: Trio::default(),
+            session_fields: SessionFields::default(),
             device_fingerprint: DeviceFingerprint::default(),
         };
         let refused = desk.rig.service.verify_oauth(caller, command).await;
         assert!(matches!(refused, Err(VerifyOauthError::InvalidToken)));
     }
-    desk.verify(&token, Some(&state), Trio::default())
+    desk.verify(&token, Some(&state), SessionFields::default())
         .await
         .unwrap();
-    let again = desk.verify(&token, None, Trio::default()).await;
+    let again = desk.verify(&token, None, SessionFields::default()).await;
     assert!(matches!(again, Err(VerifyOauthError::InvalidToken)));
     let (_, late, _) = desk.token_of(&ada).await;
     desk.rig.pass(600);
-    let late = desk.verify(&late, None, Trio::default()).await;
+    let late = desk.verify(&late, None, SessionFields::default()).await;
     assert!(matches!(late, Err(VerifyOauthError::InvalidToken)));
 }
 
@@ -406,7 +409,7 @@ async fn an_app_verifies_its_own_callback() {
                 state: begun.state.clone(),
                 issuer: issuer.map(str::to_owned),
             },
-            trio: lasting(60),
+            session_fields: lasting(60),
             device_fingerprint: DeviceFingerprint::default(),
         };
         let (service, caller) = (Arc::clone(&desk.rig.service), Arc::clone(&desk.test));
@@ -625,13 +628,15 @@ async fn a_refused_person_links_within_a_session() {
     let (sent, code) = desk.rig.fresh_code(&desk.test, "ada@example.com").await;
     let ada = person("1", "ada@example.com", false);
     let (_, token, state) = desk.token_of(&ada).await;
-    let refused = desk.verify(&token, Some(&state), Trio::default()).await;
+    let refused = desk
+        .verify(&token, Some(&state), SessionFields::default())
+        .await;
     assert!(matches!(
         refused,
         Err(VerifyOauthError::Common(Refusal::Taken(_)))
     ));
     let command = VerifyCode {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..proof(sent.email.id, &code)
     };
     let signed_in = desk
@@ -662,7 +667,7 @@ async fn r6_parallel_sign_ins_make_one_user() {
     }
     let all = tokens
         .iter()
-        .map(|token| desk.verify(token, None, Trio::default()));
+        .map(|token| desk.verify(token, None, SessionFields::default()));
     let signed_in = futures_util::future::join_all(all).await;
     let users: Vec<UserId> = signed_in
         .into_iter()
@@ -670,7 +675,7 @@ async fn r6_parallel_sign_ins_make_one_user() {
         .collect();
     assert!(users.iter().all(|user| *user == users[0]));
     let (_, token, _) = desk.token_of(&ada).await;
-    let all = (0..20).map(|_| desk.verify(&token, None, Trio::default()));
+    let all = (0..20).map(|_| desk.verify(&token, None, SessionFields::default()));
     let outcomes = futures_util::future::join_all(all).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
 }
@@ -722,7 +727,7 @@ async fn a_public_token_begins_and_does_nothing_else() {
             token: Secret::new("0".repeat(64)),
             state: None,
         },
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     };
     let refused = service.verify_oauth(&caller, command).await;

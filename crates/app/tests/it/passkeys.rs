@@ -10,7 +10,7 @@ use vestry_app::passkeys::{
     BeginAuthentication, BeginRegistration, CreatePasskey, CreatedPasskey, VerifiedPasskey,
     VerifyPasskey,
 };
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_app::{Caller, Refusal};
 use vestry_contract::browser::Browser;
 use vestry_contract::race::race;
@@ -80,7 +80,7 @@ fn new_passkey(user_id: UserId, credential: Value) -> CreatePasskey {
 fn presented(credential: Value) -> VerifyPasskey {
     VerifyPasskey {
         credential,
-        trio: lasting(60),
+        session_fields: lasting(60),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -368,9 +368,9 @@ async fn attack_13_a_passkey_continues_sessions_of_its_user_only() {
     register(&rig, &test, &mut browser, user).await;
     let credential = answer(&rig, &test, &mut browser, user).await;
     let within = |token: &vestry_domain::Secret<String>| VerifyPasskey {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..presented(credential.clone())
     };

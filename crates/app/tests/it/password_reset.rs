@@ -8,7 +8,7 @@ use vestry_app::links::RedirectError;
 use vestry_app::passwords::{
     BeginReset, BegunReset, CompleteReset, CompleteResetError, CompletedReset,
 };
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_app::test_env::FindMessages;
 use vestry_app::totps::CreatedTotp;
 use vestry_app::{Caller, Fault, Refusal};
@@ -45,7 +45,7 @@ fn new_password(token: &str, password: &str) -> CompleteReset {
     CompleteReset {
         token: Secret::new(token.to_owned()),
         password: Secret::new(password.to_owned()),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -53,9 +53,9 @@ fn new_password(token: &str, password: &str) -> CompleteReset {
 /// The same within a session.
 fn within(session: &Secret<String>, token: &str, password: &str) -> CompleteReset {
     CompleteReset {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(session.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..new_password(token, password)
     }
@@ -135,7 +135,7 @@ async fn a_link_sets_a_password_and_proves_the_address() {
 
     rig.pass(30);
     let command = CompleteReset {
-        trio: lasting(60),
+        session_fields: lasting(60),
         device_fingerprint: device("203.0.113.7", "Mozilla"),
         ..new_password(&mail.token, FIRST)
     };
@@ -187,7 +187,7 @@ async fn s_6_a_reset_ends_what_the_old_password_opened() {
         "a link that was asked for changes nothing"
     );
     let command = CompleteReset {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..new_password(&token, SECOND)
     };
     let issued = complete(&rig, &test, command).await.unwrap().issued;
@@ -456,7 +456,7 @@ async fn attack_13_a_session_is_continued_by_its_own_user_only() {
     }
     for minutes in [4, 525_601] {
         let command = CompleteReset {
-            trio: lasting(minutes),
+            session_fields: lasting(minutes),
             ..new_password(&token, FIRST)
         };
         let outcome = complete(&rig, &test, command).await;
@@ -486,7 +486,7 @@ async fn session_of_app(
     app: &CreatedTotp,
 ) -> Secret<String> {
     let mut command = code(user, &shown_at(app, rig.now()));
-    command.trio = lasting(600);
+    command.session_fields = lasting(600);
     let verified = rig.try_totp(caller, command).await.unwrap();
     verified.issued.unwrap().token
 }
@@ -507,7 +507,7 @@ async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
     rig.pass(15 * 60);
     let token = fresh_token(&rig, &test, ADA).await;
     let wanted = CompleteReset {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..new_password(&token, SECOND)
     };
     for command in [
@@ -531,7 +531,7 @@ async fn p_13_a_reset_does_not_get_past_an_authenticator_app() {
 
     // A recovery code is the factor too.
     let mut command = recovery(user, app.recovery_codes[3].expose());
-    command.trio = lasting(600);
+    command.session_fields = lasting(600);
     let recovered = rig.try_totp(&test, command).await.unwrap();
     let recovered = recovered.issued.unwrap().token;
     let token = fresh_token(&rig, &test, ADA).await;
@@ -693,7 +693,7 @@ async fn ml_3_r6_parallel_resets_have_one_winner() {
     let tasks = (0..50).map(|number| {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         let command = CompleteReset {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..new_password(&token, &format!("a password with {number} in it"))
         };
         async move { service.complete_reset(&test, command).await }

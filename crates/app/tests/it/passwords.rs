@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_app::admin::AdminError;
 use vestry_app::passwords::{UpdatePassword, UpdatedPassword, VerifiedPassword, VerifyPassword};
-use vestry_app::sessions::{IssuedSession, Trio, session_object};
+use vestry_app::sessions::{IssuedSession, SessionFields, session_object};
 use vestry_app::users::{Imported, PortableEmail, PortableUser};
 use vestry_app::{Caller, Fault, Refusal, Service};
 use vestry_contract::race::race;
@@ -29,7 +29,7 @@ fn attempt(user_id: UserId, password: &str) -> VerifyPassword {
     VerifyPassword {
         user_id,
         password: secret(password),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -165,7 +165,7 @@ async fn a_first_password_is_set_and_signs_in() {
     );
 
     let command = VerifyPassword {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..attempt(user, FIRST)
     };
     let verified = rig.service.verify_password(&test, command).await.unwrap();
@@ -678,9 +678,9 @@ async fn attack_13_a_planted_session_is_not_adopted() {
     let user = with_password(&rig, &test, ADA, FIRST).await.session.user_id;
     let planted = rig.sign_in(&test, "mallory@example.com", 60).await;
     let command = VerifyPassword {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(planted.token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..attempt(user, FIRST)
     };
@@ -692,9 +692,9 @@ async fn attack_13_a_planted_session_is_not_adopted() {
     // One's own is continued, with a fresh token (S-2).
     let own = rig.sign_in(&test, ADA, 60).await;
     let command = VerifyPassword {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(own.token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..attempt(user, FIRST)
     };
@@ -778,7 +778,7 @@ async fn i5_a_sign_in_that_races_a_change_does_not_outlive_it() {
         let user = session.session.user_id;
         let sign_in = |service: Arc<Service>, test: Arc<Caller>| async move {
             let command = VerifyPassword {
-                trio: lasting(60),
+                session_fields: lasting(60),
                 ..attempt(user, FIRST)
             };
             let verified = service.verify_password(&test, command).await.ok();

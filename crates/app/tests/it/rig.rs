@@ -9,7 +9,7 @@ use vestry_app::codes::{
     LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
-use vestry_app::sessions::{IssuedSession, Trio, VerifiedSession, VerifySession};
+use vestry_app::sessions::{IssuedSession, SessionFields, VerifiedSession, VerifySession};
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Ports, Refusal, Service, Settings};
@@ -373,7 +373,7 @@ impl Rig {
     ) -> IssuedSession {
         let (sent, code) = self.fresh_code(caller, email).await;
         let command = VerifyCode {
-            trio: lasting(minutes),
+            session_fields: lasting(minutes),
             ..proof(sent.email.id, &code)
         };
         let verified = self.service.verify_code(caller, command).await.unwrap();
@@ -556,7 +556,7 @@ pub(crate) fn text_proof(phone: PhoneNumberId, code: &str) -> VerifyCode {
     VerifyCode {
         method_id: MethodId::Phone(phone),
         otp: Secret::new(code.to_owned()),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -566,16 +566,16 @@ pub(crate) fn proof(email: EmailId, code: &str) -> VerifyCode {
     VerifyCode {
         method_id: MethodId::Email(email),
         otp: Secret::new(code.to_owned()),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
 
 /// A wish for a session of so many minutes.
-pub(crate) fn lasting(minutes: i64) -> Trio {
-    Trio {
+pub(crate) fn lasting(minutes: i64) -> SessionFields {
+    SessionFields {
         session_expires_in: Some(minutes),
-        ..Trio::default()
+        ..SessionFields::default()
     }
 }
 

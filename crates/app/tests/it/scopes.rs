@@ -2,7 +2,7 @@
 
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError};
-use vestry_app::sessions::{Trio, VerifySession};
+use vestry_app::sessions::{SessionFields, VerifySession};
 use vestry_app::totps::{CreateTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
 use vestry_app::users::{CreateUser, DeleteWalletError, SearchUsers, UpdateUser};
 use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifyWallet};
@@ -53,7 +53,7 @@ fn signature() -> VerifyWallet {
         public_address: format!("0x{}", "0".repeat(40)),
         signature: String::new(),
         text: SignedText::Challenge,
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -105,7 +105,7 @@ fn totp_proof(user_id: UserId) -> VerifyTotp {
     VerifyTotp {
         user_id,
         presented: PresentedTotp::Code(Secret::new("123456".to_owned())),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }

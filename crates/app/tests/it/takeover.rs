@@ -1,7 +1,7 @@
 //! Accounts that somebody planted (attack 1, O-10), at the level of the use cases: who proves an address first, and what is left.
 
 use vestry_app::codes::{VerifyCode, VerifyCodeError};
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_app::users::{CreateUser, FullUser};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
@@ -137,9 +137,9 @@ async fn a_proof_within_a_session_drops_nothing() {
     let token = phone_session(&rig, &test, &user).await;
     let (sent, code) = rig.fresh_code(&test, VICTIM).await;
     let command = VerifyCode {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(token),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..proof(sent.email.id, &code)
     };
@@ -171,7 +171,7 @@ async fn only_what_was_there_before_is_held() {
     let owner = rig.sign_in(&test, VICTIM, 60).await;
     let (_, code) = rig.fresh_code(&test, "before@example.com").await;
     let command = VerifyCode {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(owner.token),
             ..lasting(60)
         },

@@ -39,7 +39,7 @@ async fn a_text_signs_a_new_user_in() {
         (true, UserStatus::Pending)
     );
     let command = vestry_app::codes::VerifyCode {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..text_proof(sent.phone.id, &code)
     };
     let verified = rig.service.verify_code(&test, command).await.unwrap();

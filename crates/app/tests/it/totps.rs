@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::passwords::{UpdatePassword, VerifyPassword};
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_app::totps::{
     CreateTotp, CreatedTotp, PresentedTotp, VerifiedTotp, VerifyTotp, VerifyTotpError,
 };
@@ -48,7 +48,7 @@ pub(crate) fn code(user_id: UserId, code: &str) -> VerifyTotp {
     VerifyTotp {
         user_id,
         presented: PresentedTotp::Code(Secret::new(code.to_owned())),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn recovery(user_id: UserId, code: &str) -> VerifyTotp {
     VerifyTotp {
         user_id,
         presented: PresentedTotp::RecoveryCode(Secret::new(code.to_owned())),
-        trio: Trio::default(),
+        session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }
 }
@@ -168,7 +168,7 @@ async fn otp_12_a_step_counts_once_and_the_window_is_one_step() {
     let user = rig.user(&test, "ada@example.com").await.profile.user.id;
     let created = rig.new_totp(&test, user).await;
     let command = VerifyTotp {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..code(user, &shown_at(&created, rig.now()))
     };
     let verified = rig.try_totp(&test, command).await.unwrap();
@@ -336,7 +336,7 @@ async fn otp_13_a_recovery_code_works_once() {
     rig.try_totp(&test, code(user, &now)).await.unwrap();
 
     let command = VerifyTotp {
-        trio: lasting(60),
+        session_fields: lasting(60),
         ..recovery(user, &first.to_uppercase().replace('-', " "))
     };
     let verified = rig.try_totp(&test, command).await.unwrap();
@@ -379,9 +379,9 @@ async fn s_6_a_first_code_and_a_removal_end_other_sessions_and_are_told() {
     let user = session.session.user_id;
     let created = rig.new_totp(&test, user).await;
     let command = VerifyTotp {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(session.token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..code(user, &shown_at(&created, rig.now()))
     };
@@ -450,9 +450,9 @@ async fn attack_13_a_session_of_somebody_else_costs_no_code() {
     let created = rig.verified_totp(&test, user).await;
     let now = shown_at(&created, rig.now());
     let command = VerifyTotp {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(planted.token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..code(user, &now)
     };
@@ -592,11 +592,19 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     };
     let refused = |outcome| matches!(outcome, Err(Refusal::InsufficientFactor));
     let with_app = async |token: &Secret<String>, presented: VerifyTotp| {
-        let trio = Trio {
+        let session_fields = SessionFields {
             session_token: Some(token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         };
-        let verified = rig.try_totp(&test, VerifyTotp { trio, ..presented }).await;
+        let verified = rig
+            .try_totp(
+                &test,
+                VerifyTotp {
+                    session_fields,
+                    ..presented
+                },
+            )
+            .await;
         verified.unwrap().issued.unwrap().token
     };
     // The first password: with a code of the app.
@@ -612,9 +620,9 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     rig.pass(15 * 60);
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let again = vestry_app::codes::VerifyCode {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(both),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..crate::rig::proof(sent.email.id, &digits)
     };
@@ -630,7 +638,7 @@ async fn attack_20_a_mailbox_alone_does_not_get_past_an_authenticator_app() {
     let command = VerifyPassword {
         user_id: user,
         password: secret(passwords[2]),
-        trio: lasting(60),
+        session_fields: lasting(60),
         device_fingerprint: DeviceFingerprint::default(),
     };
     let signed_in = rig.service.verify_password(&test, command).await.unwrap();

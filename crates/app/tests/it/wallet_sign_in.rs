@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
-use vestry_app::sessions::Trio;
+use vestry_app::sessions::SessionFields;
 use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifiedWallet, VerifyWallet};
 use vestry_app::wallets::{ListWallets, SignError, UnusableWallet};
 use vestry_app::{Caller, Refusal};
@@ -93,7 +93,7 @@ impl Pocket {
             public_address: self.address(),
             signature: self.sign(signed),
             text,
-            trio: Trio::default(),
+            session_fields: SessionFields::default(),
             device_fingerprint: DeviceFingerprint::default(),
         }
     }
@@ -159,7 +159,7 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
         let user = challenge.user_id;
         assert!(rig.service.get_user(&test, user).await.is_err());
         let command = VerifyWallet {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..pocket.answer(&challenge)
         };
         let verified = rig.verify_wallet(&test, command).await.unwrap();
@@ -408,9 +408,9 @@ async fn s_6_a_wallet_joins_a_user_who_exists() {
     let challenge = rig.challenge(&test, &pocket, Some(user)).await;
     assert!(!challenge.is_new_user);
     let with = |token: &Secret<String>| VerifyWallet {
-        trio: Trio {
+        session_fields: SessionFields {
             session_token: Some(token.clone()),
-            ..Trio::default()
+            ..SessionFields::default()
         },
         ..pocket.answer(&challenge)
     };

@@ -73,6 +73,6 @@ fn what_cannot_be_read_is_no_answer() {
         b"\x01\x90{}",
         b"\0\0{}",
     ] {
-        assert!(kept_answer(bytes).is_none(), "{bytes:?}");
+        assert!(stored_answer(bytes).is_none(), "{bytes:?}");
     }
 }

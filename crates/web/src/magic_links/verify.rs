@@ -10,7 +10,7 @@ use vestry_domain::Secret;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidMagicToken,
@@ -91,7 +91,7 @@ pub(crate) async fn handle(
     let command = VerifyLink {
         token: Secret::new(request.token),
         origin_token: request.request_origin_token.map(Secret::new),
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

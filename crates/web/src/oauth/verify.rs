@@ -12,7 +12,7 @@ use vestry_domain::{Invalid, Secret};
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOauthToken,
@@ -172,7 +172,7 @@ pub(crate) async fn handle(
     let is_code = request.code.is_some();
     let command = VerifyOauth {
         proof: proof(request.token, request.code, request.state, request.iss)?,
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

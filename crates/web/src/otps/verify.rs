@@ -10,7 +10,7 @@ use vestry_domain::Secret;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOtp,
@@ -90,7 +90,7 @@ pub(crate) async fn handle(
     let command = VerifyCode {
         method_id: request.method_id.parse()?,
         otp: Secret::new(request.otp),
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

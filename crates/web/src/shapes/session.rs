@@ -166,20 +166,20 @@ impl From<Option<IssuedSession>> for IssuedFields {
 }
 
 /// The session fields of a verify request, which every verify call has.
-pub(crate) struct Trio {
+pub(crate) struct SessionFields {
     pub(crate) session_expires_in: Option<i64>,
     pub(crate) session_token: Option<String>,
     pub(crate) session_jwt: Option<String>,
     pub(crate) permissions: Option<Vec<String>>,
 }
 
-impl From<Trio> for vestry_app::sessions::Trio {
-    fn from(trio: Trio) -> Self {
+impl From<SessionFields> for vestry_app::sessions::SessionFields {
+    fn from(session_fields: SessionFields) -> Self {
         Self {
-            session_expires_in: trio.session_expires_in,
-            session_token: trio.session_token.map(Secret::new),
-            session_jwt: trio.session_jwt.map(Secret::new),
-            permissions: trio.permissions,
+            session_expires_in: session_fields.session_expires_in,
+            session_token: session_fields.session_token.map(Secret::new),
+            session_jwt: session_fields.session_jwt.map(Secret::new),
+            permissions: session_fields.permissions,
         }
     }
 }

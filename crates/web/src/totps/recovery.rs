@@ -11,7 +11,7 @@ use super::verify;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, Trio, parse_id};
+use crate::shapes::{Device, SessionFields, parse_id};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 
@@ -65,7 +65,7 @@ pub(crate) async fn handle(
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: presented(request.recovery_code, request.totp)?,
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

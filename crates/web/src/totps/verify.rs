@@ -10,7 +10,7 @@ use vestry_domain::Secret;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio, parse_id};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields, parse_id};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidOtp,
@@ -101,7 +101,7 @@ pub(crate) async fn handle(
     let command = VerifyTotp {
         user_id: parse_id("user_id", &request.user_id)?,
         presented: PresentedTotp::Code(Secret::new(request.totp)),
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

@@ -9,7 +9,7 @@ use super::verify;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, SigningWalletTypeName, Trio};
+use crate::shapes::{Device, SessionFields, SigningWalletTypeName};
 
 pub(crate) const ERRORS: &[Code] = verify::ERRORS;
 
@@ -68,7 +68,7 @@ pub(crate) async fn handle(
         public_address: request.public_address,
         signature: request.signature,
         text: SignedText::SignInMessage(request.siwe_challenge),
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

@@ -9,7 +9,7 @@ use vestry_app::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, SigningWalletTypeName, Trio};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields, SigningWalletTypeName};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -132,7 +132,7 @@ pub(crate) async fn handle(
         public_address: request.public_address,
         signature: request.signature,
         text: SignedText::Challenge,
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

@@ -10,7 +10,7 @@ use vestry_domain::Invalid;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, IssuedFields, Session, Trio};
+use crate::shapes::{Device, IssuedFields, Session, SessionFields};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidCredentials,
@@ -84,7 +84,7 @@ pub(crate) async fn handle(
         credential: request
             .public_key_credential
             .ok_or_else(|| Invalid::missing("public_key_credential"))?,
-        trio: Trio {
+        session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
             session_jwt: request.session_jwt,

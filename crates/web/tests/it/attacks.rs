@@ -3,7 +3,6 @@
 //! Where the proof lies deeper than HTTP (in the check of a signature, in a crash), the test here is the part of it that a
 //! client can see; the rest is named `attack_N` in the crate that it belongs to.
 
-mod aids;
 mod codes;
 mod dump;
 mod enumeration;
@@ -16,6 +15,7 @@ mod input;
 mod logs;
 mod outward;
 mod passwords;
+mod people;
 mod redirects;
 mod retry;
 mod sending;

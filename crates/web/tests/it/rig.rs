@@ -4,9 +4,9 @@ mod answer;
 mod client;
 mod contract;
 mod database;
-mod held;
 mod http;
 mod mask;
+mod stalled;
 mod vault;
 
 use std::net::{SocketAddr, TcpListener};
@@ -42,8 +42,8 @@ pub(crate) use answer::{Answer, assert_answer_snapshot};
 pub(crate) use client::Client;
 pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
-pub(crate) use held::Held;
 pub(crate) use http::Connection;
+pub(crate) use stalled::StalledTransport;
 use vault::Removable;
 
 /// When every test begins.
@@ -59,7 +59,7 @@ pub(crate) struct Wishes {
     /// Identity providers; without any, there is the built-in one.
     pub(crate) providers: Option<Arc<dyn IdentityProviders>>,
     /// Takes the place of the transports that keep what they are given.
-    pub(crate) transport: Option<Arc<Held>>,
+    pub(crate) transport: Option<Arc<StalledTransport>>,
     /// Weak, and with room for any test; those of the flood set their own.
     pub(crate) hashing: Hashing,
     /// Address of the listener; the port is always a free one.
@@ -136,9 +136,9 @@ impl Api {
         ports.sms = wishes
             .has_sms
             .then(|| -> Arc<dyn SmsSender> { sms.clone() });
-        if let Some(held) = &wishes.transport {
-            ports.mailer = Some(held.clone());
-            ports.sms = Some(held.clone());
+        if let Some(stalled) = &wishes.transport {
+            ports.mailer = Some(stalled.clone());
+            ports.sms = Some(stalled.clone());
         }
         let service = Arc::new(Service::new(ports, wishes.service, Handle::current()));
         let app = service.create_app("Demo").await.unwrap();

@@ -12,11 +12,11 @@ use super::*;
 /// World, kind and owner.
 type At = (World, SecretKind, String);
 /// By the bytes of the seal: where it was sealed, and what.
-type Kept = HashMap<Vec<u8>, (At, Vec<u8>)>;
+type Sealings = HashMap<Vec<u8>, (At, Vec<u8>)>;
 
 #[derive(Default)]
 pub(super) struct TestSealer {
-    kept: Mutex<Kept>,
+    kept: Mutex<Sealings>,
     opens: AtomicUsize,
 }
 

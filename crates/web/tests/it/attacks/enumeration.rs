@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::aids::{self, PASSWORD, PASSWORDS};
+use super::people::{self, PASSWORD, PASSWORDS};
 use crate::journeys::signed_in;
 use crate::rig::{Answer, Api, on_both};
 
@@ -28,13 +28,13 @@ fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
 /// Every call that takes an address, a number or what was answered to one, twenty times in a row and into its limit, for
 /// somebody known and for nobody. `user_id`s are random: only who knows one can ask for it, and there passwords answer alike.
 async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
-    aids::with_urls(api).await;
-    let known = aids::with_password(api, KNOWN[0]).await.user;
+    people::with_urls(api).await;
+    let known = people::with_password(api, KNOWN[0]).await.user;
     let path = format!("/v1/auth/users/{known}/update");
     let attach = json!({"phone_numbers": [{"phone_number": KNOWN[1]}]});
     api.test().send("PUT", &path, Some(attach)).await.ok();
     signed_in(api, "without@example.com").await;
-    aids::enumeration_safe(api).await;
+    people::enumeration_safe(api).await;
     let mut methods = [Vec::new(), Vec::new()];
     for (path, field) in [
         ("/v1/auth/otps/email/send", "email"),
@@ -85,7 +85,7 @@ async fn attack_9_known_and_unknown_get_one_answer(api: &Api) {
             for method in [known, unknown] {
                 let client = api.test().header("X-Request-Id", "one");
                 let request = json!({"method_id": method, "otp": "271828"});
-                answers.push(seen(&client.post(aids::CODES, request).await));
+                answers.push(seen(&client.post(people::CODES, request).await));
             }
             assert_eq!(answers[0], answers[1], "otps/verify, turn {turn}");
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
 use vestry_contract::rng::{Rng, seed};
 
-use super::aids::{
+use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, SESSION, TOTP, link_to,
     texted, with,
 };
@@ -80,10 +80,10 @@ async fn proof(api: &Api, person: &mut Person, way: &str, right: bool) -> (&'sta
             (RECOVERY, json!({"user_id": user, "recovery_code": code}))
         }
         _ => {
-            let mut credential = aids::assertion(api, &mut person.browser).await;
+            let mut credential = people::assertion(api, &mut person.browser).await;
             if !right {
                 // Of another challenge.
-                let other = aids::assertion(api, &mut person.browser).await;
+                let other = people::assertion(api, &mut person.browser).await;
                 credential["response"]["signature"] = other["response"]["signature"].clone();
             }
             (PASSKEYS, json!({ "public_key_credential": credential }))
@@ -94,7 +94,7 @@ async fn proof(api: &Api, person: &mut Person, way: &str, right: bool) -> (&'sta
 async fn person(api: &Api) -> Person {
     let user = signed_in(api, EMAIL).await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
-    aids::passkey(api, &mut browser, &user).await;
+    people::passkey(api, &mut browser, &user).await;
     let totp = Authenticator::of(api, &user).await;
     let session = signed_in(api, EMAIL).await;
     let path = format!("/v1/auth/users/{user}/update");
@@ -130,7 +130,7 @@ fn shown(session: &Value) -> Vec<(String, String)> {
 /// Drawn sequences of right and wrong proofs on one session, against a model that is a set: what a session shows is what was
 /// proved on it, each kind once, however often it was proved; a wrong proof changes nothing.
 async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let mut person = person(api).await;
     let mut rng = Rng::from_seed(seed());
     let mut deepest = 0;
@@ -168,7 +168,7 @@ async fn attack_20_a_session_has_no_factor_that_was_not_proved(api: &Api) {
 
 /// A mailbox alone, in whatever form and however often it is proved, is one factor, and sets no password (P-13).
 async fn attack_20_a_reset_does_not_get_past_an_authenticator_app(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let mut person = person(api).await;
     api.pass(3_600);
     let token = link_to(api, "/v1/auth/passwords/reset/begin", EMAIL).await;

@@ -4,7 +4,7 @@
 use serde_json::json;
 use vestry_contract::provider::{Person, Shape};
 
-use super::aids::{self, is_open};
+use super::people::{self, is_open};
 use super::takeover::{
     ATTACKER, Planted, VICTIM, a_pending_address_is_no_way_back,
     a_planted_identifier_opens_nothing, an_extended_session_does_not_survive, planted, stays_out,
@@ -26,7 +26,7 @@ on_both! { provider_wishes;
 
 /// The victim's provider, which verifies addresses.
 async fn google(api: &Api) -> Desk<'_> {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     Desk::at(api, "google", Shape::OpenId).await
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::aids::{self, PASSWORD};
+use super::people::{self, PASSWORD};
 use crate::journeys::{sent, signed_in, verified};
 use crate::logs::log;
 use crate::rig::{Api, on_both};
@@ -39,7 +39,7 @@ fn a_word_is_found_where_it_stands_alone() {
 /// Whatever proves something, sent by mail and text, right and wrong, at the most talkative level, by request and by worker.
 async fn otp_9_no_code_reaches_the_log(api: &Api) {
     let log = log();
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let mut secrets = Vec::new();
     for number in 0..5 {
         let email = format!("otp-9-{number}@example.com");
@@ -81,7 +81,7 @@ async fn otp_9_no_code_reaches_the_log(api: &Api) {
     let totp = api.test().post("/v1/auth/totps/create", totp).await.ok();
     secrets.push(totp.text_at("/secret"));
     secrets.push(totp.text_at("/recovery_codes/0"));
-    aids::with_password(api, "otp-9-password@example.com").await;
+    people::with_password(api, "otp-9-password@example.com").await;
     secrets.push(PASSWORD.to_owned());
     let text = log.text();
     assert!(

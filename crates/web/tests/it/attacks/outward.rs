@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use super::aids::{self, LINKS, link_to};
+use super::people::{self, LINKS, link_to};
 use crate::rig::{Api, on_both};
 
 on_both! {
@@ -54,7 +54,7 @@ async fn attack_23_no_address_of_a_request_is_called(api: &Api) {
             .await;
         assert_eq!(answer.status, 200);
     }
-    let mail = aids::mail_to(api, "magic_link", "ada@example.com").await;
+    let mail = people::mail_to(api, "magic_link", "ada@example.com").await;
     assert!(mail["link"].as_str().unwrap().starts_with(&url));
     assert!(
         listener.accept().now_or_never().is_none(),

@@ -12,7 +12,7 @@ use vestry_contract::browser::Browser;
 use vestry_domain::{Environment, World};
 use vestry_password_argon2::Settings as Hashing;
 
-use super::aids::{
+use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
     link_to, with,
 };
@@ -103,7 +103,7 @@ async fn a_flood_is_refused_and_the_rest_goes_on(lane: Lane) {
         ..Wishes::default()
     };
     on_with(lane, wishes, async |api| {
-        let person = aids::with_password(api, "ada@example.com").await;
+        let person = people::with_password(api, "ada@example.com").await;
         let request = json!({"user_id": person.user, "password": PASSWORD});
         let flood = (0..FLOOD).map(|_| async {
             let answer = api.test().post(PASSWORDS, request.clone()).await;
@@ -138,10 +138,10 @@ async fn a_flood_is_refused_and_the_rest_goes_on(lane: Lane) {
 /// Whatever is burned, the other ways go on: session, passkey, wallet, link, recovery code.
 async fn attack_24_an_attack_leaves_the_victim_every_other_way(api: &Api) {
     let test = api.test();
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let user = signed_in(api, "ada@example.com").await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
-    aids::passkey(api, &mut browser, &user).await;
+    people::passkey(api, &mut browser, &user).await;
     let totp = Authenticator::of(api, &user).await;
     let pocket = Pocket::new(api).await;
     let session = signed_in(api, "ada@example.com").await;
@@ -197,7 +197,7 @@ async fn attack_24_an_attack_leaves_the_victim_every_other_way(api: &Api) {
 
     let request = json!({"session_token": token, "session_expires_in": 60});
     test.post(SESSION, request).await.ok();
-    let credential = aids::assertion(api, &mut browser).await;
+    let credential = people::assertion(api, &mut browser).await;
     let request = json!({"public_key_credential": credential, "session_expires_in": 60});
     test.post(PASSKEYS, request).await.ok();
     let request = pocket.proof(api, None).await;

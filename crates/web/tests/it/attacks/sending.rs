@@ -9,7 +9,7 @@ use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::limits::codes::SENDS_PER_IDENTIFIER;
 use vestry_domain::limits::texts::UNVERIFIED_PER_PREFIX;
 
-use super::aids::{self, CODES, LINKS, PASSWORD, link_to, texted};
+use super::people::{self, CODES, LINKS, PASSWORD, link_to, texted};
 use crate::journeys::{sent, verified};
 use crate::rig::{Api, Lane, Wishes, described, on_both, on_with};
 
@@ -26,7 +26,7 @@ const COMPLETE: &str = "/v1/auth/passwords/reset/complete";
 /// Link, fallback code and reset link stand in a mail. A scanner calls every address that there is with them, with a key and
 /// without, with cookies and without; each is good afterwards, once.
 async fn attack_6_no_look_uses_up_what_a_mail_carries(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let link = link_to(api, LOGIN, "link@example.com").await;
     link_to(api, LOGIN, "reset@example.com").await;
     let reset = link_to(api, RESET, "reset@example.com").await;
@@ -110,7 +110,7 @@ async fn attack_7_pumping_a_prefix_is_stopped_and_the_next_goes_on(api: &Api) {
 
 /// One address, asked for by every call that mails and under every spelling, gets no more than its share.
 async fn attack_8_nobody_is_bombed_with_mails(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     let spellings = [
         "victim@example.com",
         "Victim@example.com",

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
 
-use super::aids::{
+use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
     is_open, link_to, texted, with,
 };
@@ -42,7 +42,7 @@ pub(super) async fn planted(api: &Api) -> String {
 
 /// A session of the attacker, through a passkey that he planted, in which his number became verified.
 async fn attackers_session(api: &Api, attacker: &mut Browser) -> Value {
-    let credential = aids::assertion(api, attacker).await;
+    let credential = people::assertion(api, attacker).await;
     let request = json!({"public_key_credential": credential, "session_expires_in": 525_600});
     let session = api.test().post(PASSKEYS, request).await.ok();
     let code = texted(api, NUMBER).await;
@@ -53,7 +53,7 @@ async fn attackers_session(api: &Api, attacker: &mut Browser) -> Value {
 /// The account, and a browser whose passkey signs in to it.
 async fn planted_with_passkey(api: &Api) -> (String, Browser) {
     let (user_id, mut attacker) = (planted(api).await, Browser::at(PAGE));
-    aids::passkey(api, &mut attacker, &user_id).await;
+    people::passkey(api, &mut attacker, &user_id).await;
     (user_id, attacker)
 }
 
@@ -90,7 +90,7 @@ async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
 }
 
 async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     a_pending_address_is_no_way_back(api, by_code).await;
 }
 
@@ -162,7 +162,7 @@ impl Planted {
         let mut made = Self {
             sessions: vec![wallet.text_at("/session_token")],
             jwt: wallet.text_at("/session_jwt"),
-            assertion: aids::assertion(api, &mut attacker).await,
+            assertion: people::assertion(api, &mut attacker).await,
             proof: pocket.proof(api, None).await,
             link: link.text_at("/token"),
             user_id,
@@ -223,7 +223,7 @@ impl Planted {
     }
 
     async fn passkey_and_wallet_are_strangers(&mut self, api: &Api) {
-        let fresh = aids::assertion(api, &mut self.attacker).await;
+        let fresh = people::assertion(api, &mut self.attacker).await;
         for credential in [&self.assertion, &fresh] {
             let request = json!({"public_key_credential": credential, "session_expires_in": 60});
             let refused = api.test().post(PASSKEYS, request).await;
@@ -315,7 +315,7 @@ async fn attack_1_a_number_that_was_proved_first_keeps_nobody_out(api: &Api) {
 
 /// A code, a link, its fallback code and a reset are proofs alike: each of them ends what was planted.
 async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
-    aids::with_urls(api).await;
+    people::with_urls(api).await;
     for way in ["code", "link", "fallback code", "reset"] {
         let (user_id, mut attacker) = planted_with_passkey(api).await;
         let session = attackers_session(api, &mut attacker).await;
@@ -331,7 +331,7 @@ async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
             "fallback code" => {
                 let asked = json!({ "email": VICTIM });
                 let asked = api.test().post(LOGIN, asked).await.ok();
-                let mail = aids::mail_to(api, "magic_link", VICTIM).await;
+                let mail = people::mail_to(api, "magic_link", VICTIM).await;
                 let request = json!({"method_id": asked.body["email_id"], "otp": mail["code"]});
                 (CODES, request)
             }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use vestry_contract::browser::Browser;
 use vestry_contract::rng::Rng;
 
-use super::aids::{self, Authenticator, PAGE, PASSWORD, Pocket, with};
+use super::people::{self, Authenticator, PAGE, PASSWORD, Pocket, with};
 use crate::journeys::{sent, signed_in};
 use crate::rig::{Answer, Api, Client, described, on_both};
 
@@ -23,7 +23,7 @@ async fn own(api: &Api) -> Names {
     let test = api.test();
     let user = signed_in(api, "ada@example.com").await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
-    let passkey = aids::passkey(api, &mut browser, &user).await;
+    let passkey = people::passkey(api, &mut browser, &user).await;
     let totp = Authenticator::of(api, &user).await;
     let path = format!("/v1/auth/users/{user}/update");
     let attach = json!({"phone_numbers": [{"phone_number": "+14155552671"}]});
@@ -48,7 +48,7 @@ async fn own(api: &Api) -> Names {
         ("webauthn_id", json!(passkey)),
         (
             "public_key_credential",
-            aids::assertion(api, &mut browser).await,
+            people::assertion(api, &mut browser).await,
         ),
         ("idpuser_id", json!(crate::oauth::linked(api).await)),
         ("wallet_id", wallet.body["id"].clone()),
@@ -240,11 +240,11 @@ async fn attack_25_every_route_with_every_foreign_id(api: &Api) {
     let after = api.test().get(&path).await.ok();
     assert_eq!(before.body, after.body);
     let session = json!({"session_token": own["session_token"]});
-    api.test().post(aids::SESSION, session).await.ok();
+    api.test().post(people::SESSION, session).await.ok();
     let link = json!({"token": own["token"]});
-    api.test().post(aids::LINKS, link).await.ok();
+    api.test().post(people::LINKS, link).await.ok();
     let totp = json!({"user_id": own["user_id"], "totp": own["totp"]});
-    api.test().post(aids::TOTP, totp).await.ok();
+    api.test().post(people::TOTP, totp).await.ok();
     let passkey = json!({"public_key_credential": own["public_key_credential"]});
-    api.test().post(aids::PASSKEYS, passkey).await.ok();
+    api.test().post(people::PASSKEYS, passkey).await.ok();
 }

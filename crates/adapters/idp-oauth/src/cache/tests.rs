@@ -32,8 +32,8 @@ impl Source {
 
 #[tokio::test]
 async fn f6_a_crowd_fetches_once() {
-    let (kept, source) = (Kept::new(MINUTE), Source::default());
-    let crowd = (0..100).map(|_| kept.get(ADDRESS, source.answers()));
+    let (cache, source) = (Cache::new(MINUTE), Source::default());
+    let crowd = (0..100).map(|_| cache.get(ADDRESS, source.answers()));
     for value in join_all(crowd).await {
         assert_eq!(*value.unwrap(), 1);
     }
@@ -42,14 +42,14 @@ async fn f6_a_crowd_fetches_once() {
 
 #[tokio::test]
 async fn f6_a_flood_of_unknown_keys_fetches_once_more_and_then_no_more() {
-    let (kept, source) = (Kept::new(MINUTE), Source::default());
-    let first = kept.get(ADDRESS, source.answers()).await.unwrap();
-    let flood = (0..100).map(|_| kept.other_than(&first, ADDRESS, source.answers()));
+    let (cache, source) = (Cache::new(MINUTE), Source::default());
+    let first = cache.get(ADDRESS, source.answers()).await.unwrap();
+    let flood = (0..100).map(|_| cache.other_than(&first, ADDRESS, source.answers()));
     for value in join_all(flood).await {
         assert_eq!(*value.unwrap(), 2, "all of them see what the one fetched");
     }
-    let second = kept.get(ADDRESS, source.answers()).await.unwrap();
-    let flood = (0..100).map(|_| kept.other_than(&second, ADDRESS, source.answers()));
+    let second = cache.get(ADDRESS, source.answers()).await.unwrap();
+    let flood = (0..100).map(|_| cache.other_than(&second, ADDRESS, source.answers()));
     for value in join_all(flood).await {
         assert_eq!(*value.unwrap(), 2, "the minute is not over");
     }
@@ -58,10 +58,10 @@ async fn f6_a_flood_of_unknown_keys_fetches_once_more_and_then_no_more() {
 
 #[tokio::test]
 async fn f6_after_the_minute_it_is_fetched_again() {
-    let (kept, source) = (Kept::new(Duration::ZERO), Source::default());
-    let mut value = kept.get(ADDRESS, source.answers()).await.unwrap();
+    let (cache, source) = (Cache::new(Duration::ZERO), Source::default());
+    let mut value = cache.get(ADDRESS, source.answers()).await.unwrap();
     for expected in 2..10 {
-        value = kept
+        value = cache
             .other_than(&value, ADDRESS, source.answers())
             .await
             .unwrap();
@@ -71,13 +71,13 @@ async fn f6_after_the_minute_it_is_fetched_again() {
 
 #[tokio::test]
 async fn f6_who_fails_is_asked_twice_and_then_left_alone() {
-    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    let (cache, source) = (Cache::new(MINUTE), Source::default());
     for _ in 0..100 {
-        kept.get(ADDRESS, source.fails()).await.unwrap_err();
+        cache.get(ADDRESS, source.fails()).await.unwrap_err();
     }
     assert_eq!(source.asked(), 2);
     // Others are not held up by it.
-    let other = kept
+    let other = cache
         .get("https://other.example.com", source.answers())
         .await;
     assert_eq!(*other.unwrap(), 3);
@@ -85,9 +85,9 @@ async fn f6_who_fails_is_asked_twice_and_then_left_alone() {
 
 #[tokio::test]
 async fn a_failure_leaves_what_was_there() {
-    let (kept, source) = (Kept::new(Duration::ZERO), Source::default());
-    let first = kept.get(ADDRESS, source.answers()).await.unwrap();
-    let same = kept
+    let (cache, source) = (Cache::new(Duration::ZERO), Source::default());
+    let first = cache.get(ADDRESS, source.answers()).await.unwrap();
+    let same = cache
         .other_than(&first, ADDRESS, source.fails())
         .await
         .unwrap();
@@ -98,7 +98,7 @@ async fn a_failure_leaves_what_was_there() {
 #[test]
 fn what_is_kept_grows_old() {
     let now = Instant::now();
-    let held = Held {
+    let held = Slot {
         value: Some((Arc::new(1), now)),
         fetches: Fetches::Again(now),
     };
@@ -111,14 +111,15 @@ fn what_is_kept_grows_old() {
 
 #[tokio::test]
 async fn memory_is_bounded() {
-    let (kept, source) = (Kept::new(MINUTE), Source::default());
+    let (cache, source) = (Cache::new(MINUTE), Source::default());
     for number in 0..ENTRIES + 100 {
-        kept.get(&number.to_string(), source.answers())
+        cache
+            .get(&number.to_string(), source.answers())
             .await
             .unwrap();
         // In use all the time, and therefore not the one that goes.
-        kept.get("busy", source.answers()).await.unwrap();
+        cache.get("busy", source.answers()).await.unwrap();
     }
-    assert_eq!(kept.entries.lock().unwrap().len(), ENTRIES);
+    assert_eq!(cache.entries.lock().unwrap().len(), ENTRIES);
     assert_eq!(source.asked(), ENTRIES + 101);
 }

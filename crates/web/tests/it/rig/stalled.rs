@@ -8,12 +8,12 @@ use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
 /// Mail and text messages hang in it.
-pub(crate) struct Held {
+pub(crate) struct StalledTransport {
     arrived: Semaphore,
     let_go: Semaphore,
 }
 
-impl Default for Held {
+impl Default for StalledTransport {
     fn default() -> Self {
         Self {
             arrived: Semaphore::new(0),
@@ -22,7 +22,7 @@ impl Default for Held {
     }
 }
 
-impl Held {
+impl StalledTransport {
     /// Waits until so many messages hang.
     pub(crate) async fn hanging(&self, messages: u32) {
         self.arrived.acquire_many(messages).await.unwrap().forget();
@@ -42,7 +42,7 @@ impl Held {
 }
 
 #[port]
-impl Mailer for Held {
+impl Mailer for StalledTransport {
     async fn send(&self, _: EventId, _: &Message) -> Result<(), SendError> {
         self.hang().await;
         Ok(())
@@ -54,7 +54,7 @@ impl Mailer for Held {
 }
 
 #[port]
-impl SmsSender for Held {
+impl SmsSender for StalledTransport {
     async fn send(&self, _: EventId, _: &Message) -> Result<(), SmsError> {
         self.hang().await;
         Ok(())

@@ -1,4 +1,4 @@
-//! What providers publish, kept and seldom fetched again: discovery documents and key sets.
+//! What providers publish, cached and seldom fetched again: discovery documents and key sets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use vestry_ports::identity_providers::ProviderFault;
 const FRESH: Duration = Duration::from_secs(3600);
 /// So long it is believed while fetching it fails. A key that was taken out of its set is used no longer than this.
 const STALE: Duration = Duration::from_secs(24 * 3600);
-/// Most addresses of which something is kept; then the one that was not needed for longest goes.
+/// Most addresses of which something is cached; then the one that was not needed for longest goes.
 const ENTRIES: usize = 1_000;
 
 /// Values by the address that they were fetched from. Whose connection it was fetched for does not matter: it is what
 /// everybody gets at that address.
-pub(crate) struct Kept<T> {
+pub(crate) struct Cache<T> {
     entries: Mutex<HashMap<String, Used<T>>>,
     between: Duration,
 }
@@ -27,9 +27,9 @@ struct Used<T> {
 }
 
 /// Who holds the lock is the one who fetches; the others wait and take what came.
-type Entry<T> = tokio::sync::Mutex<Held<T>>;
+type Entry<T> = tokio::sync::Mutex<Slot<T>>;
 
-struct Held<T> {
+struct Slot<T> {
     value: Option<(Arc<T>, Instant)>,
     fetches: Fetches,
 }
@@ -47,7 +47,7 @@ enum Fetches {
 #[error("the provider is left alone for a minute after it failed")]
 struct LeftAlone;
 
-impl<T> Kept<T> {
+impl<T> Cache<T> {
     /// Nothing yet; `between` is the least time between two repeated fetches of one address.
     pub(crate) fn new(between: Duration) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl<T> Kept<T> {
         }
     }
 
-    /// What is at the address: kept, or fetched.
+    /// What is at the address: cached, or fetched.
     ///
     /// # Errors
     /// That of `fetch`, when there is nothing to fall back on.
@@ -135,7 +135,7 @@ impl<T> Kept<T> {
                 entries.remove(&oldest);
             }
         }
-        let entry = Arc::new(Entry::new(Held {
+        let entry = Arc::new(Entry::new(Slot {
             value: None,
             fetches: Fetches::None,
         }));
@@ -148,7 +148,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T> Held<T> {
+impl<T> Slot<T> {
     fn younger_than(&self, age: Duration, now: Instant) -> Option<Arc<T>> {
         let (value, since) = self.value.as_ref()?;
         (now.duration_since(*since) < age).then(|| Arc::clone(value))

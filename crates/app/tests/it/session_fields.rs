@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vestry_app::codes::{VerifiedCode, VerifyCode, VerifyCodeError};
-use vestry_app::sessions::{IssuedSession, Trio, VerifySession};
+use vestry_app::sessions::{IssuedSession, SessionFields, VerifySession};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::Secret;
 use vestry_domain::email::Email;
@@ -17,44 +17,50 @@ use crate::rig::{Rig, START, lasting, login, proof};
 
 const ADA: &str = "ada@example.com";
 
-fn with_token(token: &Secret<String>) -> Trio {
-    Trio {
+fn with_token(token: &Secret<String>) -> SessionFields {
+    SessionFields {
         session_token: Some(token.clone()),
-        ..Trio::default()
+        ..SessionFields::default()
     }
 }
 
-fn with_jwt(jwt: &Secret<String>) -> Trio {
-    Trio {
+fn with_jwt(jwt: &Secret<String>) -> SessionFields {
+    SessionFields {
         session_jwt: Some(jwt.clone()),
-        ..Trio::default()
+        ..SessionFields::default()
     }
 }
 
-/// Proves an address once more, with this trio.
+/// Proves an address once more, with this session_fields.
 async fn prove(
     rig: &Rig,
     caller: &Caller,
     email: &str,
-    trio: Trio,
+    session_fields: SessionFields,
 ) -> Result<VerifiedCode, VerifyCodeError> {
     let (sent, digits) = rig.fresh_code(caller, email).await;
     let command = VerifyCode {
-        trio,
+        session_fields,
         ..proof(sent.email.id, &digits)
     };
     rig.service.verify_code(caller, command).await
 }
 
-async fn continued(rig: &Rig, caller: &Caller, trio: Trio) -> IssuedSession {
-    prove(rig, caller, ADA, trio).await.unwrap().issued.unwrap()
+async fn continued(rig: &Rig, caller: &Caller, session_fields: SessionFields) -> IssuedSession {
+    prove(rig, caller, ADA, session_fields)
+        .await
+        .unwrap()
+        .issued
+        .unwrap()
 }
 
 #[tokio::test]
 async fn no_wish_no_session() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let verified = prove(&rig, &test, ADA, Trio::default()).await.unwrap();
+    let verified = prove(&rig, &test, ADA, SessionFields::default())
+        .await
+        .unwrap();
     assert!(verified.issued.is_none());
     assert!(
         rig.service
@@ -75,7 +81,7 @@ async fn session_expires_in_starts_a_session() {
         let device =
             DeviceFingerprint::new(Some("192.0.2.1".into()), Some("Browser/1".into())).unwrap();
         let command = VerifyCode {
-            trio: lasting(minutes),
+            session_fields: lasting(minutes),
             device_fingerprint: device.clone(),
             ..proof(sent.email.id, &digits)
         };
@@ -131,12 +137,12 @@ async fn s_2_a_further_proof_renews_the_token_of_the_same_session() {
         let email = format!("{named_by_jwt}@example.com");
         let first = rig.sign_in(&test, &email, 60).await;
         rig.pass(90);
-        let trio = if named_by_jwt {
+        let session_fields = if named_by_jwt {
             with_jwt(&first.jwt)
         } else {
             with_token(&first.token)
         };
-        let second = prove(&rig, &test, &email, trio)
+        let second = prove(&rig, &test, &email, session_fields)
             .await
             .unwrap()
             .issued
@@ -221,11 +227,11 @@ async fn a_length_moves_the_end_of_a_presented_session() {
     let mut session = rig.sign_in(&test, ADA, 60).await;
     for minutes in [120, 5, 525_000] {
         rig.pass(200);
-        let trio = Trio {
+        let session_fields = SessionFields {
             session_expires_in: Some(minutes),
             ..with_token(&session.token)
         };
-        session = continued(&rig, &test, trio).await;
+        session = continued(&rig, &test, session_fields).await;
         assert_eq!(
             session.session.expires_at,
             rig.now() + Seconds::from_minutes(minutes)
@@ -243,11 +249,11 @@ async fn token_and_jwt_of_one_session_are_one_session() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let first = rig.sign_in(&test, ADA, 60).await;
-    let trio = Trio {
+    let session_fields = SessionFields {
         session_jwt: Some(first.jwt.clone()),
         ..with_token(&first.token)
     };
-    let second = continued(&rig, &test, trio).await;
+    let second = continued(&rig, &test, session_fields).await;
     assert_eq!(second.session.id, first.session.id);
 }
 
@@ -260,13 +266,13 @@ async fn token_and_jwt_of_two_sessions_are_refused() {
         rig.sign_in(&test, ADA, 60).await,
         rig.sign_in(&test, ADA, 60).await,
     );
-    let trio = Trio {
+    let session_fields = SessionFields {
         session_jwt: Some(two.jwt.clone()),
         ..with_token(&one.token)
     };
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let command = VerifyCode {
-        trio,
+        session_fields,
         ..proof(sent.email.id, &digits)
     };
     let refused = rig.service.verify_code(&test, command).await;
@@ -296,7 +302,7 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
         rig.deliver().await;
         let (_, mail) = rig.mailer.sent().remove(0);
         let command = VerifyCode {
-            trio: lasting(60),
+            session_fields: lasting(60),
             ..proof(sent.email.id, &mail.code)
         };
         rig.service
@@ -340,12 +346,12 @@ async fn attack_13_a_session_that_does_not_fit_is_refused_and_the_code_kept() {
         .list_sessions(&test, sent.email.user_id)
         .await
         .unwrap();
-    for (name, trio) in bad {
+    for (name, session_fields) in bad {
         for length in [None, Some(60)] {
             let command = VerifyCode {
-                trio: Trio {
+                session_fields: SessionFields {
                     session_expires_in: length,
-                    ..trio.clone()
+                    ..session_fields.clone()
                 },
                 ..proof(sent.email.id, &digits)
             };
@@ -386,7 +392,7 @@ async fn r7_a_session_that_ends_meanwhile_is_not_continued() {
     let first = rig.sign_in(&test, ADA, 60).await;
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let command = VerifyCode {
-        trio: with_token(&first.token),
+        session_fields: with_token(&first.token),
         ..proof(sent.email.id, &digits)
     };
     let (other, caller, id) = (rig.other_process(), Arc::clone(&test), first.session.id);
@@ -415,12 +421,12 @@ async fn r7_a_session_that_expires_meanwhile_is_not_continued() {
     let first = rig.sign_in(&test, ADA, 5).await;
     rig.pass(299);
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
-    let trio = Trio {
+    let session_fields = SessionFields {
         session_expires_in: Some(60),
         ..with_token(&first.token)
     };
     let command = VerifyCode {
-        trio,
+        session_fields,
         ..proof(sent.email.id, &digits)
     };
     // The transaction loses once, and by the second try the session is over.
@@ -448,7 +454,7 @@ async fn an_extension_keeps_a_factor_added_meanwhile() {
     rig.pass(60);
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let proved = VerifyCode {
-        trio: with_jwt(&first.jwt),
+        session_fields: with_jwt(&first.jwt),
         ..proof(sent.email.id, &digits)
     };
     let (other, caller) = (rig.other_process(), Arc::clone(&test));
@@ -485,7 +491,7 @@ async fn a_further_proof_keeps_an_end_moved_meanwhile() {
     let first = rig.sign_in(&test, ADA, 60).await;
     let (sent, digits) = rig.fresh_code(&test, ADA).await;
     let command = VerifyCode {
-        trio: with_jwt(&first.jwt),
+        session_fields: with_jwt(&first.jwt),
         ..proof(sent.email.id, &digits)
     };
     let (other, caller, token) = (rig.other_process(), Arc::clone(&test), first.token.clone());
@@ -518,7 +524,7 @@ async fn s_2_one_token_is_renewed_once() {
     let first = rig.sign_in(&test, email, 60).await;
     let sent = rig.login(&test, email).await;
     let with_first = || VerifyCode {
-        trio: with_token(&first.token),
+        session_fields: with_token(&first.token),
         ..proof(sent.email.id, "000000")
     };
     let (other, caller, faster) = (rig.other_process(), Arc::clone(&test), with_first());
@@ -561,19 +567,19 @@ fn carrying(permissions: &[&str]) -> Option<Vec<String>> {
 async fn permissions_are_what_the_app_set_last() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    let trio = Trio {
+    let session_fields = SessionFields {
         permissions: carrying(&["read", "write", "read"]),
         ..lasting(60)
     };
-    let first = continued(&rig, &test, trio).await;
+    let first = continued(&rig, &test, session_fields).await;
     assert_eq!(first.session.permissions, ["read", "write"]);
     let kept = continued(&rig, &test, with_token(&first.token)).await;
     assert_eq!(kept.session.permissions, ["read", "write"]);
-    let trio = Trio {
+    let session_fields = SessionFields {
         permissions: carrying(&[]),
         ..with_token(&kept.token)
     };
-    let emptied = continued(&rig, &test, trio).await;
+    let emptied = continued(&rig, &test, session_fields).await;
     assert_eq!(emptied.session.permissions, [""; 0]);
     let verify = VerifySession {
         session_token: Some(emptied.token.clone()),
@@ -602,7 +608,7 @@ async fn permissions_have_bounds() {
     ];
     let verify = async |permissions: Vec<String>| {
         let command = VerifyCode {
-            trio: Trio {
+            session_fields: SessionFields {
                 permissions: Some(permissions),
                 ..lasting(60)
             },
@@ -638,7 +644,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
     };
     let verify = async |permissions: Vec<String>| {
         let command = VerifyCode {
-            trio: Trio {
+            session_fields: SessionFields {
                 permissions: Some(permissions),
                 ..lasting(60)
             },

@@ -1,4 +1,4 @@
-//! Refusals that are kept as the answer to a request with an `Idempotency-Key`.
+//! Refusals that are stored as the answer to a request with an `Idempotency-Key`.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::{Code, Problem};
 
 /// All of a refusal but what belongs to the request that is answered: its id.
 #[derive(Serialize, Deserialize)]
-struct Kept<'a> {
+struct Replay<'a> {
     code: Code,
     message: Cow<'a, str>,
     param: Option<Cow<'a, str>>,
@@ -66,24 +66,24 @@ impl Code {
 }
 
 impl Problem {
-    /// The form in which the refusal is kept; `None` when it is not.
-    pub(crate) fn to_kept(&self) -> Option<Vec<u8>> {
-        let is_kept = self.code.is_decided() && self.retry_after.is_none() && !self.closes;
-        let kept = Kept {
+    /// The form in which the refusal is stored; `None` when it is not.
+    pub(crate) fn to_replay(&self) -> Option<Vec<u8>> {
+        let is_stored = self.code.is_decided() && self.retry_after.is_none() && !self.closes;
+        let stored = Replay {
             code: self.code,
             message: Cow::Borrowed(&self.message),
             param: self.param.as_deref().map(Cow::Borrowed),
         };
-        serde_json::to_vec(&kept).ok().filter(|_| is_kept)
+        serde_json::to_vec(&stored).ok().filter(|_| is_stored)
     }
 
-    /// The refusal that was kept; `None` when these bytes are none.
-    pub(crate) fn of_kept(bytes: &[u8]) -> Option<Self> {
-        let kept: Kept<'_> = serde_json::from_slice(bytes).ok()?;
+    /// The refusal that was stored; `None` when these bytes are none.
+    pub(crate) fn from_replay(bytes: &[u8]) -> Option<Self> {
+        let stored: Replay<'_> = serde_json::from_slice(bytes).ok()?;
         Some(Self {
-            message: Cow::Owned(kept.message.into_owned()),
-            param: kept.param.map(|param| Cow::Owned(param.into_owned())),
-            ..Self::new(kept.code)
+            message: Cow::Owned(stored.message.into_owned()),
+            param: stored.param.map(|param| Cow::Owned(param.into_owned())),
+            ..Self::new(stored.code)
         })
     }
 
