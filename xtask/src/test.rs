@@ -44,12 +44,12 @@ impl Request {
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let request = parse(arguments)?;
-    let aids = Aids::start(request.install)?;
-    let tests = cargo_test(&request, &aids).and_then(|()| match request.is_whole() {
-        true => measurements(&aids, None),
+    let servers = Servers::start(request.install)?;
+    let tests = cargo_test(&request, &servers).and_then(|()| match request.is_whole() {
+        true => measurements(&servers, None),
         false => Ok(()),
     });
-    let python = aids.stop()?;
+    let python = servers.stop()?;
     tests?;
     match python {
         Some(python) if request.is_whole() => outside_checks(&python, request.install),
@@ -86,7 +86,7 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
 }
 
 /// The tests of cargo.
-fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
+fn cargo_test(request: &Request, servers: &Servers) -> Result<(), Failure> {
     let mut command = project::cargo();
     command.args(["test", "--no-fail-fast", project::LIGHT]);
     if request.packages.is_empty() {
@@ -95,7 +95,7 @@ fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
     for package in &request.packages {
         command.args(["--package", package]);
     }
-    aids.tell(&mut command);
+    servers.tell(&mut command);
     command.arg("--").args(&request.filters);
     if request.is_whole() {
         command.args(["--skip", MEASUREMENTS]);
@@ -108,12 +108,12 @@ fn cargo_test(request: &Request, aids: &Aids) -> Result<(), Failure> {
 const MEASUREMENTS: &str = "attacks::timing::";
 
 /// Measures time with so many samples of each kind, or with as many as the tests choose.
-fn measurements(aids: &Aids, samples: Option<u32>) -> Result<(), Failure> {
+fn measurements(servers: &Servers, samples: Option<u32>) -> Result<(), Failure> {
     let mut command = project::cargo();
     // The whole workspace, of which the filter leaves one binary: to name its package alone would build everything once more,
     // with other features.
     command.args(["test", "--workspace", "--test", "it", project::LIGHT]);
-    aids.tell(&mut command);
+    servers.tell(&mut command);
     match samples {
         Some(samples) => command.env(SAMPLES, samples.to_string()),
         None => command.env_remove(SAMPLES),
@@ -127,9 +127,9 @@ const SAMPLES: &str = "VESTRY_TEST_TIMING_SAMPLES";
 
 /// The tests that measure time, and nothing else, with so many samples of each kind.
 pub(crate) fn timing(install: bool, samples: u32) -> Result<(), Failure> {
-    let aids = Aids::start(install)?;
-    let measured = measurements(&aids, Some(samples));
-    aids.stop()?;
+    let servers = Servers::start(install)?;
+    let measured = measurements(&servers, Some(samples));
+    servers.stop()?;
     measured
 }
 
@@ -147,14 +147,14 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
 }
 
 /// What tests use that is not ours.
-struct Aids {
+struct Servers {
     postgres: Option<Cluster>,
     redis: Option<Redis>,
     python: Option<Python>,
     missing: Vec<&'static str>,
 }
 
-impl Aids {
+impl Servers {
     fn start(install: bool) -> Result<Self, Failure> {
         let mut missing = Vec::new();
         let mut leave_out = |program: &Missing| {
