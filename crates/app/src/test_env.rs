@@ -69,7 +69,7 @@ impl Service {
         if wait > WAIT_MAX {
             return Err(Invalid::value(
                 "wait",
-                format!("wait is a whole number of seconds from 0 to {WAIT_MAX}"),
+                format!("wait must be a whole number of seconds from 0 to {WAIT_MAX}"),
             )
             .into());
         }

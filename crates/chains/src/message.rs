@@ -15,7 +15,7 @@ const BASE58_MAX: usize = 2048;
 /// The bytes of a message. `field` is the path of its text in the request; that of its encoding has the same parent.
 pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec<u8>, Invalid> {
     let text = &request.message;
-    let malformed = |form: &str| Invalid::value(field, format!("{field} is not {form}"));
+    let malformed = |form: &str| Invalid::value(field, format!("{field} must be {form}"));
     let bytes = match request.encoding.as_deref() {
         None | Some("utf-8") => text.as_bytes().to_vec(),
         Some("hex") => {
@@ -31,19 +31,19 @@ pub(crate) fn bytes(request: &MessageRequest, field: &'static str) -> Result<Vec
             .into_vec()
             .map_err(|_malformed| malformed("base58 of Bitcoin's alphabet"))?,
         Some("base58") => {
-            let message = format!("{field} is at most {BASE58_MAX} characters of base58");
+            let message = format!("{field} must be at most {BASE58_MAX} characters of base58");
             return Err(Invalid::value(field, message));
         }
         Some(_) => {
             let parent = field.strip_suffix("message").unwrap_or_default();
             return Err(Invalid::value(
                 format!("{parent}encoding"),
-                "encoding is utf-8, hex, base64 or base58",
+                "encoding must be utf-8, hex, base64 or base58",
             ));
         }
     };
     if bytes.len() > MESSAGE_MAX {
-        let message = format!("{field} is at most {MESSAGE_MAX} bytes");
+        let message = format!("{field} must be at most {MESSAGE_MAX} bytes");
         return Err(Invalid::value(field, message));
     }
     Ok(bytes)

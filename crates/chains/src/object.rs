@@ -26,7 +26,7 @@ impl<'a> Object<'a> {
             Value::Object(fields) => Ok(Self { fields, path }),
             Value::Null => Err(Invalid::missing(path.to_owned())),
             _ => {
-                let message = format!("{path} is an object");
+                let message = format!("{path} must be an object");
                 Err(Invalid::value(path.to_owned(), message))
             }
         }
@@ -60,7 +60,7 @@ impl<'a> Object<'a> {
             .map(|value| {
                 value
                     .as_str()
-                    .ok_or_else(|| self.refusal(name, "is a string"))
+                    .ok_or_else(|| self.refusal(name, "must be a string"))
             })
             .transpose()
     }
@@ -70,7 +70,7 @@ impl<'a> Object<'a> {
         self.present(name)
             .ok_or_else(|| self.missing(name))?
             .as_u64()
-            .ok_or_else(|| self.refusal(name, "is a whole number"))
+            .ok_or_else(|| self.refusal(name, "must be a whole number"))
     }
 
     /// A truth value; absent is false.
@@ -78,7 +78,7 @@ impl<'a> Object<'a> {
         self.present(name).map_or(Ok(false), |value| {
             value
                 .as_bool()
-                .ok_or_else(|| self.refusal(name, "is true or false"))
+                .ok_or_else(|| self.refusal(name, "must be true or false"))
         })
     }
 

@@ -53,7 +53,7 @@ impl FromStr for ApiKeyKind {
         match text {
             "secret" => Ok(Self::Secret),
             "public" => Ok(Self::Public),
-            _ => Err(Invalid::value("kind", "kind is secret or public")),
+            _ => Err(Invalid::value("kind", "kind must be secret or public")),
         }
     }
 }

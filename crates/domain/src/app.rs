@@ -143,7 +143,7 @@ impl AppSettings {
             }
             Err(Invalid::value(
                 param,
-                format!("{param} is a whole number from {least} to {most}"),
+                format!("{param} must be a whole number from {least} to {most}"),
             ))
         };
         within("jwt_lifetime_seconds", self.jwt_lifetime_seconds, 60, 300)?;
@@ -182,7 +182,7 @@ impl AppSettings {
             }
             Err(Invalid::value(
                 param,
-                format!("{param} holds at most {most} entries"),
+                format!("{param} must have at most {most} entries"),
             ))
         };
         few("webauthn_domains", &self.webauthn_domains, DOMAINS_MAX)?;
@@ -256,7 +256,7 @@ impl AppSettings {
 pub fn name(value: &str) -> Result<String, Invalid> {
     let value = text::name("name", value.trim())?;
     if value.is_empty() || value.chars().count() > 100 {
-        return Err(Invalid::value("name", "name has 1 to 100 characters"));
+        return Err(Invalid::value("name", "name must have 1 to 100 characters"));
     }
     Ok(value)
 }

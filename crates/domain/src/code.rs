@@ -57,7 +57,7 @@ impl FromStr for MethodId {
         email.or(phone).map_err(|_neither| {
             Invalid::value(
                 "method_id",
-                "method_id is the email_… or pn_… id that the send call answered",
+                "method_id must be the email_… or pn_… id that the send call answered",
             )
         })
     }

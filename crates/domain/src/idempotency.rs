@@ -41,7 +41,7 @@ impl IdempotencyKey {
     pub fn refused() -> Invalid {
         Invalid::value(
             HEADER,
-            "Idempotency-Key is one header of 1 to 255 visible ASCII characters, without spaces",
+            "Idempotency-Key must be one header of 1 to 255 visible ASCII characters, without spaces",
         )
     }
 

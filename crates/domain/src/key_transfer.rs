@@ -66,7 +66,7 @@ impl FromStr for Kem {
         Self::ALL
             .into_iter()
             .find(|kem| kem.as_str() == text)
-            .ok_or_else(|| Invalid::value("kem", "kem is x25519 or p256"))
+            .ok_or_else(|| Invalid::value("kem", "kem must be x25519 or p256"))
     }
 }
 
@@ -102,7 +102,7 @@ impl FromStr for AeadAlgorithm {
             .ok_or_else(|| {
                 Invalid::value(
                     "aead_algorithm",
-                    "aead_algorithm is CHACHA20_POLY1305 or AES_GCM256",
+                    "aead_algorithm must be CHACHA20_POLY1305 or AES_GCM256",
                 )
             })
     }
@@ -143,7 +143,7 @@ impl FromStr for EntropyType {
         Self::ALL
             .into_iter()
             .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Invalid::value("entropy_type", "entropy_type is private_key or hd"))
+            .ok_or_else(|| Invalid::value("entropy_type", "entropy_type must be private_key or hd"))
     }
 }
 
@@ -253,7 +253,7 @@ impl SealedMessage {
     pub fn check(&self) -> Result<(), Invalid> {
         let within = |param: &'static str, bytes: &[u8], most: usize| {
             if bytes.len() > most {
-                let message = format!("{param} has at most {most} bytes");
+                let message = format!("{param} must have at most {most} bytes");
                 return Err(Invalid::value(param, message));
             }
             Ok(())
@@ -299,7 +299,7 @@ pub fn account_index(
         .filter(|index| *index <= ACCOUNT_INDEX_MAX);
     index
         .map(Some)
-        .ok_or_else(|| refuse("account_index is a whole number from 0 to 2147483647"))
+        .ok_or_else(|| refuse("account_index must be a whole number from 0 to 2147483647"))
 }
 
 #[cfg(test)]

@@ -134,6 +134,6 @@ pub fn minutes(param: &'static str, value: i64, least: i64, most: i64) -> Result
     }
     Err(Invalid::value(
         param,
-        format!("{param} is a whole number of minutes from {least} to {most}"),
+        format!("{param} must be a whole number of minutes from {least} to {most}"),
     ))
 }

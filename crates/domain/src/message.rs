@@ -41,7 +41,7 @@ impl FromStr for Channel {
         match text {
             "email" => Ok(Self::Email),
             "sms" => Ok(Self::Sms),
-            _ => Err(Invalid::value("channel", "channel is email or sms")),
+            _ => Err(Invalid::value("channel", "channel must be email or sms")),
         }
     }
 }
@@ -94,7 +94,7 @@ impl FromStr for MessageKind {
             .ok_or_else(|| {
                 Invalid::value(
                     "kind",
-                    "kind is otp, magic_link, invite, password_reset or security_notice",
+                    "kind must be otp, magic_link, invite, password_reset or security_notice",
                 )
             })
     }

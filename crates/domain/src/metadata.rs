@@ -61,7 +61,7 @@ fn check(object: &Map<String, Value>) -> Result<(), Invalid> {
     let refuse = |why: String| Err(Invalid::value("metadata", why));
     if object.len() > MAX_KEYS {
         return refuse(format!(
-            "metadata has at most {MAX_KEYS} keys on its top level"
+            "metadata must have at most {MAX_KEYS} keys on its top level"
         ));
     }
     // Nesting first: everything after it walks the tree.

@@ -40,7 +40,7 @@ impl PasskeyDomain {
         let refused = || {
             Invalid::value(
                 "domain",
-                "domain is a host name such as example.com: lower case, without scheme, port or final dot",
+                "domain must be a host name such as example.com: lower case, without scheme, port or final dot",
             )
         };
         if text == Self::LOCALHOST {
@@ -125,7 +125,7 @@ impl FromStr for AuthenticatorType {
             .ok_or_else(|| {
                 Invalid::value(
                     "authenticator_type",
-                    "authenticator_type is platform or cross-platform",
+                    "authenticator_type must be platform or cross-platform",
                 )
             })
     }
@@ -181,7 +181,12 @@ impl FromStr for Ceremony {
         [Self::Registration, Self::Authentication]
             .into_iter()
             .find(|ceremony| ceremony.as_str() == text)
-            .ok_or_else(|| Invalid::value("ceremony", "ceremony is registration or authentication"))
+            .ok_or_else(|| {
+                Invalid::value(
+                    "ceremony",
+                    "ceremony must be registration or authentication",
+                )
+            })
     }
 }
 

@@ -54,7 +54,7 @@ impl std::str::FromStr for Normalization {
             "raw" => Ok(Self::Raw),
             _ => Err(Invalid::value(
                 "password_normalization",
-                "password_normalization is nfc or raw",
+                "password_normalization must be nfc or raw",
             )),
         }
     }
@@ -76,7 +76,7 @@ impl Password {
         if text.expose().len() > MOST_BYTES {
             return Err(Invalid::value(
                 param,
-                format!("{param} has at most {MOST_BYTES} bytes"),
+                format!("{param} must have at most {MOST_BYTES} bytes"),
             ));
         }
         let normalized = Secret::new(text.expose().nfc().collect());

@@ -31,7 +31,7 @@ pub fn country(code: &str) -> Result<(), Invalid> {
         Ok(_known) => Ok(()),
         Err(_unknown) => Err(Invalid::value(
             "sms_countries",
-            "sms_countries is a list of ISO 3166-1 codes such as [\"US\", \"CA\"]",
+            "sms_countries must be a list of ISO 3166-1 codes such as [\"US\", \"CA\"]",
         )),
     }
 }

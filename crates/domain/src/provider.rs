@@ -41,7 +41,7 @@ impl ProviderName {
         }
         Err(Invalid::value(
             "provider",
-            "the name of a provider is 1 to 32 lower-case letters, digits and hyphens, and begins with a letter",
+            "the name of a provider must be 1 to 32 lower-case letters, digits and hyphens, and begins with a letter",
         ))
     }
 

@@ -45,7 +45,7 @@ impl FromStr for RedirectKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Invalid::value("kind", "kind is login, registration or invite"))
+            .ok_or_else(|| Invalid::value("kind", "kind must be login, registration or invite"))
     }
 }
 

@@ -190,7 +190,7 @@ impl UserFilter {
             }
         };
         if fields.is_empty() || fields.len() > MAX_CONDITIONS {
-            let message = format!("filters.fields has 1 to {MAX_CONDITIONS} entries");
+            let message = format!("filters.fields must have 1 to {MAX_CONDITIONS} entries");
             return Err(Invalid::value("filters.fields", message));
         }
         let conditions = fields

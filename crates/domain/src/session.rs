@@ -40,7 +40,9 @@ pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
         if length == 0 || length > longest || permission.chars().any(char::is_control) {
             return Err(Invalid::value(
                 "permissions",
-                format!("a permission has 1 to {longest} characters and no control characters"),
+                format!(
+                    "a permission must have 1 to {longest} characters and no control characters"
+                ),
             ));
         }
         if !kept.contains(&permission) {
@@ -50,14 +52,14 @@ pub fn permissions(wanted: Vec<String>) -> Result<Vec<String>, Invalid> {
     if kept.len() > most {
         return Err(Invalid::value(
             "permissions",
-            format!("a session carries at most {most} permissions"),
+            format!("a session must carry at most {most} permissions"),
         ));
     }
     if json!(kept).to_string().len() > PERMISSIONS_BYTES {
         return Err(Invalid::value(
             "permissions",
             format!(
-                "the permissions of a session have at most {PERMISSIONS_BYTES} bytes as a JSON array"
+                "the permissions of a session must fit {PERMISSIONS_BYTES} bytes as a JSON array"
             ),
         ));
     }
@@ -107,7 +109,7 @@ impl DeviceFingerprint {
                 return Err(Invalid::value(
                     param,
                     format!(
-                        "{param} has at most {FINGERPRINT_MAX} characters and no control characters"
+                        "{param} must have at most {FINGERPRINT_MAX} characters and no control characters"
                     ),
                 ));
             }

@@ -50,7 +50,7 @@ impl FromStr for Algorithm {
             "EdDSA" => Ok(Self::EdDSA),
             _ => Err(Invalid::value(
                 "jwt_algorithm",
-                "jwt_algorithm is ES256, RS256 or EdDSA",
+                "jwt_algorithm must be ES256, RS256 or EdDSA",
             )),
         }
     }

@@ -289,7 +289,7 @@ pub fn check_domains(domains: &[String]) -> Result<(), Invalid> {
     }
     Err(Invalid::value(
         "siwe_domains",
-        "siwe_domains is a list of at most 20 hosts, each with a port or without, such as [\"example.com\", \"localhost:3000\"]",
+        "siwe_domains must be a list of at most 20 hosts, each with a port or without, such as [\"example.com\", \"localhost:3000\"]",
     ))
 }
 

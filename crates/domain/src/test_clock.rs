@@ -111,7 +111,7 @@ impl TestClock {
             (None, Some(seconds), _) if seconds < 0 => {
                 return Err(Invalid::value(
                     "advance_seconds",
-                    "advance_seconds is 0 or more; to go back, send now",
+                    "advance_seconds must be 0 or more; to set an earlier time, send now",
                 ));
             }
             (None, Some(seconds), _) => ("advance_seconds", present.unix().saturating_add(seconds)),
@@ -122,7 +122,7 @@ impl TestClock {
         if !(least..=most).contains(&shows) {
             return Err(Invalid::value(
                 param,
-                format!("the clock shows Unix seconds from {least} to {most}"),
+                format!("the clock must show Unix seconds from {least} to {most}"),
             ));
         }
         let shows = Timestamp::from_unix(shows);

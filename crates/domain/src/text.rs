@@ -36,7 +36,7 @@ pub fn name(param: &'static str, text: &str) -> Result<String, Invalid> {
     if text.chars().count() > NAME_MAX {
         return Err(Invalid::value(
             param,
-            format!("{param} has at most {NAME_MAX} characters"),
+            format!("{param} must have at most {NAME_MAX} characters"),
         ));
     }
     Ok(text.to_owned())

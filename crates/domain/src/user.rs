@@ -50,7 +50,7 @@ impl FromStr for UserStatus {
         match text {
             "pending" => Ok(Self::Pending),
             "active" => Ok(Self::Active),
-            _ => Err(Invalid::value("status", "status is pending or active")),
+            _ => Err(Invalid::value("status", "status must be pending or active")),
         }
     }
 }

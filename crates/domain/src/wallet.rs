@@ -116,7 +116,7 @@ impl FromStr for WalletType {
             .ok_or_else(|| {
                 Invalid::value(
                     "wallet_type",
-                    "wallet_type is one of ethereum, solana, bitcoin, DOT, XLM",
+                    "wallet_type must be one of ethereum, solana, bitcoin, DOT, XLM",
                 )
             })
     }

@@ -44,7 +44,10 @@ impl FromStr for Environment {
         match text {
             "test" => Ok(Self::Test),
             "live" => Ok(Self::Live),
-            _ => Err(Invalid::value("environment", "environment is test or live")),
+            _ => Err(Invalid::value(
+                "environment",
+                "environment must be test or live",
+            )),
         }
     }
 }

@@ -139,7 +139,7 @@ pub enum ImportError {
     #[error("the message does not open")]
     Undecipherable,
     /// It opened, and holds no key or phrase of this address.
-    #[error("what was sealed is not the key of this address")]
+    #[error("the key that was sent is not the key of this address")]
     AddressMismatch,
     /// See [`CustodyError`].
     #[error(transparent)]

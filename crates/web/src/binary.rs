@@ -13,7 +13,7 @@ const OF_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 /// The bytes of a text in base64, of either alphabet, padded or not.
 pub(crate) fn from_base64(param: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
     let decoded = ORDINARY.decode(text).or_else(|_other| OF_URLS.decode(text));
-    decoded.map_err(|_no_base64| Invalid::value(param, format!("{param} is not base64")))
+    decoded.map_err(|_no_base64| Invalid::value(param, format!("{param} must be base64")))
 }
 
 /// Base64 as most expect it: the ordinary alphabet, padded.

@@ -68,7 +68,10 @@ impl Code {
     /// The table: status, and the message where a refusal has none of its own.
     const fn row(self) -> (StatusCode, &'static str) {
         match self {
-            Self::InvalidRequest => (StatusCode::BAD_REQUEST, "the request cannot be understood"),
+            Self::InvalidRequest => (
+                StatusCode::BAD_REQUEST,
+                "the request could not be read; send one JSON object",
+            ),
             Self::MissingField => (StatusCode::BAD_REQUEST, "a required field is missing"),
             Self::InvalidField => (
                 StatusCode::BAD_REQUEST,
@@ -80,32 +83,35 @@ impl Code {
             ),
             Self::InvalidOtp => (
                 StatusCode::BAD_REQUEST,
-                "the code is wrong, expired or used",
+                "the code is wrong, expired or already used; send a new one",
             ),
             Self::InvalidMagicToken => (
                 StatusCode::BAD_REQUEST,
-                "the link is unknown, expired or used",
+                "the link is unknown, expired or already used; send a new one",
             ),
-            Self::MagicLinkExpired => (StatusCode::BAD_REQUEST, "the link has expired"),
+            Self::MagicLinkExpired => (
+                StatusCode::BAD_REQUEST,
+                "the link has expired; send a new one",
+            ),
             Self::MagicLinkNotVerified => (
                 StatusCode::BAD_REQUEST,
-                "the link was not used yet; ask again in a few seconds",
+                "the link has not been opened yet; ask again in a few seconds",
             ),
             Self::InvalidRequestOriginToken => (
                 StatusCode::BAD_REQUEST,
-                "request_origin_token is not that of the browser that asked, or is spent",
+                "request_origin_token does not belong to this sign-in or was used already; begin again",
             ),
             Self::InvalidOauthToken => (
                 StatusCode::BAD_REQUEST,
-                "the token or code is unknown, expired or used",
+                "the token or code is unknown, expired or already used; begin the sign-in again",
             ),
             Self::InvalidState => (
                 StatusCode::BAD_REQUEST,
-                "the state is unknown, expired, used or of another sign-in; begin anew",
+                "the state is unknown, expired, used or of another sign-in; begin again",
             ),
             Self::ProviderNotConfigured => (
                 StatusCode::BAD_REQUEST,
-                "the App has not set this identity provider in this environment",
+                "this identity provider is not set up for the App in this environment; see `vestry provider set`",
             ),
             Self::RedirectUrlMissing => (
                 StatusCode::BAD_REQUEST,
@@ -113,7 +119,7 @@ impl Code {
             ),
             Self::RedirectUrlNotAllowed => (
                 StatusCode::BAD_REQUEST,
-                "the redirect URL is not registered for the App",
+                "the redirect URL is not registered for the App; see `vestry redirect-url add`",
             ),
             Self::MessageIsTransaction => (
                 StatusCode::BAD_REQUEST,
@@ -125,11 +131,11 @@ impl Code {
             ),
             Self::DecryptionFailed => (
                 StatusCode::BAD_REQUEST,
-                "this does not open; begin the import anew and seal the key to the public key that comes back",
+                "the key could not be decrypted; begin the import again and seal the key to the public key in the answer",
             ),
             Self::AddressMismatch => (
                 StatusCode::BAD_REQUEST,
-                "what was sealed is not the key of this address",
+                "the key that was sent is not the key of this address",
             ),
             Self::HttpsRequired => (StatusCode::BAD_REQUEST, "use https: plain HTTP is refused"),
             Self::MissingApiKey => (
@@ -138,48 +144,48 @@ impl Code {
             ),
             Self::InvalidApiKey => (StatusCode::UNAUTHORIZED, "the API key is not valid"),
             Self::InvalidSession => (StatusCode::UNAUTHORIZED, "the session is not valid"),
-            Self::InvalidCredentials => (
-                StatusCode::UNAUTHORIZED,
-                "what was presented does not sign anybody in",
-            ),
+            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "the credentials are not valid"),
             Self::KeyNotAllowed => (
                 StatusCode::FORBIDDEN,
-                "the API key lacks a scope that this call needs",
+                "the API key lacks a scope that this call needs; use a key that has it",
             ),
             Self::InsufficientFactor => (
                 StatusCode::FORBIDDEN,
-                "this needs a session with another factor, or with one proved more lately",
+                "this needs a session with a further factor, or one proved more recently; verify one with session_token",
             ),
             Self::WalletReadOnly => (
                 StatusCode::FORBIDDEN,
-                "the wallet is read-only: its key is not here",
+                "the wallet is read-only: its key is held elsewhere, and it cannot sign here",
             ),
             Self::WalletDisabled => (
                 StatusCode::FORBIDDEN,
-                "the wallet is disabled: it signs nothing until it is enabled",
+                "the wallet is disabled; enable it first",
             ),
-            Self::PolicyDenied => (StatusCode::FORBIDDEN, "this is not done with it"),
+            Self::PolicyDenied => (
+                StatusCode::FORBIDDEN,
+                "the rules of this service do not allow this",
+            ),
             Self::FeatureDisabled => (
                 StatusCode::FORBIDDEN,
-                "the App's settings do not allow this",
+                "the App's settings do not allow this; see `vestry app set`",
             ),
             Self::NotFound => (StatusCode::NOT_FOUND, "it does not exist"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "this path does not have that method; see the Allow header",
             ),
-            Self::Duplicate => (StatusCode::CONFLICT, "it belongs to a user already"),
+            Self::Duplicate => (StatusCode::CONFLICT, "the value belongs to a user already"),
             Self::IdempotencyKeyReused => (
                 StatusCode::CONFLICT,
-                "this Idempotency-Key was used for another request",
+                "this Idempotency-Key was used for another request; send a new one",
             ),
             Self::LastSignInMethod => (
                 StatusCode::CONFLICT,
-                "it is the last way in which its user can sign in",
+                "this is the user's last way to sign in; add another one first",
             ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
-                "the body is larger than 256 KiB",
+                "the body is larger than 256 KiB; send less",
             ),
             Self::UnsupportedMediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -195,7 +201,7 @@ impl Code {
             ),
             Self::Internal => (
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "something went wrong on our side",
+                "internal error; try again, and report request_id if it stays",
             ),
             Self::Unavailable => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -203,7 +209,7 @@ impl Code {
             ),
             Self::Sealed => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the keys cannot be used at the moment; try again",
+                "the keys are not available at the moment; try again",
             ),
         }
     }

@@ -37,7 +37,9 @@ pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
             }
             Entry::Occupied(place) => {
                 let name = place.key().clone();
-                return Err(Invalid::value(name, "a query parameter appears twice").into());
+                return Err(
+                    Invalid::value(name, "a query parameter appears twice; send it once").into(),
+                );
             }
         }
     }

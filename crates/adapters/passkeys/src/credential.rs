@@ -99,7 +99,7 @@ fn read<R: for<'de> Deserialize<'de>>(sent: &Value) -> Result<Sent<R>, Invalid> 
     sent.ok_or_else(|| {
         Invalid::value(
             PARAM,
-            "public_key_credential is what PublicKeyCredential.toJSON() gives in the browser",
+            "public_key_credential must be what PublicKeyCredential.toJSON() gives in the browser",
         )
     })
 }
@@ -113,7 +113,7 @@ fn credential_id<R>(sent: &Sent<R>) -> Result<Vec<u8>, Invalid> {
     }
     Err(Invalid::value(
         format!("{PARAM}.id"),
-        format!("id has 1 to {CREDENTIAL_ID_MAX} bytes and is the same as rawId"),
+        format!("id must have 1 to {CREDENTIAL_ID_MAX} bytes and be the same as rawId"),
     ))
 }
 
@@ -124,7 +124,7 @@ fn part(name: &'static str, text: &str) -> Result<Vec<u8>, Invalid> {
     decoded.ok_or_else(|| {
         Invalid::value(
             format!("{PARAM}.{name}"),
-            format!("{name} is base64url of at most {PART_MAX} bytes"),
+            format!("{name} must be base64url of at most {PART_MAX} bytes"),
         )
     })
 }
@@ -133,7 +133,7 @@ fn challenge(client_data_json: &[u8]) -> Result<String, Invalid> {
     let data = ClientData::parse(client_data_json).ok_or_else(|| {
         Invalid::value(
             format!("{PARAM}.response.clientDataJSON"),
-            "clientDataJSON is a JSON object with type, challenge and origin",
+            "clientDataJSON must be a JSON object with type, challenge and origin",
         )
     })?;
     Ok(data.challenge)

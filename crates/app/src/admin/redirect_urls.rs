@@ -27,7 +27,7 @@ impl Service {
         if is_default && target.is_pattern() {
             return Err(Invalid::value(
                 "url",
-                "a URL with a star stands for many and cannot be the default",
+                "a URL with a star stands for many and cannot be the default; register another one as default",
             )
             .into());
         }

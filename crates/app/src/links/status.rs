@@ -47,7 +47,7 @@ pub enum LoginStatusError {
     #[error("the link was not used yet")]
     NotVerified,
     /// Nobody used the link in time, its outcome was not asked for in time, or its session has ended since.
-    #[error("the link has expired")]
+    #[error("the link has expired; send a new one")]
     Expired,
     /// Not the token of this address's newest link, or one that has got its session.
     #[error("the request origin token is not valid")]

@@ -71,7 +71,7 @@ impl FromStr for TestAnswer {
         known.ok_or_else(|| {
             Invalid::value(
                 "identity",
-                "identity is verified, unverified, changed, denied or error",
+                "identity must be verified, unverified, changed, denied or error",
             )
         })
     }
@@ -101,7 +101,7 @@ impl TestChoice {
             Some(subject) if subject.chars().count() > 255 => {
                 return Err(Invalid::value(
                     "subject",
-                    "subject has at most 255 characters",
+                    "subject must have at most 255 characters",
                 ));
             }
             Some(subject) => subject,

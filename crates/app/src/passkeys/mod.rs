@@ -35,7 +35,7 @@ fn allowed_domain(caller: &Caller, text: &str) -> Result<PasskeyDomain, Invalid>
     }
     Err(Invalid::value(
         "domain",
-        "domain is not on the App's list webauthn_domains",
+        "domain is not in the App's setting webauthn_domains; add it there or send one that is",
     ))
 }
 

@@ -82,7 +82,7 @@ pub struct CreatedPasskey {
 fn unknown_challenge() -> Invalid {
     Invalid::value(
         "public_key_credential",
-        "public_key_credential answers no challenge that waits for this user; begin anew",
+        "public_key_credential answers no open challenge of this user; begin again",
     )
 }
 

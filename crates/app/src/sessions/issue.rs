@@ -146,7 +146,7 @@ impl Service {
         match (by_token, by_jwt) {
             (Some(a), Some(b)) if a.id != b.id => Err(Invalid::value(
                 "session_jwt",
-                "session_token and session_jwt name different sessions",
+                "session_token and session_jwt name different sessions; send one of them",
             )
             .into()),
             (Some(session), _) | (None, Some(session)) => Ok(Some(Presented {

@@ -138,7 +138,7 @@ impl PortableUser {
         if is_nobody && self.id.is_none() {
             return Err(Invalid::value(
                 "emails",
-                "a user has at least one of emails, phone_numbers and wallets",
+                "a user needs at least one of emails, phone_numbers and wallets",
             ));
         }
         let id: Option<UserId> = self.id.as_deref().map(str::parse).transpose()?;
@@ -150,7 +150,7 @@ impl PortableUser {
         if created_at.unix() < 0 || now < created_at {
             return Err(Invalid::value(
                 "created_at",
-                "created_at is a moment of the past, in Unix seconds",
+                "created_at must be a moment of the past, in Unix seconds",
             ));
         }
         // Users are paged and searched by the time inside their ids.
@@ -226,7 +226,7 @@ fn key(text: &str) -> Result<String, Invalid> {
     if !is_plain || text.len() > LONGEST_KEY {
         return Err(Invalid::value(
             "external_key",
-            format!("external_key has 1 to {LONGEST_KEY} bytes and no control characters"),
+            format!("external_key must have 1 to {LONGEST_KEY} bytes and no control characters"),
         ));
     }
     Ok(text.to_owned())

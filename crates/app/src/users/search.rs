@@ -49,7 +49,9 @@ impl Service {
         caller.require(Scope::UsersRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
-            return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
+            return Err(
+                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
+            );
         }
         let world = &caller.world;
         let now = self.now(world);

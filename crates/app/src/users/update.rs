@@ -308,7 +308,7 @@ fn list<T>(
     read: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Result<Vec<Listed<T>>, Invalid> {
     if entries.len() > MOST_IDENTIFIERS {
-        let message = format!("{list} has at most {MOST_IDENTIFIERS} entries");
+        let message = format!("{list} must have at most {MOST_IDENTIFIERS} entries");
         return Err(Invalid::value(list, message));
     }
     let numbered = entries.iter().enumerate();

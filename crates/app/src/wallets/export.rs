@@ -76,6 +76,6 @@ impl Service {
 fn no_recipient() -> Invalid {
     Invalid::value(
         "recipient_public_key",
-        "recipient_public_key is not a public key of X25519 to which anything can be sealed",
+        "recipient_public_key is not a usable X25519 public key; make a new key pair",
     )
 }

@@ -41,7 +41,7 @@ pub enum ImportWalletError {
     #[error("the message does not open")]
     Undecipherable,
     /// What was sealed is not the key of this address.
-    #[error("what was sealed is not the key of this address")]
+    #[error("the key that was sent is not the key of this address")]
     AddressMismatch,
     /// See [`Refusal`].
     #[error(transparent)]

@@ -42,7 +42,9 @@ impl Service {
         caller.require(Scope::WalletsRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
-            return Err(Invalid::value("limit", "limit is a whole number from 10 to 100").into());
+            return Err(
+                Invalid::value("limit", "limit must be a whole number from 10 to 100").into(),
+            );
         }
         let mut read = self.ports.store.read().await?;
         // One more than asked for tells whether there is a next page.

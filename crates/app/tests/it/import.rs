@@ -306,10 +306,13 @@ async fn bad_lines_are_refused_with_the_reason() {
     for (bad, why) in [
         (PortableUser::default(), "at least one of emails"),
         (line("nobody"), "email must be an address"),
-        (keyed("", "ada@example.com"), "external_key has 1 to 255"),
+        (
+            keyed("", "ada@example.com"),
+            "external_key must have 1 to 255",
+        ),
         (
             keyed(&"x".repeat(256), "ada@example.com"),
-            "external_key has 1 to 255",
+            "external_key must have 1 to 255",
         ),
         (
             PortableUser {
@@ -323,7 +326,7 @@ async fn bad_lines_are_refused_with_the_reason() {
                 created_at: Some(i64::MAX),
                 ..line("ada@example.com")
             },
-            "created_at is a moment of the past",
+            "created_at must be a moment of the past",
         ),
         (
             PortableUser {

@@ -89,15 +89,13 @@ fn format(name: Option<&str>, owner: &Owner, parent: &str) -> Result<Format, Inv
         Some("bip322-unprefixed") => Ok(Format::Bip322 { prefixed: false }),
         Some(name @ ("bip137" | "electrum")) if owner.output_key.is_some() => Err(Invalid::value(
             format!("{parent}format"),
-            format!(
-                "format {name} is not for addresses of taproot; bip322 and bip322-unprefixed are"
-            ),
+            format!("format {name} is not for taproot addresses; use bip322 or bip322-unprefixed"),
         )),
         Some("bip137") => Ok(Format::Bip137(Header::P2wpkh)),
         Some("electrum") => Ok(Format::Bip137(Header::Electrum)),
         Some(_) => Err(Invalid::value(
             format!("{parent}format"),
-            "format is bip322, bip322-unprefixed, bip137 or electrum",
+            "format must be bip322, bip322-unprefixed, bip137 or electrum",
         )),
     }
 }

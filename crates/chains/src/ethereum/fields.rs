@@ -116,17 +116,17 @@ impl<'a> Field<'a> {
         self.hex_digits()
             .filter(|digits| (1..=QUANTITY_DIGITS).contains(&digits.len()))
             .and_then(|digits| U256::from_str_radix(digits, 16).ok())
-            .ok_or_else(|| self.refuse("is 0x and 1 to 64 hex digits, as a string"))
+            .ok_or_else(|| self.refuse("must be 0x and 1 to 64 hex digits, as a string"))
     }
 
     pub(super) fn u128(&self) -> Result<u128, Invalid> {
         u128::try_from(self.quantity()?)
-            .map_err(|_too_large| self.refuse("is a quantity of at most 128 bits"))
+            .map_err(|_too_large| self.refuse("must be a quantity of at most 128 bits"))
     }
 
     pub(super) fn u64(&self) -> Result<u64, Invalid> {
         u64::try_from(self.quantity()?)
-            .map_err(|_too_large| self.refuse("is a quantity of at most 64 bits"))
+            .map_err(|_too_large| self.refuse("must be a quantity of at most 64 bits"))
     }
 
     /// `0x` and pairs of hex digits, at most `most` of them.
@@ -134,13 +134,15 @@ impl<'a> Field<'a> {
         let digits = self
             .hex_digits()
             .filter(|digits| digits.len() % 2 == 0)
-            .ok_or_else(|| self.refuse("is 0x and an even number of hex digits, as a string"))?;
+            .ok_or_else(|| {
+                self.refuse("must be 0x and an even number of hex digits, as a string")
+            })?;
         if digits.len() / 2 > most {
-            return Err(self.refuse(&format!("is at most {most} bytes")));
+            return Err(self.refuse(&format!("must be at most {most} bytes")));
         }
         hex::decode(digits)
             .map(Bytes::from)
-            .map_err(|_malformed| self.refuse("is 0x and an even number of hex digits"))
+            .map_err(|_malformed| self.refuse("must be 0x and an even number of hex digits"))
     }
 
     /// `0x` and exactly so many bytes.
@@ -156,7 +158,7 @@ impl<'a> Field<'a> {
             .and_then(|digits| hex::decode_to_slice(digits, place).ok())
             .ok_or_else(|| {
                 self.refuse(&format!(
-                    "is 0x and {} bytes in hex, as a string",
+                    "must be 0x and {} bytes in hex, as a string",
                     place.len()
                 ))
             })
@@ -165,7 +167,7 @@ impl<'a> Field<'a> {
     pub(super) fn address(&self) -> Result<Address, Invalid> {
         self.value.as_str().and_then(address::parse).ok_or_else(|| {
             self.refuse(
-                "is an address: 0x and 40 hex digits, with the checksum of EIP-55 if their case is mixed",
+                "must be an address: 0x and 40 hex digits, with the checksum of EIP-55 if their case is mixed",
             )
         })
     }
@@ -173,14 +175,14 @@ impl<'a> Field<'a> {
     pub(super) fn text(&self) -> Result<&'a str, Invalid> {
         self.value
             .as_str()
-            .ok_or_else(|| self.refuse("is a string"))
+            .ok_or_else(|| self.refuse("must be a string"))
     }
 
     pub(super) fn object(&self) -> Result<Object<'a>, Invalid> {
         self.value
             .as_object()
             .map(|fields| Object::new(fields, self.path.clone()))
-            .ok_or_else(|| self.refuse("is an object"))
+            .ok_or_else(|| self.refuse("must be an object"))
     }
 
     /// The elements of a list that has at most `most`.
@@ -188,9 +190,9 @@ impl<'a> Field<'a> {
         let list = self
             .value
             .as_array()
-            .ok_or_else(|| self.refuse("is a list"))?;
+            .ok_or_else(|| self.refuse("must be a list"))?;
         if list.len() > most {
-            return Err(self.refuse(&format!("has at most {most} elements")));
+            return Err(self.refuse(&format!("must have at most {most} elements")));
         }
         let elements = list.iter().enumerate();
         Ok(elements

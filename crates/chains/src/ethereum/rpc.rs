@@ -60,7 +60,7 @@ fn message_bytes(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
         None => None,
         Some(field) => match field.text()? {
             known @ ("utf-8" | "hex") => Some(known.to_owned()),
-            _ => return Err(field.refuse("is utf-8 or hex")),
+            _ => return Err(field.refuse("must be utf-8 or hex")),
         },
     };
     let request = MessageRequest {
@@ -83,7 +83,7 @@ fn refusal(name: &str) -> SigningRefused {
         .into(),
         "eth_sign" => Invalid::value(
             "method",
-            "eth_sign is not offered: its messages cannot be told from transactions; call personal_sign",
+            "eth_sign is not offered, because its messages cannot be told from transactions; call personal_sign instead",
         )
         .into(),
         _ => SigningRefused::UnsupportedMethod { supported: METHODS },

@@ -156,13 +156,13 @@ pub(super) fn chain_id(field: &Field<'_>) -> Result<u64, Invalid> {
     if (1..=CHAIN_ID_MAX).contains(&number) {
         return Ok(number);
     }
-    Err(field.refuse(&format!("is a chain from 0x1 to {CHAIN_ID_MAX:#x}")))
+    Err(field.refuse(&format!("must be a chain from 0x1 to {CHAIN_ID_MAX:#x}")))
 }
 
 /// 2^64 − 1 is never reached (EIP-2681).
 pub(super) fn nonce(field: &Field<'_>) -> Result<u64, Invalid> {
     match field.u64()? {
-        u64::MAX => Err(field.refuse("is less than 2^64 - 1")),
+        u64::MAX => Err(field.refuse("must be less than 2^64 - 1")),
         number => Ok(number),
     }
 }
@@ -179,7 +179,7 @@ impl Fees {
         let field = object.need("maxPriorityFeePerGas")?;
         let priority = field.u128()?;
         if priority > most {
-            return Err(field.refuse("is at most maxFeePerGas"));
+            return Err(field.refuse("must be at most maxFeePerGas"));
         }
         Ok(Self { most, priority })
     }

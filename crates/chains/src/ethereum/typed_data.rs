@@ -49,7 +49,7 @@ fn parsed(text: &str) -> Result<Value, String> {
             ..
         } => "names a member of an object twice".to_owned(),
         Malformed::Syntax | Malformed::Value { .. } => format!(
-            "is JSON of at most {TEXT_MAX} bytes, without NUL and not too deep, if a string"
+            "must be JSON of at most {TEXT_MAX} bytes, without NUL and not too deep, if a string"
         ),
     })
 }
@@ -67,9 +67,9 @@ fn digest_of(data: &Object<'_>) -> Result<B256, Invalid> {
 
 fn primary_type<'a>(data: &Object<'a>, types: &Types<'_>) -> Result<&'a str, Invalid> {
     let known = |field: &Field<'a>| match field.text()? {
-        DOMAIN => Err(field.refuse("is the type of a message, not that of the domain")),
+        DOMAIN => Err(field.refuse("must be the type of a message, not EIP712Domain")),
         name if types.has(name) => Ok(name),
-        _ => Err(field.refuse("is a type that types defines")),
+        _ => Err(field.refuse("must be a type that types defines")),
     };
     data.need_aliased(&["primaryType", "primary_type"], known)
 }

@@ -47,7 +47,7 @@ pub(super) fn digest(params: &Object<'_>) -> Result<B256, Invalid> {
             Ok(operation.typed_digest(entry_point, chain_id))
         }
         _ => Err(contract.refuse(&format!(
-            "is an entry point: {V06} (v0.6), {V07} (v0.7) or {V08} (v0.8)"
+            "must be an entry point: {V06} (v0.6), {V07} (v0.7) or {V08} (v0.8)"
         ))),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
         .hex_bytes("data", DATA_MAX)?
         .ok_or_else(|| object.missing("data"))?;
     if data.is_empty() {
-        return Err(object.refusal("data", "is empty"));
+        return Err(object.refusal("data", "must not be empty"));
     }
     Ok(SignsTransaction::raw(data, signer))
 }

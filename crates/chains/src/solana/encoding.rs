@@ -48,19 +48,19 @@ impl Encoding {
         let bytes = match self {
             Self::Base58 if text.len() > BASE58_MAX => {
                 return Err(format!(
-                    "is at most {BASE58_MAX} characters of base58; send more as base64"
+                    "must be at most {BASE58_MAX} characters of base58; send more as base64"
                 ));
             }
             Self::Base58 => bs58::decode(text).into_vec().ok(),
             // Four characters for three bytes, begun ones too.
             Self::Base64 if text.len() > most.div_ceil(3).saturating_mul(4) => {
-                return Err(format!("is at most {most} bytes"));
+                return Err(format!("must be at most {most} bytes"));
             }
             Self::Base64 => STANDARD.decode(text).ok(),
         };
         let form = match self {
-            Self::Base58 => "is base58 of Bitcoin's alphabet",
-            Self::Base64 => "is standard base64 with padding",
+            Self::Base58 => "must be base58 of Bitcoin's alphabet",
+            Self::Base64 => "must be standard base64 with padding",
         };
         bytes.ok_or_else(|| form.to_owned())
     }

@@ -40,7 +40,7 @@ pub(super) fn of_params(
     let encoding = match named {
         None | Some("utf-8") => Encoding::Base58,
         Some(name) => Encoding::named(name)
-            .ok_or_else(|| params.refusal("encoding", "is base58, base64 or utf-8"))?,
+            .ok_or_else(|| params.refusal("encoding", "must be base58, base64 or utf-8"))?,
     };
     let request = MessageRequest {
         message: text.to_owned(),

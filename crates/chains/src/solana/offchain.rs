@@ -26,15 +26,15 @@ const V0_HEAD: usize = 16 + 1 + 32 + 1 + 1 + 32 + 2;
 pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<SignsBytes, Invalid> {
     let text = params.text("message")?;
     if text.is_empty() || text.len() > TEXT_MAX {
-        let rule = format!("is 1 to {TEXT_MAX} bytes");
+        let rule = format!("must be 1 to {TEXT_MAX} bytes");
         return Err(params.refusal("message", &rule));
     }
     let domain = params.optional_text("application_domain")?;
     let bytes = match (params.number("version")?, domain) {
         (0, domain) => {
-            let domain = domain
-                .map_or(Some([0; 32]), read_domain)
-                .ok_or_else(|| params.refusal("application_domain", "is base58 of 32 bytes"))?;
+            let domain = domain.map_or(Some([0; 32]), read_domain).ok_or_else(|| {
+                params.refusal("application_domain", "must be base58 of 32 bytes")
+            })?;
             version_0(&domain, signer.public_key, text)
                 .ok_or_else(|| params.refusal("message", "is too long"))?
         }
@@ -42,7 +42,7 @@ pub(super) fn of_params(params: &Object<'_>, signer: Signer<'_>) -> Result<Signs
         (1, Some(_)) => {
             return Err(params.refusal("application_domain", "goes with version 0 only"));
         }
-        _ => return Err(params.refusal("version", "is 0 or 1")),
+        _ => return Err(params.refusal("version", "must be 0 or 1")),
     };
     let whole = Value::String(Encoding::Base64.write(&bytes));
     Ok(SignsBytes {

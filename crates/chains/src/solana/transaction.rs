@@ -28,7 +28,7 @@ impl SignsTransaction {
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, Invalid> {
         let text = fields.text("transaction")?;
         let encoding = Encoding::named(fields.text("encoding")?)
-            .ok_or_else(|| fields.refusal("encoding", "is base64 or base58"))?;
+            .ok_or_else(|| fields.refusal("encoding", "must be base64 or base58"))?;
         let bytes = encoding
             .read(text, TRANSACTION_MAX)
             .map_err(|rule| fields.refusal("transaction", &rule))?;

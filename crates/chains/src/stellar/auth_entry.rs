@@ -38,7 +38,7 @@ impl SignsAuthEntry {
             HashIdPreimage::OpId(_)
             | HashIdPreimage::PoolRevokeOpId(_)
             | HashIdPreimage::ContractId(_) => {
-                return Err(refusal("is a HashIdPreimage of a Soroban authorization").into());
+                return Err(refusal("must be a HashIdPreimage of a Soroban authorization").into());
             }
         };
         if network_id.0 != network::id(signer.environment) {

@@ -18,12 +18,12 @@ const DEPTH_MAX: u32 = 500;
 /// What is wrong, to be put after the name of the field.
 pub(super) fn read<T: ReadXdr + WriteXdr>(text: &str, what: &str) -> Result<T, String> {
     if text.len() > XDR_MAX.div_ceil(3).saturating_mul(4) {
-        return Err(format!("is at most {XDR_MAX} bytes of XDR"));
+        return Err(format!("must be at most {XDR_MAX} bytes of XDR"));
     }
     let bytes = STANDARD
         .decode(text)
-        .map_err(|_malformed| "is standard base64 with padding".to_owned())?;
-    let malformed = || format!("is the XDR of {what}, complete and with nothing after it");
+        .map_err(|_malformed| "must be standard base64 with padding".to_owned())?;
+    let malformed = || format!("must be the XDR of {what}, complete and with nothing after it");
     let value = T::from_xdr(&bytes, limits()).map_err(|_malformed| malformed())?;
     match value.to_xdr(limits()) {
         Ok(written) if written == bytes => Ok(value),

@@ -76,6 +76,6 @@ pub fn check_origin(param: &'static str, text: &str) -> Result<(), Invalid> {
     }
     Err(Invalid::value(
         param,
-        format!("{param} holds origins such as https://app.example.com"),
+        format!("{param} must list origins such as https://app.example.com"),
     ))
 }

@@ -38,7 +38,7 @@ impl Rules {
         let refuse = |why: String| Err(Invalid::value(param, why));
         let least = self.least;
         if password.length() < least {
-            return refuse(format!("{param} has at least {least} characters"));
+            return refuse(format!("{param} must have at least {least} characters"));
         }
         let text = password.normalized.expose().to_lowercase();
         let text = zeroize::Zeroizing::new(text);

@@ -25,7 +25,7 @@ fn p_1_more_than_1024_bytes_are_refused_and_never_cut() {
     assert_eq!(password(&longest).length(), 512);
     let beyond = Secret::new(longest + "x");
     let refused = Password::presented("password", beyond).unwrap_err();
-    assert_eq!(refused.message, "password has at most 1024 bytes");
+    assert_eq!(refused.message, "password must have at most 1024 bytes");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn p_3_length_counts_code_points_of_the_normalized_text() {
     assert_eq!(password("🔑🔑").length(), 2);
     assert_eq!(
         refusal(&rules(8, &[]), "ключ🔑🔑🔑"),
-        Some("password has at least 8 characters".into())
+        Some("password must have at least 8 characters".into())
     );
     assert_eq!(refusal(&rules(8, &[]), "ключ🔑🗝🔒x"), None);
 }

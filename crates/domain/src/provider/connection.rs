@@ -145,7 +145,7 @@ impl Connection {
 pub fn check_endpoint(param: &'static str, text: &str) -> Result<(), Invalid> {
     let refuse = |why: &str| Err(Invalid::value(param, format!("{param} {why}")));
     if text.len() > TEXT_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return refuse("is at most 1024 bytes without blanks or control characters");
+        return refuse("must be at most 1024 bytes without blanks or control characters");
     }
     let Ok(url) = Url::parse(text) else {
         return refuse("must be an absolute URL");
@@ -172,7 +172,7 @@ fn list(param: &'static str, texts: &[String]) -> Result<(), Invalid> {
     if texts.len() > LIST_MAX {
         return Err(Invalid::value(
             param,
-            format!("{param} has at most {LIST_MAX} entries"),
+            format!("{param} must have at most {LIST_MAX} entries"),
         ));
     }
     texts.iter().try_for_each(|text| plain(param, text))
@@ -185,6 +185,6 @@ fn plain(param: &'static str, text: &str) -> Result<(), Invalid> {
     }
     Err(Invalid::value(
         param,
-        format!("{param} is 1 to {TEXT_MAX} printable ASCII characters without blanks"),
+        format!("{param} must be 1 to {TEXT_MAX} printable ASCII characters without blanks"),
     ))
 }

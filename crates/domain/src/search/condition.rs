@@ -113,7 +113,7 @@ impl Place<'_> {
                 let values = self.raw.values.as_deref();
                 let values = values.ok_or_else(|| Invalid::missing(self.at("values")))?;
                 if values.is_empty() || values.len() > MAX_VALUES {
-                    let message = format!("values has 1 to {MAX_VALUES} entries");
+                    let message = format!("values must have 1 to {MAX_VALUES} entries");
                     return Err(Invalid::value(self.at("values"), message));
                 }
                 let numbered = values.iter().enumerate();
@@ -138,7 +138,10 @@ impl Place<'_> {
     ) -> Result<T, Invalid> {
         let value = value.ok_or_else(|| Invalid::missing(self.at(part)))?;
         let text = scalar(value).ok_or_else(|| {
-            Invalid::value(self.at(part), "a value is a text, a number, true or false")
+            Invalid::value(
+                self.at(part),
+                "a value must be a text, a number, true or false",
+            )
         })?;
         if text.contains('\0') {
             let message = "a value must not contain the NUL character";
@@ -159,7 +162,7 @@ impl Place<'_> {
     fn truth(&self) -> Result<bool, Invalid> {
         self.only(|text| {
             text.parse()
-                .map_err(|_neither| Invalid::value("value", "the value is true or false"))
+                .map_err(|_neither| Invalid::value("value", "the value must be true or false"))
         })
     }
 
@@ -200,6 +203,6 @@ fn within_length(needle: String) -> Result<String, Invalid> {
 }
 
 fn seconds(text: &str) -> Result<i64, Invalid> {
-    let refuse = |_unreadable| Invalid::value("value", "the value is a time in Unix seconds");
+    let refuse = |_unreadable| Invalid::value("value", "the value must be a time in Unix seconds");
     text.parse().map_err(refuse)
 }

@@ -17,6 +17,6 @@ fn what_is_no_base64_is_refused_by_its_field() {
     ] {
         let refused = from_base64("field", text).unwrap_err();
         assert_eq!(refused.param, "field", "{text}");
-        assert_eq!(refused.message, "field is not base64");
+        assert_eq!(refused.message, "field must be base64");
     }
 }

@@ -23,7 +23,8 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotAllowed(scope) => Self {
-                message: format!("the API key lacks the scope {scope}").into(),
+                message: format!("the API key lacks the scope {scope}; use a key that has it")
+                    .into(),
                 ..Self::new(Code::KeyNotAllowed)
             },
             Refusal::Invalid(invalid) => invalid.into(),
@@ -185,7 +186,7 @@ impl From<DeleteWalletError> for Problem {
     fn from(error: DeleteWalletError) -> Self {
         match error {
             DeleteWalletError::Managed => Self::policy_denied(
-                "the key of this wallet is kept here; it is deleted with its user only",
+                "the key of this wallet is held here: delete its user, or disable the wallet",
             ),
             DeleteWalletError::Common(refusal) => refusal.into(),
         }

@@ -178,9 +178,9 @@ async fn a_body_over_256_kib_is_too_large() {
           "body": {
             "error": {
               "code": "body_too_large",
-              "message": "the body is larger than 256 KiB"
+              "message": "the body is larger than 256 KiB; send less"
             },
-            "error_message": "the body is larger than 256 KiB",
+            "error_message": "the body is larger than 256 KiB; send less",
             "error_type": "body_too_large",
             "request_id": "[request id]",
             "status_code": 413

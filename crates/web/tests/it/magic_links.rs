@@ -625,9 +625,9 @@ async fn ml_3_used_expired_replaced_and_unknown_links_get_one_answer(api: &Api) 
       "body": {
         "error": {
           "code": "invalid_magic_token",
-          "message": "the link is unknown, expired or used"
+          "message": "the link is unknown, expired or already used; send a new one"
         },
-        "error_message": "the link is unknown, expired or used",
+        "error_message": "the link is unknown, expired or already used; send a new one",
         "error_type": "invalid_magic_token",
         "request_id": "one",
         "status_code": 400

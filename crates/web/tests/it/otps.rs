@@ -345,9 +345,9 @@ async fn otp_3_to_6_wrong_expired_used_and_unknown_codes_get_one_answer(api: &Ap
       "body": {
         "error": {
           "code": "invalid_otp",
-          "message": "the code is wrong, expired or used"
+          "message": "the code is wrong, expired or already used; send a new one"
         },
-        "error_message": "the code is wrong, expired or used",
+        "error_message": "the code is wrong, expired or already used; send a new one",
         "error_type": "invalid_otp",
         "request_id": "one",
         "status_code": 400

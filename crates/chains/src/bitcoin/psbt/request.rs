@@ -63,7 +63,7 @@ impl Request {
             None | Some("base64") => Encoding::Base64,
             Some("hex") => Encoding::Hex,
             Some(_) => {
-                return Err(object.refusal("encoding", "is base64 or hex"));
+                return Err(object.refusal("encoding", "must be base64 or hex"));
             }
         };
         Ok(Self {
@@ -107,7 +107,7 @@ fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, I
     };
     let entries = value
         .as_array()
-        .ok_or_else(|| object.refusal(FIELD, "is a list of objects with an index"))?;
+        .ok_or_else(|| object.refusal(FIELD, "must be a list of objects with an index"))?;
     if entries.is_empty() || entries.len() > LISTED_MAX {
         let rule = format!("has from 1 to {LISTED_MAX} entries");
         return Err(object.refusal(FIELD, &rule));
@@ -134,14 +134,14 @@ fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), I
     let index = index
         .as_u64()
         .and_then(|index| usize::try_from(index).ok())
-        .ok_or_else(|| object.refusal("index", "is the number of an input, from 0"))?;
+        .ok_or_else(|| object.refusal("index", "must be the number of an input, from 0"))?;
     let sighash = object
         .present("sighash")
         .map(|value| {
             Sighash::of_json(value).ok_or_else(|| {
                 object.refusal(
                     "sighash",
-                    "is DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
+                    "must be DEFAULT, ALL, NONE or SINGLE, with |ANYONECANPAY behind the last three or not, or its number",
                 )
             })
         })

@@ -71,7 +71,7 @@ impl Kind {
             Ok(2) => Ok(Self::DynamicFee),
             Ok(3) => Ok(Self::Blob),
             Ok(4) => Ok(Self::SetCode),
-            _ => Err(field.refuse("is 0x0, 0x1, 0x2, 0x3 or 0x4")),
+            _ => Err(field.refuse("must be 0x0, 0x1, 0x2, 0x3 or 0x4")),
         }
     }
 

@@ -50,7 +50,7 @@ fn authorization(field: &Field<'_>) -> Result<SignedAuthorization, Invalid> {
     let y_parity = u8::try_from(parity.quantity()?)
         .ok()
         .filter(|parity| *parity < 2)
-        .ok_or_else(|| parity.refuse("is 0x0 or 0x1"))?;
+        .ok_or_else(|| parity.refuse("must be 0x0 or 0x1"))?;
     let r = item.need("r")?.quantity()?;
     let s = item.need("s")?.quantity()?;
     Ok(SignedAuthorization::new_unchecked(inner, y_parity, r, s))

@@ -51,7 +51,7 @@ impl Atom {
         };
         value
             .and_then(|value| value.as_word())
-            .ok_or_else(|| field.refuse(&format!("is a {}", self.0.sol_type_name())))
+            .ok_or_else(|| field.refuse(&format!("must be a {}", self.0.sol_type_name())))
     }
 }
 

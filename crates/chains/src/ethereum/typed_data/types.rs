@@ -157,10 +157,10 @@ fn members<'a>(field: &Field<'a>) -> Result<Vec<Member<'a>>, Invalid> {
             name: name.text()?,
             written: written.text()?,
             kind: Kind::parse(written.text()?)
-                .ok_or_else(|| written.refuse("is a type of EIP-712"))?,
+                .ok_or_else(|| written.refuse("must be a type of EIP-712"))?,
         };
         if !is_identifier(member.name) {
-            return Err(name.refuse("is a name of letters, digits and _"));
+            return Err(name.refuse("must be a name of letters, digits and _"));
         }
         if !names.insert(member.name) {
             return Err(name.refuse("names another member too"));
