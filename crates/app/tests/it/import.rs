@@ -319,7 +319,7 @@ async fn bad_lines_are_refused_with_the_reason() {
                 status: Some("asleep".to_owned()),
                 ..line("ada@example.com")
             },
-            "status is",
+            "status must be",
         ),
         (
             PortableUser {
