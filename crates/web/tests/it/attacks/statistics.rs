@@ -43,8 +43,19 @@ pub(super) fn areas(times: &[Vec<Duration>]) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Prints medians, tails, and the area for every pair; answers the widest one, on whichever side of one half.
-pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>]) -> f64 {
+/// Whether the medians lie further apart than that.
+fn differ(one: &[Duration], other: &[Duration], least: Duration) -> bool {
+    let [one, other] = [one, other].map(|times| {
+        let mut sorted = times.to_vec();
+        sorted.sort();
+        quantile(&sorted, 50)
+    });
+    one.abs_diff(other) > least
+}
+
+/// Prints medians, tails, and the area for every pair; answers the widest one of those whose medians lie further apart than
+/// `least`, on whichever side of one half.
+pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>], least: Duration) -> f64 {
     println!("{title}: {} samples of each kind", times[0].len());
     for (name, times) in names.iter().zip(times) {
         let mut sorted = times.clone();
@@ -61,7 +72,15 @@ pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>]) -> f6
             println!("  {name} against {other_name}: AUC {area:.3}");
         }
     }
-    areas(times).fold(0.5, f64::max)
+    let pairs = times.iter().enumerate().flat_map(|(at, one)| {
+        let others = times.iter().skip(at + 1);
+        others.map(move |other| (one, other))
+    });
+    pairs
+        .filter(|(one, other)| differ(one, other, least))
+        .map(|(one, other)| area(one, other))
+        .map(|area| area.max(1.0 - area))
+        .fold(0.5, f64::max)
 }
 
 #[test]
@@ -74,6 +93,9 @@ fn the_area_tells_slow_from_fast() {
     assert!(area(&times(1000), &times(0)) > 0.99);
     assert!(area(&times(0), &times(1000)) < 0.01);
     assert!((area(&times(0), &times(0)) - 0.5).abs() < 0.001);
+    let millisecond = Duration::from_millis(1);
+    assert!(differ(&times(2), &times(0), millisecond));
+    assert!(!differ(&times(1), &times(0), millisecond));
     let shifted = area(&times(10), &times(0));
     assert!((0.55..0.65).contains(&shifted), "{shifted}");
     let (one, all) = (vec![Duration::ZERO; 50], vec![Duration::ZERO; 70]);
