@@ -33,14 +33,20 @@ fn quantile(sorted: &[Duration], per_cent: usize) -> Duration {
 
 /// The area for every pair, on the upper side of one half.
 pub(super) fn areas(times: &[Vec<Duration>]) -> impl Iterator<Item = f64> {
-    let pairs = times.iter().enumerate();
-    pairs.flat_map(move |(at, one)| {
+    pairs(times).map(|(one, other)| upper_area(one, other))
+}
+
+fn pairs(times: &[Vec<Duration>]) -> impl Iterator<Item = (&[Duration], &[Duration])> {
+    let firsts = times.iter().enumerate();
+    firsts.flat_map(move |(at, one)| {
         let others = times.iter().skip(at + 1);
-        others.map(move |other| {
-            let area = area(one, other);
-            area.max(1.0 - area)
-        })
+        others.map(move |other| (one.as_slice(), other.as_slice()))
     })
+}
+
+fn upper_area(one: &[Duration], other: &[Duration]) -> f64 {
+    let area = area(one, other);
+    area.max(1.0 - area)
 }
 
 /// Whether the medians lie further apart than that.
@@ -72,14 +78,9 @@ pub(super) fn widest(title: &str, names: &[&str], times: &[Vec<Duration>], least
             println!("  {name} against {other_name}: AUC {area:.3}");
         }
     }
-    let pairs = times.iter().enumerate().flat_map(|(at, one)| {
-        let others = times.iter().skip(at + 1);
-        others.map(move |other| (one, other))
-    });
-    pairs
+    pairs(times)
         .filter(|(one, other)| differ(one, other, least))
-        .map(|(one, other)| area(one, other))
-        .map(|area| area.max(1.0 - area))
+        .map(|(one, other)| upper_area(one, other))
         .fold(0.5, f64::max)
 }
 
