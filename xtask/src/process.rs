@@ -47,6 +47,26 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
         .context(format!("`{line}` printed something that is not UTF-8"))
 }
 
+/// Runs a program to its end beside others, and shows what it printed when it is over, so that lines of several do not mix.
+/// Anything but success is a failure that names it.
+pub(crate) fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
+    let line = line(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .context(format!("cannot start `{line}`"))?;
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
+            "`{line}` ended with {}",
+            output.status
+        )))
+    }
+}
+
 /// Whether the program ran and was content; what it prints is thrown away.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: every test, with the servers they need.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::process::Command;
+use std::thread;
 
 use crate::browser::{self, Chromium};
 use crate::failure::Failure;
@@ -11,7 +13,7 @@ use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::python::{self, Python};
 use crate::redis::{self, Redis};
 use crate::server::{self, Built};
-use crate::{api_fuzz, interop, process, project};
+use crate::{api_fuzz, environment, interop, process, project};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole suite, with throwaway servers.
@@ -100,7 +102,19 @@ fn cargo_test(request: &Request, servers: &Servers) -> Result<(), Failure> {
     if request.is_whole() {
         command.args(["--skip", MEASUREMENTS]);
     }
+    if environment::variable(THREADS).is_none() {
+        command.env(THREADS, threads().to_string());
+    }
     process::run(&mut command)
+}
+
+/// How many tests run at once, as cargo's harness reads it.
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Two for each core: tests wait for databases, processes and one another half of the time. With four for each, those that kill
+/// processes meet their limits of time.
+fn threads() -> usize {
+    2 * thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// The tests that measure time (attack 10). In a run of everything they come at the end, one at a time and with nothing beside
