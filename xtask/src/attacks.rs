@@ -8,28 +8,45 @@ Measure at full size what every change measures in small. For the night.
 
 --timing       whether answers tell by their time who a user is (attack 10): alone on the machine, about 30 minutes
 --samples N    samples of each kind (2000; a change takes 200)
+--claims       whether random histories end with each account in the right hands (attack 1): on the fakes, and a fiftieth of
+               them over HTTP on each store
+--histories N  how many (100000; a change takes 400)
 --no-install   install nothing with apt-get";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (mut timing, mut samples, mut install) = (false, 2_000_u32, true);
+    let (mut timing, mut claims, mut install) = (false, false, true);
+    let (mut samples, mut histories) = (2_000_u32, 100_000_u32);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--timing" => timing = true,
+            "--claims" => claims = true,
             "--no-install" => install = false,
-            "--samples" => match rest.next().and_then(|text| text.parse().ok()) {
-                Some(number) if number > 0 => samples = number,
-                _ => return Err(Failure::Usage("`--samples` needs a number.".to_owned())),
-            },
+            "--samples" => samples = number(argument, rest.next())?,
+            "--histories" => histories = number(argument, rest.next())?,
             other => {
                 let message = format!("`attacks` does not know `{other}`.");
                 return Err(Failure::Usage(message));
             }
         }
     }
-    if !timing {
-        let message = "`attacks` needs to be told which: --timing. The others run in `test`.";
+    if !timing && !claims {
+        let message =
+            "`attacks` needs to be told which: --timing or --claims. The others run in `test`.";
         return Err(Failure::Usage(message.to_owned()));
     }
-    test::timing(install, samples)
+    if claims {
+        test::histories(install, histories)?;
+    }
+    if timing {
+        test::timing(install, samples)?;
+    }
+    Ok(())
+}
+
+fn number(flag: &str, text: Option<&String>) -> Result<u32, Failure> {
+    let number = text.and_then(|text| text.parse().ok());
+    number
+        .filter(|number| *number > 0)
+        .ok_or_else(|| Failure::Usage(format!("`{flag}` needs a number.")))
 }

@@ -147,6 +147,21 @@ pub(crate) fn timing(install: bool, samples: u32) -> Result<(), Failure> {
     measured
 }
 
+/// How many random histories of accounts run on the fakes; a fiftieth of them over HTTP on each store.
+const HISTORIES: &str = "VESTRY_TEST_HISTORIES";
+
+/// The random histories of whose account it is, and nothing else.
+pub(crate) fn histories(install: bool, number: u32) -> Result<(), Failure> {
+    let servers = Servers::start(install)?;
+    let mut command = project::cargo();
+    command.args(["test", "--workspace", "--test", "it", project::LIGHT]);
+    servers.tell(&mut command);
+    command.env(HISTORIES, number.to_string());
+    let run = process::run(command.args(["--", "random_histories", "--nocapture"]));
+    servers.stop()?;
+    run
+}
+
 /// What checks the whole service from outside.
 fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = server::build(Built::WithTests)?;

@@ -54,6 +54,10 @@ pub enum Refusal {
     /// It needs a session with another factor, or with one proved more lately; or the user has to prove an identifier first.
     #[error("this needs another factor, or one proved more lately")]
     InsufficientFactor,
+    /// An address or number that nobody has proved yet stands in the account of somebody: it is proved within a session of that
+    /// user (CL-5).
+    #[error("the address or number is not verified yet")]
+    UnprovenIdentifier,
     /// Too many of a kind: of failures in a row, of messages to one address, of challenges that are alive.
     #[error("too many attempts")]
     TooMany {

@@ -54,6 +54,7 @@ macro_rules! custody_suite {
                 an_edited_row_is_refused
                 a_time_of_change_is_not_sealed
                 a_changed_wallet_is_authentic
+                a_wallet_of_unproven_origin_loses_the_default
                 a_rewrapped_wallet_signs_as_before
                 a_changed_hash_of_a_row_is_refused
                 a_row_moved_to_another_world_is_refused

@@ -30,6 +30,7 @@
 //! macro; a test of this crate compares the two.
 
 pub mod browser;
+pub mod claims;
 pub mod custody;
 pub mod fakes;
 pub mod fixture;

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
-use vestry_domain::app::{App, AppSettings};
+use vestry_domain::app::{App, AppSettings, AttachedIdentifiers};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
@@ -32,7 +32,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{RECOVERY_CODES, StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{RedirectUrl, StoredConnection};
@@ -158,6 +158,13 @@ impl Samples {
         order
     }
 
+    /// Whether and why a wallet of that age signs nothing.
+    fn disabled(&mut self, at: Timestamp) -> Option<Disabled> {
+        let reasons = [DisabledReason::Requested, DisabledReason::UnprovenOrigin];
+        let reason = self.pick(&reasons);
+        self.pick(&[None, Some(Disabled { at, reason })])
+    }
+
     /// Either.
     pub fn coin(&mut self) -> bool {
         self.rng.below(2) == 1
@@ -195,6 +202,7 @@ impl Samples {
                 end_sessions_on_change: false,
                 notify_on_change: false,
                 enumeration_safe: true,
+                attached_identifiers: AttachedIdentifiers::Trusted,
                 new_users_per_hour: 7_001,
                 sms_per_hour: 7_002,
                 sms_country_per_hour: 7_003,
@@ -323,6 +331,7 @@ impl Samples {
             middle_name: self.text(),
             last_name: self.text(),
             status: self.pick(&[UserStatus::Pending, UserStatus::Active]),
+            founded: self.coin(),
             metadata: self.metadata(),
             created_at,
             updated_at: self.moment(),
@@ -395,7 +404,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
-            held: self.coin(),
+            successor: None,
         }
     }
 
@@ -416,7 +425,7 @@ impl Samples {
             verified: self.coin(),
             created_at,
             updated_at: self.moment(),
-            held: self.coin(),
+            successor: None,
         }
     }
 
@@ -435,7 +444,7 @@ impl Samples {
             is_read_only: self.coin(),
             is_imported: self.coin(),
             account_index: self.pick(&[None, Some(0), Some(u32::MAX)]),
-            disabled_at: self.pick(&[None, Some(created_at)]),
+            disabled: self.disabled(created_at),
             created_at,
             updated_at: self.moment(),
         };

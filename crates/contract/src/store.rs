@@ -131,7 +131,7 @@ macro_rules! store_suite {
                 look_ups_stay_in_their_world
                 the_same_ids_in_two_worlds_are_two_users
                 a_profile_holds_no_others_identifiers
-                a_pending_user_is_activated_once
+                a_user_is_founded_once
                 writes_stay_in_their_world
                 the_walk_meets_every_user_once
                 an_address_is_attached_once_however_spelled
@@ -140,7 +140,7 @@ macro_rules! store_suite {
                 a_taken_identifier_leaves_the_transaction_good
                 an_address_is_verified_once
                 a_number_is_verified_once
-                unverified_identifiers_are_held
+                a_claim_has_one_successor
                 an_unverified_identifier_moves
                 a_detached_identifier_is_free
                 parallel_sign_ups_make_one_user
@@ -200,6 +200,7 @@ macro_rules! store_suite {
                 wallets_without_a_key_are_removed
             }
             store::audit {
+                uses_of_a_wallet_are_found
                 entries_come_back_as_they_were
                 a_head_moves_with_its_chain
                 a_place_is_taken_once

@@ -55,6 +55,8 @@ pub struct AppSettings {
     pub notify_on_change: bool,
     /// Whether known and unknown identifiers get the same answer from calls that send (attack 9).
     pub enumeration_safe: bool,
+    /// What an address or number is worth that the App attached to a founded account and nobody has proved.
+    pub attached_identifiers: AttachedIdentifiers,
     /// Users that login-or-create calls may create in an hour, 0 means no limit (attack 8).
     pub new_users_per_hour: u32,
     /// Text messages an hour, 0 means no limit (OTP-10).
@@ -91,6 +93,18 @@ pub struct AppSettings {
     pub webauthn_user_verification: UserVerification,
 }
 
+/// What an address or number is worth that the App attached to an account which is somebody's already (CL-5, CL-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum AttachedIdentifiers {
+    /// It is a claim: it is proved within a session of the user, or opens nothing.
+    #[default]
+    Claim,
+    /// It is the user's: a code that the App sends there proves it and signs in, without a session. Whoever can make the App
+    /// attach an address of somebody else gets its owner signed in to his own account.
+    Trusted,
+}
+
 /// Most domains of one App.
 const DOMAINS_MAX: usize = 20;
 /// Most origins in one list.
@@ -110,6 +124,7 @@ impl Default for AppSettings {
             end_sessions_on_change: true,
             notify_on_change: true,
             enumeration_safe: false,
+            attached_identifiers: AttachedIdentifiers::Claim,
             new_users_per_hour: 10_000,
             sms_per_hour: 2_000,
             sms_country_per_hour: 1_000,

@@ -70,6 +70,9 @@ pub struct User {
     pub last_name: String,
     /// Pending or active.
     pub status: UserStatus,
+    /// Whether something of the account is proved: an address, a number, a wallet that signs in, a link to an identity provider,
+    /// or the operator's word. For good: an account that was founded belongs to somebody.
+    pub founded: bool,
     /// Free-form data of the App.
     pub metadata: Metadata,
     /// When the user was created; the time inside the id.
@@ -79,6 +82,22 @@ pub struct User {
 }
 
 impl User {
+    /// A user without names and data, of whom nothing is proved yet.
+    pub fn new(id: UserId, world: World, status: UserStatus, at: Timestamp) -> Self {
+        Self {
+            id,
+            world,
+            first_name: String::new(),
+            middle_name: String::new(),
+            last_name: String::new(),
+            status,
+            founded: false,
+            metadata: Metadata::default(),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
     /// First, middle and last name in the form in which names are searched; what is unset leaves no gap.
     pub fn folded_name(&self) -> String {
         let parts = [&self.first_name, &self.middle_name, &self.last_name];
@@ -96,15 +115,14 @@ pub struct UserEmail {
     pub user_id: UserId,
     /// The address.
     pub email: Email,
-    /// Whether its owner has proved to read mail there.
+    /// Whether its owner has proved to read mail there. Until then it is a claim: it is reserved for the account, and opens nothing.
     pub verified: bool,
     /// When it was attached.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// Attached before somebody proved the account by something else; only a session of the account can prove it now
-    /// (attack 1: whoever planted it shall not get in by it).
-    pub held: bool,
+    /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
+    pub successor: Option<UserId>,
 }
 
 /// A phone number of a user, unique in the world.
@@ -116,15 +134,14 @@ pub struct UserPhone {
     pub user_id: UserId,
     /// The number.
     pub number: PhoneNumber,
-    /// Whether its owner has proved to read messages there.
+    /// Whether its owner has proved to read messages there; see [`UserEmail::verified`].
     pub verified: bool,
     /// When it was attached.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// Attached before somebody proved the account by something else; only a session of the account can prove it now
-    /// (attack 1: whoever planted it shall not get in by it).
-    pub held: bool,
+    /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
+    pub successor: Option<UserId>,
 }
 
 /// A user with its identifiers, oldest first.

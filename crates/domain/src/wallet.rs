@@ -122,6 +122,46 @@ impl FromStr for WalletType {
     }
 }
 
+/// Why a wallet signs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DisabledReason {
+    /// The App asked for it.
+    Requested,
+    /// Its account was proved by somebody else than whoever had it before, and may know the key: it was imported, or had been
+    /// exported (CL-3).
+    UnprovenOrigin,
+}
+
+impl DisabledReason {
+    /// The name in answers and in the database. Never change one: it is part of what the row's keyed hash covers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::UnprovenOrigin => "unproven_origin",
+        }
+    }
+}
+
+impl FromStr for DisabledReason {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        [Self::Requested, Self::UnprovenOrigin]
+            .into_iter()
+            .find(|reason| reason.as_str() == text)
+            .ok_or_else(|| Invalid::value("disabled_reason", "unknown reason to disable a wallet"))
+    }
+}
+
+/// Since when a wallet signs nothing, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disabled {
+    /// Since when.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: DisabledReason,
+}
+
 /// A wallet's record.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Wallet {
@@ -147,8 +187,8 @@ pub struct Wallet {
     pub is_imported: bool,
     /// Derivation index, for a key derived from a phrase.
     pub account_index: Option<u32>,
-    /// Since when it signs nothing; `None` while it signs.
-    pub disabled_at: Option<Timestamp>,
+    /// Why and since when it signs nothing; `None` while it signs.
+    pub disabled: Option<Disabled>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -179,7 +219,8 @@ impl Wallet {
 
     /// What the row's keyed hash covers: every field that decides who may sign what with which key.
     /// `updated_at` is left out, it decides nothing. The bytes of a wallet that is not disabled are those of the time before
-    /// wallets could be, so that old rows stay good.
+    /// wallets could be, and those of one that was disabled by request are those of the time before there were reasons, so that
+    /// old rows stay good.
     pub fn sealed_fields(&self) -> Vec<u8> {
         let key_id = self.key_id.map(|id| id.to_string()).unwrap_or_default();
         let index = self
@@ -193,10 +234,14 @@ impl Wallet {
             self.is_imported,
         ]
         .map(u8::from);
-        let disabled_at = self.disabled_at.map(|at| at.unix().to_be_bytes());
-        let label: &[u8] = match disabled_at {
-            None => b"wallet-row-v1",
-            Some(_) => b"wallet-row-v2",
+        let disabled_at = self
+            .disabled
+            .map(|disabled| disabled.at.unix().to_be_bytes());
+        let reason = self.disabled.map(|disabled| disabled.reason);
+        let (label, reason): (&[u8], _) = match reason {
+            None => (b"wallet-row-v1", None),
+            Some(DisabledReason::Requested) => (b"wallet-row-v2", None),
+            Some(other) => (b"wallet-row-v3", Some(other.as_str().as_bytes())),
         };
         let (app_id, environment) = (self.world.app_id.to_string(), self.world.environment);
         let (id, user_id) = (self.id.to_string(), self.user_id.to_string());
@@ -215,7 +260,7 @@ impl Wallet {
             &created_at,
         ];
         let disabled_at = disabled_at.iter().map(<[u8; 8]>::as_slice);
-        join_with_lengths(parts.into_iter().chain(disabled_at))
+        join_with_lengths(parts.into_iter().chain(disabled_at).chain(reason))
     }
 }
 

@@ -8,7 +8,9 @@ use vestry_domain::key_transfer::{
     EntropyType, ExportedKey, ImportKey, Kem, Origin, SealedMessage,
 };
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
-use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{
+    AddressForm, Disabled, DisabledReason, StoredWallet, Wallet, WalletType,
+};
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_port_macro::port;
 
@@ -79,10 +81,23 @@ pub struct AddressOrder {
 /// What may change in the record of a wallet.
 #[derive(Debug, Clone, Copy)]
 pub struct WalletChange {
-    /// Since when it signs nothing; `None` makes it sign again.
-    pub disabled_at: Option<Timestamp>,
+    /// Why it signs nothing from then on; `None` makes it sign again. One whose origin is not proved is no default any more.
+    pub disabled: Option<DisabledReason>,
     /// Time of the change.
     pub at: Timestamp,
+}
+
+impl WalletChange {
+    /// The record as it is afterwards. One that was disabled before stays so since then.
+    pub fn apply(self, wallet: Wallet) -> Wallet {
+        let since = wallet.disabled.map_or(self.at, |disabled| disabled.at);
+        Wallet {
+            disabled: self.disabled.map(|reason| Disabled { at: since, reason }),
+            is_default: wallet.is_default && self.disabled != Some(DisabledReason::UnprovenOrigin),
+            updated_at: self.at,
+            ..wallet
+        }
+    }
 }
 
 /// What a key pair for an import needs.

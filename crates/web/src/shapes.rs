@@ -14,7 +14,7 @@ pub(crate) use device::Device;
 pub(crate) use idp_provider::IdpProvider;
 pub(crate) use ids::parse_id;
 pub(crate) use passkey::WebauthnCredential;
-pub(crate) use session::{IssuedFields, Session, SessionFields};
+pub(crate) use session::{IssuedFields, Session, SessionFields, session_named};
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{
     ImportedWallet, SigningWalletTypeName, Wallet, WalletSummary, optional_wallet_type_input,

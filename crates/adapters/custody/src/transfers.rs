@@ -78,7 +78,7 @@ impl Custody {
             is_read_only: false,
             is_imported: true,
             account_index,
-            disabled_at: None,
+            disabled: None,
             created_at: order.wallet.created_at,
             updated_at: order.wallet.created_at,
         };

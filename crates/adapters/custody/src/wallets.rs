@@ -226,7 +226,7 @@ fn new_wallet(order: &WalletOrder, public_address: String) -> Wallet {
         is_read_only: false,
         is_imported: false,
         account_index: None,
-        disabled_at: None,
+        disabled: None,
         created_at: order.created_at,
         updated_at: order.created_at,
     }
@@ -304,7 +304,7 @@ impl Custodian for Custody {
             is_read_only: true,
             is_imported: false,
             account_index: None,
-            disabled_at: None,
+            disabled: None,
             created_at: order.created_at,
             updated_at: order.created_at,
         };
@@ -348,12 +348,7 @@ impl Custodian for Custody {
     ) -> Result<StoredWallet, CustodyError> {
         let wallet = self.authenticated(stored).await?;
         let (key_version, keys) = self.wallet_keys.newest(&wallet.world).await?;
-        let changed = Wallet {
-            disabled_at: change.disabled_at,
-            updated_at: change.at,
-            ..wallet
-        };
-        Ok(with_hash(changed, key_version, &keys))
+        Ok(with_hash(change.apply(wallet), key_version, &keys))
     }
 
     async fn rewrap_wallet(

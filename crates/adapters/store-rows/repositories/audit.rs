@@ -6,7 +6,7 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
@@ -63,6 +63,21 @@ impl AuditLog for Unit {
         }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
+    }
+
+    async fn has(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        action: AuditAction,
+    ) -> StoreResult<bool> {
+        let entries = in_world!(audit_entries, world)
+            .filter(audit_entries::wallet_id.eq(wallet.to_string()))
+            .filter(audit_entries::action.eq(action.as_str()))
+            .select(audit_entries::id)
+            .limit(1);
+        let found = entries.load::<String>(self.reading()?).await;
+        Ok(!self.done(found)?.is_empty())
     }
 
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>> {

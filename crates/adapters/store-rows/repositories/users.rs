@@ -5,6 +5,7 @@ use diesel::prelude::{
     SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
+use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
@@ -117,7 +118,13 @@ impl Users for Unit {
         ids.iter().map(|id| table.parse("id", id)).collect()
     }
 
-    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+        let unfounded = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::founded.eq(false));
+        let update = diesel::update(unfounded).set(users::founded.eq(true));
+        let founded = update.execute(self.writing()?).await;
+        self.done(founded)?;
         let pending = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
             .filter(users::status.eq(UserStatus::Pending.as_str()));
@@ -133,19 +140,37 @@ impl Users for Unit {
         Ok(())
     }
 
-    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {
-        let emails = in_world!(user_emails, world)
-            .filter(user_emails::user_id.eq(id.to_string()))
-            .filter(user_emails::verified.eq(false));
-        let update = diesel::update(emails).set(user_emails::held.eq(true));
-        let held = update.execute(self.writing()?).await;
-        self.done(held)?;
-        let phones = in_world!(user_phones, world)
-            .filter(user_phones::user_id.eq(id.to_string()))
-            .filter(user_phones::verified.eq(false));
-        let update = diesel::update(phones).set(user_phones::held.eq(true));
-        let held = update.execute(self.writing()?).await;
-        self.done(held).map(drop)
+    async fn name_successor(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        successor: UserId,
+        seen: Option<UserId>,
+    ) -> StoreResult<bool> {
+        let (successor, seen) = (successor.to_string(), seen.map(|id| id.to_string()));
+        let named = match method {
+            MethodId::Email(id) => {
+                let replaceable =
+                    (user_emails::successor.is_null()).or(user_emails::successor.eq(seen));
+                let claim = in_world!(user_emails, world)
+                    .filter(user_emails::id.eq(id.to_string()))
+                    .filter(user_emails::verified.eq(false))
+                    .filter(replaceable);
+                let update = diesel::update(claim).set(user_emails::successor.eq(successor));
+                update.execute(self.writing()?).await
+            }
+            MethodId::Phone(id) => {
+                let replaceable =
+                    (user_phones::successor.is_null()).or(user_phones::successor.eq(seen));
+                let claim = in_world!(user_phones, world)
+                    .filter(user_phones::id.eq(id.to_string()))
+                    .filter(user_phones::verified.eq(false))
+                    .filter(replaceable);
+                let update = diesel::update(claim).set(user_phones::successor.eq(successor));
+                update.execute(self.writing()?).await
+            }
+        };
+        Ok(self.done(named)? == 1)
     }
 
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached> {
@@ -189,7 +214,7 @@ impl Users for Unit {
             .filter(user_emails::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_emails::verified.eq(true),
-            user_emails::held.eq(false),
+            user_emails::successor.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
@@ -202,7 +227,7 @@ impl Users for Unit {
             .filter(user_emails::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_emails::user_id.eq(to.to_string()),
-            user_emails::held.eq(false),
+            user_emails::successor.eq(None::<String>),
         ));
         let moved = update.execute(self.writing()?).await;
         if self.done(moved)? == 0 {
@@ -268,7 +293,7 @@ impl Users for Unit {
             .filter(user_phones::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_phones::verified.eq(true),
-            user_phones::held.eq(false),
+            user_phones::successor.eq(None::<String>),
             user_phones::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
@@ -286,7 +311,7 @@ impl Users for Unit {
             .filter(user_phones::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_phones::user_id.eq(to.to_string()),
-            user_phones::held.eq(false),
+            user_phones::successor.eq(None::<String>),
         ));
         let moved = update.execute(self.writing()?).await;
         if self.done(moved)? == 0 {

@@ -72,7 +72,9 @@ impl Wallets for Unit {
             .filter(wallets::id.eq(wallet.id.to_string()))
             .filter(wallets::mac.eq(&seen.tag));
         let replace = diesel::update(row).set((
-            wallets::disabled_at.eq(wallet.disabled_at.map(|at| at.unix())),
+            wallets::is_default.eq(wallet.is_default),
+            wallets::disabled_at.eq(wallet.disabled.map(|disabled| disabled.at.unix())),
+            wallets::disabled_reason.eq(wallet.disabled.map(|disabled| disabled.reason.as_str())),
             wallets::updated_at.eq(wallet.updated_at.unix()),
             wallets::mac_key_version.eq(i64::from(mac.key_version)),
             wallets::mac.eq(&mac.tag),

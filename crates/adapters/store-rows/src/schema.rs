@@ -76,6 +76,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         folded_name -> Text,
+        founded -> Bool,
     }
 }
 
@@ -90,7 +91,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
-        held -> Bool,
+        successor -> Nullable<Text>,
         folded -> Text,
     }
 }
@@ -105,7 +106,7 @@ diesel::table! {
         verified -> Bool,
         created_at -> BigInt,
         updated_at -> BigInt,
-        held -> Bool,
+        successor -> Nullable<Text>,
     }
 }
 
@@ -143,6 +144,7 @@ diesel::table! {
         is_imported -> Bool,
         account_index -> Nullable<BigInt>,
         disabled_at -> Nullable<BigInt>,
+        disabled_reason -> Nullable<Text>,
         created_at -> BigInt,
         updated_at -> BigInt,
         mac_key_version -> BigInt,

@@ -11,6 +11,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
+use crate::users::arrival::Found;
+
 /// An identifier of a user that codes are sent to.
 #[port]
 pub(crate) trait Contact: Clone + Send + Sync + Sized {
@@ -41,8 +43,14 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
     ) -> StoreResult<Attached>;
     /// Its id.
     fn method_id(&self) -> MethodId;
-    /// Its owner.
+    /// Its owner, or whoever will be when it is proved.
     fn user_id(&self) -> UserId;
+    /// The same, as it will be once it is that user's.
+    fn of_user(self, user: UserId) -> Self;
+    /// Whether it is proved.
+    fn is_verified(&self) -> bool;
+    /// Itself and its owner, for deciding whom its proof signs in.
+    fn found(&self, owner: User) -> Found;
     /// The message that brings it a code: to what its owner wrote, never to what a caller typed (attack 5).
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
 }
@@ -80,7 +88,7 @@ impl Contact for UserEmail {
             verified: false,
             created_at: now,
             updated_at: now,
-            held: false,
+            successor: None,
         }
     }
 
@@ -98,6 +106,22 @@ impl Contact for UserEmail {
 
     fn user_id(&self) -> UserId {
         self.user_id
+    }
+
+    fn of_user(self, user_id: UserId) -> Self {
+        Self { user_id, ..self }
+    }
+
+    fn is_verified(&self) -> bool {
+        self.verified
+    }
+
+    fn found(&self, owner: User) -> Found {
+        Found {
+            owner,
+            verified: self.verified,
+            successor: self.successor,
+        }
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {
@@ -135,7 +159,7 @@ impl Contact for UserPhone {
             verified: false,
             created_at: now,
             updated_at: now,
-            held: false,
+            successor: None,
         }
     }
 
@@ -153,6 +177,22 @@ impl Contact for UserPhone {
 
     fn user_id(&self) -> UserId {
         self.user_id
+    }
+
+    fn of_user(self, user_id: UserId) -> Self {
+        Self { user_id, ..self }
+    }
+
+    fn is_verified(&self) -> bool {
+        self.verified
+    }
+
+    fn found(&self, owner: User) -> Found {
+        Found {
+            owner,
+            verified: self.verified,
+            successor: self.successor,
+        }
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {

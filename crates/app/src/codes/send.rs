@@ -7,17 +7,19 @@ use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
 use vestry_domain::message::{Channel, OutboxJob};
-use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
 use vestry_domain::{Invalid, Secret, Timestamp};
-use vestry_ports::store::{Attached, Repositories};
+use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::contact::Contact;
 use crate::fault::retried;
 use crate::letters::Delivery;
+use crate::sessions::SessionNamed;
+use crate::users::arrival::{Arrival, whom};
+use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller of `email/login_or_create` sent.
@@ -55,6 +57,8 @@ pub struct SendCode {
     pub expires_in: Option<i64>,
     /// The end user's device, if it was sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
+    /// The session of the user whose claim is to be proved (CL-5).
+    pub session: SessionNamed,
 }
 
 /// What the caller of `sms/send` sent.
@@ -66,6 +70,8 @@ pub struct SendCodeByText {
     pub expires_in: Option<i64>,
     /// See [`SendCode::device_fingerprint`].
     pub device_fingerprint: Option<DeviceFingerprint>,
+    /// See [`SendCode::session`].
+    pub session: SessionNamed,
 }
 
 /// A code that is on its way by mail.
@@ -98,6 +104,8 @@ struct Request<C: Contact> {
     reserved: Option<Reserved>,
     /// Status of a user created by this call; `None` when it must exist.
     create: Option<UserStatus>,
+    /// Whose session the call names.
+    in_session: Option<UserId>,
     route: Route,
 }
 
@@ -125,15 +133,20 @@ struct Draft<C> {
 }
 
 enum Owner<C> {
-    Existing { contact: C, status: UserStatus },
-    New { user: Box<User>, contact: C },
-    Nobody { decoy: C },
+    User {
+        user: Box<User>,
+        arrival: Arrival,
+        contact: C,
+    },
+    Nobody {
+        decoy: C,
+    },
 }
 
 impl<C> Owner<C> {
     const fn contact(&self) -> &C {
         match self {
-            Self::Existing { contact, .. } | Self::New { contact, .. } => contact,
+            Self::User { contact, .. } => contact,
             Self::Nobody { decoy } => decoy,
         }
     }
@@ -148,8 +161,8 @@ struct Sent<C> {
 
 enum Stored {
     Sent,
-    /// The identifier was attached by somebody else since we looked; look again.
-    TakenMeanwhile,
+    /// The identifier was attached or proved by somebody else since we looked; look again.
+    ChangedMeanwhile,
 }
 
 impl Service {
@@ -190,7 +203,8 @@ impl Service {
     /// Sends a sign-in code to an address that a user has.
     ///
     /// # Errors
-    /// As for [`Service::login_or_create_by_email`]; [`Refusal::NotFound`] when no user has the address.
+    /// As for [`Service::login_or_create_by_email`]; [`Refusal::NotFound`] when no user has the address,
+    /// [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account and the call names no session of that user.
     pub async fn send_code_by_email(
         &self,
         caller: &Caller,
@@ -199,13 +213,14 @@ impl Service {
         caller.require(Scope::AuthWrite)?;
         let mut request = mail(caller, &command.email, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
+        request.in_session = self.user_in(caller, &command.session).await?;
         Ok(self.send_code(caller, request).await?.into())
     }
 
     /// Sends a sign-in code to a number that a user has.
     ///
     /// # Errors
-    /// As for [`Service::login_or_create_by_text`]; [`Refusal::NotFound`] when no user has the number.
+    /// As for [`Service::login_or_create_by_text`] and [`Service::send_code_by_email`].
     pub async fn send_code_by_text(
         &self,
         caller: &Caller,
@@ -214,6 +229,7 @@ impl Service {
         caller.require(Scope::AuthWrite)?;
         let mut request = text(caller, &command.phone_number, command.expires_in)?;
         request.fingerprint = command.device_fingerprint;
+        request.in_session = self.user_in(caller, &command.session).await?;
         Ok(self.send_code(caller, request).await?.into())
     }
 
@@ -241,7 +257,7 @@ impl Service {
         }
     }
 
-    /// `None`: the identifier was attached by somebody else since we looked; look again.
+    /// `None`: the identifier was attached or proved by somebody else since we looked; look again.
     async fn try_to_send<C: Contact>(
         &self,
         caller: &Caller,
@@ -249,59 +265,78 @@ impl Service {
     ) -> Result<Option<Owner<C>>, Refusal> {
         // Everything that needs a key is made before the transaction, and made anew for every try.
         let now = self.now(&caller.world);
-        let Some(owner) = self.find_owner(caller, request, now).await? else {
-            self.spend_on_nobody(caller, request, now).await?;
-            return Err(Refusal::NotFound(C::RESOURCE));
+        let owner = match self.find_owner(caller, request, now).await? {
+            Ok(owner) => owner,
+            Err(refused) => {
+                self.spend_on_nobody(caller, request, now).await?;
+                return Err(refused);
+            }
         };
         let draft = self.draft(caller, request, owner, now).await?;
         match self.store_code(caller, request, &draft, now).await? {
             Stored::Sent => Ok(Some(draft.owner)),
-            Stored::TakenMeanwhile => Ok(None),
+            Stored::ChangedMeanwhile => Ok(None),
         }
     }
 
-    /// The owner of the identifier, or the user to be created for it; `None` when it must exist and does not.
+    /// Who will sign in with the code; the refusal of a step that names a user, when there is none whom it may name.
     async fn find_owner<C: Contact>(
         &self,
         caller: &Caller,
         request: &Request<C>,
         now: Timestamp,
-    ) -> Result<Option<Owner<C>>, Fault> {
+    ) -> Result<Result<Owner<C>, Refusal>, Fault> {
         let mut read = self.ports.store.read().await?;
         let found = C::find(&mut *read, &caller.world, &request.typed).await?;
-        drop(read);
-        if let Some((contact, user)) = found {
-            return Ok(Some(Owner::Existing {
-                contact,
-                status: user.status,
-            }));
-        }
         let Some(status) = request.create else {
-            if !caller.settings().enumeration_safe {
-                return Ok(None);
+            drop(read);
+            return self.named_owner(caller, request, found, now).await;
+        };
+        let new = || User::new(self.new_id(now), caller.world, status, now);
+        let (user, arrival, contact) = match found {
+            Some((contact, owner)) => {
+                let (user, arrival) = whom(&mut *read, contact.found(owner), new).await?;
+                (user, arrival, contact)
             }
-            let decoy = self.decoy(caller, &request.typed, now).await?;
-            return Ok(Some(Owner::Nobody { decoy }));
+            None => {
+                let user = new();
+                let mut random = [0_u8; 16];
+                self.ports.entropy.fill(&mut random);
+                let contact = C::new(random, user.id, &request.typed, now);
+                (user, Arrival::New, contact)
+            }
         };
-        let id: UserId = self.new_id(now);
-        let user = User {
-            id,
-            world: caller.world,
-            first_name: String::new(),
-            middle_name: String::new(),
-            last_name: String::new(),
-            status,
-            metadata: Metadata::default(),
-            created_at: now,
-            updated_at: now,
-        };
-        let mut random = [0_u8; 16];
-        self.ports.entropy.fill(&mut random);
-        let contact = C::new(random, id, &request.typed, now);
-        Ok(Some(Owner::New {
+        Ok(Ok(Owner::User {
+            contact: contact.of_user(user.id),
             user: Box::new(user),
-            contact,
+            arrival,
         }))
+    }
+
+    /// The user whom the App means by an identifier. Where known and unknown ones shall not be told apart, a refusal would.
+    async fn named_owner<C: Contact>(
+        &self,
+        caller: &Caller,
+        request: &Request<C>,
+        found: Option<(C, User)>,
+        now: Timestamp,
+    ) -> Result<Result<Owner<C>, Refusal>, Fault> {
+        let refused = match found {
+            Some((contact, user)) if may_name(caller, &contact, &user, request.in_session) => {
+                return Ok(Ok(Owner::User {
+                    user: Box::new(user),
+                    arrival: Arrival::Known,
+                    contact,
+                }));
+            }
+            Some(_) => Refusal::UnprovenIdentifier,
+            None => Refusal::NotFound(C::RESOURCE),
+        };
+        if !caller.settings().enumeration_safe {
+            return Ok(Err(refused));
+        }
+        let decoy = self.decoy(caller, &request.typed, now).await?;
+        Ok(Ok(Owner::Nobody { decoy }))
     }
 
     /// An unknown identifier meets the same limits as a known one, or their lack would tell the two apart (OTP-10).
@@ -392,17 +427,20 @@ impl Service {
         draft: &Draft<C>,
         now: Timestamp,
     ) -> Result<Stored, Refusal> {
-        let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             self.spend_narrow(&mut *tx, caller, request, now).await?;
         }
         let mut creates = false;
-        if let Owner::New { user, contact } = &draft.owner {
-            creates = true;
-            tx.users().insert(user).await?;
-            if contact.attach(&mut *tx, world).await? == Attached::Taken {
-                return Ok(Stored::TakenMeanwhile);
+        if let Owner::User {
+            user,
+            arrival,
+            contact,
+        } = &draft.owner
+        {
+            creates = arrival.is_new();
+            if !store_arrival(&mut *tx, user, *arrival, contact).await? {
+                return Ok(Stored::ChangedMeanwhile);
             }
         }
         tx.codes().replace(&draft.code).await?;
@@ -452,11 +490,41 @@ impl Service {
     }
 }
 
+/// Whether a step that names a user may have the identifier proved as that user's.
+fn may_name<C: Contact>(
+    caller: &Caller,
+    contact: &C,
+    user: &User,
+    in_session: Option<UserId>,
+) -> bool {
+    let is_own = in_session == Some(user.id);
+    is_own || is_provable(caller, user, contact.is_verified())
+}
+
+/// Stores a user who is new; `false` when the identifier has changed since it was looked at.
+async fn store_arrival<C: Contact>(
+    tx: &mut dyn Repositories,
+    user: &User,
+    arrival: Arrival,
+    contact: &C,
+) -> StoreResult<bool> {
+    let world = &user.world;
+    if arrival == Arrival::New {
+        tx.users().insert(user).await?;
+        return Ok(contact.attach(tx, world).await? == Attached::Yes);
+    }
+    let method = contact.method_id();
+    arrival.store_successor(tx, world, user, method).await
+}
+
 /// What the caller learns. With `enumeration_safe`, that is the same for everybody.
 fn answer<C>(caller: &Caller, owner: Owner<C>) -> Sent<C> {
     let (contact, status, user_created) = match owner {
-        Owner::Existing { contact, status } => (contact, status, false),
-        Owner::New { user, contact } => (contact, user.status, true),
+        Owner::User {
+            user,
+            arrival,
+            contact,
+        } => (contact, user.status, arrival.is_new()),
         Owner::Nobody { decoy } => (decoy, UserStatus::Pending, false),
     };
     if caller.settings().enumeration_safe {
@@ -548,6 +616,7 @@ fn checked<C: Contact>(
         lifetime,
         fingerprint: None,
         create: None,
+        in_session: None,
         route,
     })
 }

@@ -15,7 +15,7 @@ use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{Behind, ProofError, Proven, prove};
+use crate::users::proof::{ProofError, ProofOf, Proven};
 use crate::{Caller, Fault, Refusal, Service, guard};
 
 /// What the caller sent.
@@ -59,8 +59,8 @@ impl From<ProofError> for VerifyCodeError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidCode,
-            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
-            ProofError::Store(store) => store.into(),
+            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
+            ProofError::Fault(fault) => fault.into(),
         }
     }
 }
@@ -77,8 +77,8 @@ impl Service {
     ///
     /// # Errors
     /// [`VerifyCodeError`]; [`Refusal::TooMany`] after too many failures in a row for this identifier (OTP-5),
-    /// [`Refusal::InsufficientFactor`] when it was attached before somebody else proved the account: only a session of its user
-    /// can prove it. A wrong try stays counted.
+    /// [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account: only a session of its user can prove it. A wrong
+    /// try stays counted.
     pub async fn verify_code(
         &self,
         caller: &Caller,
@@ -156,13 +156,13 @@ impl Service {
             // The link in whose mail the code may have stood has had its day.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
         }
-        let stranger = self.stranger(*world, now);
-        let behind = if code.for_anybody {
-            Behind::Anybody(&stranger)
-        } else {
-            Behind::KnownUser
+        let proof = ProofOf {
+            method: method_id,
+            user: code.user_id,
+            vouched: !code.for_anybody,
+            in_session: wish.user(),
         };
-        let proven = prove(&mut *tx, world, method_id, wish.user(), behind, now).await?;
+        let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
         if matches!(method_id, MethodId::Phone(_)) && !reserved {
             text_was_verified(&mut *tx, world, &number(&proven)?).await?;

@@ -7,11 +7,13 @@ use vestry_domain::link::{self, Link, LinkPurpose};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
-use vestry_domain::user::UserEmail;
+use vestry_domain::user::{User, UserEmail, UserProfile};
 use vestry_domain::{Invalid, Secret};
 
 use super::send::{end, reserved};
 use crate::fault::retried;
+use crate::sessions::SessionNamed;
+use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller sent.
@@ -25,6 +27,8 @@ pub struct CreateLink {
     pub expires_in: Option<i64>,
     /// The end user's device, if it was sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
+    /// The session of the user whose claim is to be proved (CL-5).
+    pub session: SessionNamed,
 }
 
 /// A link, for the App to put into a URL of its own.
@@ -42,7 +46,8 @@ impl Service {
     /// Makes a link and mails nothing.
     ///
     /// # Errors
-    /// [`Refusal`]; [`Refusal::NotFound`] when there is no such user, or no such address of it.
+    /// [`Refusal`]; [`Refusal::NotFound`] when there is no such user, or no such address of it, [`Refusal::UnprovenIdentifier`] when
+    /// it is the claim of a founded account and the call names no session of that user.
     pub async fn create_link(
         &self,
         caller: &Caller,
@@ -52,9 +57,16 @@ impl Service {
         let email = command.email.as_deref().map(Email::parse).transpose()?;
         let maximum = caller.settings().magic_link_max_minutes;
         let lifetime = link::lifetime("expires_in", command.expires_in, maximum)?;
-        let email = self
+        let in_session = self.user_in(caller, &command.session).await?;
+        let (email, owner) = self
             .address_of(caller, command.user_id, email.as_ref())
             .await?;
+        if in_session != Some(owner.id) && !is_provable(caller, &owner, email.verified) {
+            return Err(match caller.settings().enumeration_safe {
+                true => Refusal::NotFound("email"),
+                false => Refusal::UnprovenIdentifier,
+            });
+        }
         let fingerprint = command.device_fingerprint.as_ref();
         let made = retried(|| self.store_created(caller, &email, lifetime, fingerprint));
         let (token, origin_token) = made.await?;
@@ -70,25 +82,24 @@ impl Service {
         caller: &Caller,
         user: Option<UserId>,
         email: Option<&Email>,
-    ) -> Result<UserEmail, Refusal> {
+    ) -> Result<(UserEmail, User), Refusal> {
         let world = &caller.world;
         let mut read = self.ports.store.read().await?;
         match (user, email) {
             (None, None) => Err(neither().into()),
             (user, Some(email)) => {
                 let found = read.users().email_by_identity(world, email.identity());
-                let found = found.await?.map(|(email, _)| email);
                 found
-                    .filter(|found| user.is_none_or(|user| found.user_id == user))
+                    .await?
+                    .filter(|(_, owner)| user.is_none_or(|user| owner.id == user))
                     .ok_or(Refusal::NotFound("email"))
             }
             (Some(user), None) => {
                 let profile = read.users().profile(world, user).await?;
-                let emails = profile.ok_or(Refusal::NotFound("user"))?.emails;
+                let UserProfile { user, emails, .. } = profile.ok_or(Refusal::NotFound("user"))?;
                 let verified = emails.iter().find(|email| email.verified).cloned();
-                verified
-                    .or_else(|| emails.into_iter().next())
-                    .ok_or(Refusal::NotFound("email"))
+                let email = verified.or_else(|| emails.into_iter().next());
+                Ok((email.ok_or(Refusal::NotFound("email"))?, user))
             }
         }
     }

@@ -8,19 +8,19 @@ use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::limits;
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
 use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
-use vestry_domain::metadata::Metadata;
 use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Secret, Timestamp, text};
-use vestry_ports::store::Attached;
+use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::RedirectError;
 use super::landing::Registered;
 use crate::fault::retried;
 use crate::letters::Delivery;
+use crate::users::arrival::{Arrival, Found, whom};
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller of `login_or_create` sent.
@@ -105,7 +105,7 @@ struct Way {
 struct Owner {
     user: User,
     email: UserEmail,
-    is_new: bool,
+    arrival: Arrival,
 }
 
 /// Everything that one try at the transaction writes.
@@ -225,7 +225,7 @@ impl Service {
         }
     }
 
-    /// `None`: the address was attached by somebody else since we looked; look again.
+    /// `None`: the address was attached or proved by somebody else since we looked; look again.
     async fn try_to_send_link(
         &self,
         caller: &Caller,
@@ -241,13 +241,13 @@ impl Service {
         let Owner {
             user,
             email,
-            is_new,
+            arrival,
         } = draft.owner;
         let sent = SentLink {
             user_id: user.id,
             email_id: email.id,
             status: user.status,
-            user_created: is_new,
+            user_created: arrival.is_new(),
             created_at: user.created_at,
             updated_at: user.updated_at,
         };
@@ -258,43 +258,45 @@ impl Service {
         }))
     }
 
-    /// The owner of the address, or the user to be created for it.
+    /// Who will sign in with the link.
     async fn link_owner(
         &self,
         caller: &Caller,
         request: &Request,
         now: Timestamp,
     ) -> Result<Owner, Fault> {
+        let new = || {
+            let [first_name, middle_name, last_name] = request.names.clone();
+            User {
+                first_name,
+                middle_name,
+                last_name,
+                ..User::new(self.new_id(now), caller.world, request.status, now)
+            }
+        };
         let mut read = self.ports.store.read().await?;
         let found = read
             .users()
             .email_by_identity(&caller.world, request.email.identity())
             .await?;
-        drop(read);
-        if let Some((email, user)) = found {
+        let Some((email, owner)) = found else {
+            let user = new();
             return Ok(Owner {
+                email: self.new_email(user.id, request.email.clone(), now),
                 user,
-                email,
-                is_new: false,
+                arrival: Arrival::New,
             });
-        }
-        let id: UserId = self.new_id(now);
-        let [first_name, middle_name, last_name] = request.names.clone();
-        let user = User {
-            id,
-            world: caller.world,
-            first_name,
-            middle_name,
-            last_name,
-            status: request.status,
-            metadata: Metadata::default(),
-            created_at: now,
-            updated_at: now,
         };
+        let found = Found {
+            owner,
+            verified: email.verified,
+            successor: email.successor,
+        };
+        let (user, arrival) = whom(&mut *read, found, new).await?;
         Ok(Owner {
             user,
-            email: self.new_email(id, request.email.clone(), now),
-            is_new: true,
+            email,
+            arrival,
         })
     }
 
@@ -305,7 +307,7 @@ impl Service {
         owner: Owner,
         now: Timestamp,
     ) -> Result<Draft, Fault> {
-        let way = if owner.is_new {
+        let way = if owner.arrival.is_new() {
             &request.new
         } else {
             &request.existing
@@ -431,7 +433,7 @@ impl Service {
         self.letter(&caller.world, &mail, delivery).await
     }
 
-    /// `false`: the address was attached by somebody else since we looked.
+    /// `false`: the address was attached or proved by somebody else since we looked.
     async fn store_link(
         &self,
         caller: &Caller,
@@ -450,17 +452,13 @@ impl Service {
                 .spend_narrow(&mut *tx, identity, a_day, device)
                 .await?;
             // Where known and unknown addresses shall not be told apart, this budget must not tell them apart either.
-            if draft.owner.is_new || caller.settings().enumeration_safe {
+            if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
             purse.spend_mail(&mut *tx, identity).await?;
         }
-        if draft.owner.is_new {
-            let Owner { user, email, .. } = &draft.owner;
-            tx.users().insert(user).await?;
-            if tx.users().attach_email(world, email).await? == Attached::Taken {
-                return Ok(false);
-            }
+        if !draft.owner.store(&mut *tx).await? {
+            return Ok(false);
         }
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
@@ -469,6 +467,19 @@ impl Service {
         tx.outbox().push(&draft.job).await?;
         caller.commit_last(tx).await?;
         Ok(true)
+    }
+}
+
+impl Owner {
+    /// Stores a user who is new; `false` when the address has changed since it was looked at.
+    async fn store(&self, tx: &mut dyn Repositories) -> StoreResult<bool> {
+        let (world, user) = (&self.user.world, &self.user);
+        if self.arrival == Arrival::New {
+            tx.users().insert(user).await?;
+            return Ok(tx.users().attach_email(world, &self.email).await? == Attached::Yes);
+        }
+        let method = MethodId::Email(self.email.id);
+        self.arrival.store_successor(tx, world, user, method).await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{Behind, ProofError, prove};
+use crate::users::proof::{ProofError, ProofOf};
 use crate::{Caller, Refusal, Service, guard};
 
 /// What the caller sent.
@@ -60,8 +60,8 @@ impl From<ProofError> for VerifyLinkError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
-            ProofError::Store(store) => store.into(),
+            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
+            ProofError::Fault(fault) => fault.into(),
         }
     }
 }
@@ -73,8 +73,8 @@ impl Service {
     /// Uses a link up, marks its address as verified, lets a pending user in, and issues or continues a session.
     ///
     /// # Errors
-    /// [`VerifyLinkError`]; [`Refusal::InsufficientFactor`] when the address was attached before somebody else proved the
-    /// account: only a session of its user can prove it. A link that was good stays good, unless the answer is a success.
+    /// [`VerifyLinkError`]; [`Refusal::UnprovenIdentifier`] when the address is the claim of a founded account: only a session of
+    /// its user can prove it. A link that was good stays good, unless the answer is a success.
     pub async fn verify_link(
         &self,
         caller: &Caller,
@@ -134,14 +134,14 @@ impl Service {
             .await?;
         let link = used.ok_or(VerifyLinkError::InvalidToken)?;
         tx.guards().reset(world, &subject).await?;
-        let stranger = self.stranger(*world, now);
-        let behind = match link.purpose {
-            LinkPurpose::Login | LinkPurpose::Invite => Behind::Anybody(&stranger),
+        let proof = ProofOf {
+            method,
+            user: link.user_id,
             // The App named the user or the address itself, and has the link.
-            LinkPurpose::Create => Behind::KnownUser,
-            LinkPurpose::PasswordReset => Behind::Owner,
+            vouched: link.purpose == LinkPurpose::Create,
+            in_session: wish.user(),
         };
-        let proven = prove(&mut *tx, world, method, wish.user(), behind, now).await?;
+        let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
         let sign_in = SignIn {
             user_id,

@@ -52,7 +52,7 @@ impl Service {
         if !tx.users().lock(world, user).await? || !tx.provider_links().remove(world, id).await? {
             return Err(Refusal::NotFound("idp_provider"));
         }
-        if !one_remains(&mut *tx, world, user).await? {
+        if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;

@@ -1,8 +1,9 @@
 //! A person whom a provider vouches for becomes a user: who that is (O-8, O-9, O-10, attacks 1 and 2).
 //!
 //! - Who is linked is known by (provider, issuer, subject), whatever the address says by now.
-//! - A **proved** address is a proof of it like a code that was sent there. Where it is verified, its owner gets the link; where
-//!   it is not, [`prove`] decides between takeover and moving out, exactly as for codes. Nobody has it: a new user has.
+//! - A **proved** address is a proof of it from outside, like a code that was sent there. Where it is verified, its owner gets the
+//!   link; the claim of an account that is not founded founds it; the claim of a founded one moves to a new user (CL-2 to CL-4).
+//!   Nobody has it: a new user has.
 //! - An address that is not proved joins nobody. Where somebody has it, the sign-in is refused, and stays good for a call
 //!   within a session of that user; where nobody has it, there is a new user without it.
 //! - Within a session, the person is linked to its user only when the call also names the state of the flow: the App
@@ -11,14 +12,13 @@
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, UserId};
-use vestry_domain::metadata::Metadata;
 use vestry_domain::provider::{ProvenIdentity, ProviderLink, ProviderName};
 use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
-use crate::users::proof::{Behind, ProofError, prove};
-use crate::{Fault, Refusal, Service};
+use crate::users::proof::{ProofError, ProofOf};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// Who is to be joined, and what the call knows of its browser.
 pub(super) struct Candidate<'a> {
@@ -40,7 +40,7 @@ pub(super) struct Joined {
 /// What a proof that was not accepted is here.
 fn unproved(error: ProofError) -> Fault {
     match error {
-        ProofError::Store(store) => store.into(),
+        ProofError::Fault(fault) => fault,
         // It changed between looking and locking; the next run sees how it is.
         ProofError::Gone | ProofError::NeedsSession => Fault::LostRace,
     }
@@ -83,15 +83,16 @@ impl Service {
     pub(super) async fn join_person(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         candidate: &Candidate<'_>,
         now: Timestamp,
     ) -> Result<Joined, Refusal> {
+        let world = &caller.world;
         if let Some(link) = known(tx, world, candidate).await? {
             return self.join_linked(tx, world, candidate, link, now).await;
         }
         if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
-            let email_id = self.claim_address(tx, world, candidate, user, now).await?;
+            let email_id = self.claim_address(tx, caller, candidate, user, now).await?;
             return self
                 .link_person(tx, world, candidate, user, email_id, true, now)
                 .await;
@@ -106,7 +107,7 @@ impl Service {
         match owned {
             Some(owned) if candidate.identity.email_verified => {
                 let user = self
-                    .owner_of_proved(tx, world, candidate, &owned, now)
+                    .owner_of_proved(tx, caller, candidate, &owned, now)
                     .await?;
                 if candidate.in_session.is_some_and(|session| session != user) {
                     return Err(Refusal::InvalidSession);
@@ -144,7 +145,6 @@ impl Service {
             return Err(Fault::LostRace.into());
         }
         tx.provider_links().touch(world, seen.id, now).await?;
-        tx.users().activate(world, seen.user_id, now).await?;
         Ok(Joined {
             link: ProviderLink {
                 updated_at: now,
@@ -158,21 +158,43 @@ impl Service {
     async fn owner_of_proved(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         candidate: &Candidate<'_>,
         owned: &UserEmail,
         now: Timestamp,
     ) -> Result<UserId, Refusal> {
-        let stranger = self.person_as_user(world, candidate.identity, now);
-        let proven = prove(
-            tx,
-            world,
-            MethodId::Email(owned.id),
-            candidate.in_session,
-            Behind::Anybody(&stranger),
-            now,
-        );
-        Ok(proven.await.map_err(unproved)?.user_id)
+        let user = self.receiver(tx, caller, candidate, owned, now).await?;
+        let proof = ProofOf {
+            method: MethodId::Email(owned.id),
+            user,
+            vouched: false,
+            in_session: candidate.in_session,
+        };
+        let proven = self.prove(tx, caller, proof, now).await;
+        Ok(proven.map_err(unproved)?.user_id)
+    }
+
+    /// Who gets an address that the provider has proved: its owner, or a new user when it is the claim of a founded account.
+    async fn receiver(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        candidate: &Candidate<'_>,
+        owned: &UserEmail,
+        now: Timestamp,
+    ) -> Result<UserId, Refusal> {
+        let world = &caller.world;
+        if !tx.users().lock(world, owned.user_id).await? {
+            return Err(Fault::LostRace.into());
+        }
+        let profile = tx.users().profile(world, owned.user_id).await?;
+        let owner = profile.ok_or(Fault::LostRace)?.user;
+        if owned.verified || !owner.founded || candidate.in_session == Some(owner.id) {
+            return Ok(owner.id);
+        }
+        let newcomer = self.person_as_user(world, candidate.identity, now);
+        tx.users().insert(&newcomer).await?;
+        Ok(newcomer.id)
     }
 
     /// Within a session the user gets a proved address that nobody has, or that is the user's own. What is somebody
@@ -180,11 +202,12 @@ impl Service {
     async fn claim_address(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         candidate: &Candidate<'_>,
         user: UserId,
         now: Timestamp,
     ) -> Result<Option<EmailId>, Refusal> {
+        let world = &caller.world;
         if !tx.users().lock(world, user).await? {
             return Err(Refusal::InvalidSession);
         }
@@ -194,9 +217,13 @@ impl Service {
         let owned = tx.users().email_by_identity(world, email.identity());
         match owned.await? {
             Some((owned, _)) if owned.user_id == user => {
-                let id = MethodId::Email(owned.id);
-                let proven = prove(tx, world, id, Some(user), Behind::Owner, now);
-                proven.await.map_err(unproved)?;
+                let proof = ProofOf {
+                    method: MethodId::Email(owned.id),
+                    user,
+                    vouched: false,
+                    in_session: Some(user),
+                };
+                self.prove(tx, caller, proof, now).await.map_err(unproved)?;
                 Ok(Some(owned.id))
             }
             Some(_) => Ok(None),
@@ -236,7 +263,7 @@ impl Service {
             verified: true,
             created_at: now,
             updated_at: now,
-            held: false,
+            successor: None,
         };
         match tx.users().attach_email(world, &email).await? {
             Attached::Yes => Ok(email.id),
@@ -275,7 +302,7 @@ impl Service {
             // The same person signs in twice at this moment; the next run finds the link.
             return Err(Fault::LostRace.into());
         }
-        tx.users().activate(world, user_id, now).await?;
+        tx.users().found(world, user_id, now).await?;
         Ok(Joined { link, adds_a_way })
     }
 
@@ -292,16 +319,10 @@ impl Service {
             identity.name.as_ref()
         };
         User {
-            id: self.new_id(now),
-            world: *world,
             first_name: name("first_name", first),
-            middle_name: String::new(),
             last_name: name("last_name", identity.family_name.as_ref()),
             // The provider vouches for the person; there is nothing to wait for.
-            status: UserStatus::Active,
-            metadata: Metadata::default(),
-            created_at: now,
-            updated_at: now,
+            ..User::new(self.new_id(now), *world, UserStatus::Active, now)
         }
     }
 }

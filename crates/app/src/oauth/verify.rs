@@ -259,7 +259,7 @@ impl Service {
         {
             return Err(VerifyOauthError::InvalidToken);
         }
-        let joined = self.join_person(&mut *tx, world, &candidate, now).await?;
+        let joined = self.join_person(&mut *tx, caller, &candidate, now).await?;
         let link = joined.link;
         let sign_in = SignIn {
             user_id: link.user_id,

@@ -54,7 +54,7 @@ impl Service {
         if !tx.users().lock(world, user).await? || !tx.passkeys().remove(world, id).await? {
             return Err(Refusal::NotFound("webauthn_credential"));
         }
-        if !one_remains(&mut *tx, world, user).await? {
+        if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;

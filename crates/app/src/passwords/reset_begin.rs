@@ -15,6 +15,8 @@ use vestry_domain::{Secret, Timestamp};
 
 use crate::fault::retried;
 use crate::letters::Delivery;
+use crate::sessions::SessionNamed;
+use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// Longest life of a link to set a new password, in minutes: a day (NIST SP 800-63B-4, section 4.2.1.2).
@@ -31,6 +33,8 @@ pub struct BeginReset {
     pub expires_in: Option<i64>,
     /// The end user's device, if it was sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
+    /// The session of the user whose claim is to be proved (CL-5).
+    pub session: SessionNamed,
 }
 
 /// A link that is on its way; or, from an App that is `enumeration_safe`, the same answer and no link.
@@ -49,6 +53,8 @@ struct Request {
     lifetime: Seconds,
     fingerprint: Option<DeviceFingerprint>,
     reserved: Option<Reserved>,
+    /// Whose session the call names.
+    in_session: Option<UserId>,
 }
 
 /// Who gets the link.
@@ -64,7 +70,8 @@ impl Service {
     /// `enumeration_safe` gets the same answer for an address that nobody has.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when no user has the address, and the App tells; [`Refusal::TooMany`] when too many codes and links
+    /// [`Refusal::NotFound`] when no user has the address, [`Refusal::UnprovenIdentifier`] when it is the claim of a founded account
+    /// and the call names no session of that user, if the App tells these; [`Refusal::TooMany`] when too many codes and links
     /// were sent to this address, from this device or by this App.
     pub async fn begin_reset(
         &self,
@@ -95,24 +102,25 @@ impl Service {
             lifetime,
             fingerprint: command.device_fingerprint,
             reserved,
+            in_session: self.user_in(caller, &command.session).await?,
         };
         let begun = retried(|| self.try_to_begin_reset(caller, &request)).await?;
         self.outbox_bell.notify_one();
-        begun.ok_or(Refusal::NotFound("email"))
+        begun
     }
 
-    /// `None`: nobody has the address, and the App tells.
+    /// The inner refusal costs what a link costs.
     async fn try_to_begin_reset(
         &self,
         caller: &Caller,
         request: &Request,
-    ) -> Result<Option<BegunReset>, Refusal> {
+    ) -> Result<Result<BegunReset, Refusal>, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let identity = request.email.identity();
-        let draft = match self.reset_owner(caller, &request.email, now).await? {
-            Some(owner) => Some(self.draft_reset(caller, request, owner, now).await?),
-            None => None,
+        let draft = match self.reset_owner(caller, request, now).await? {
+            Ok(owner) => Ok(self.draft_reset(caller, request, owner, now).await?),
+            Err(refused) => Err(refused),
         };
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
@@ -126,44 +134,52 @@ impl Service {
             purse.spend_mail(&mut *tx, identity).await?;
         }
         let begun = match draft {
-            Some((link, job)) => {
+            Ok((link, job)) => {
                 tx.links().replace(&link).await?;
                 tx.outbox().push(&job).await?;
-                Some(BegunReset {
+                Ok(BegunReset {
                     user_id: link.user_id,
                     email_id: link.email_id,
                 })
             }
-            None => None,
+            Err(refused) => Err(refused),
         };
         caller.commit_last(tx).await?;
         Ok(begun)
     }
 
+    /// The user whose password it is; where known and unknown addresses shall not be told apart, a refusal would.
     async fn reset_owner(
         &self,
         caller: &Caller,
-        email: &Email,
+        request: &Request,
         now: Timestamp,
-    ) -> Result<Option<Owner>, Fault> {
+    ) -> Result<Result<Owner, Refusal>, Fault> {
         let mut read = self.ports.store.read().await?;
         let users = read.users();
         let found = users
-            .email_by_identity(&caller.world, email.identity())
+            .email_by_identity(&caller.world, request.email.identity())
             .await?;
         drop(read);
-        if let Some((email, _)) = found {
-            return Ok(Some(Owner {
-                email,
-                is_decoy: false,
-            }));
-        }
+        let refused = match found {
+            Some((email, user))
+                if request.in_session == Some(user.id)
+                    || is_provable(caller, &user, email.verified) =>
+            {
+                return Ok(Ok(Owner {
+                    email,
+                    is_decoy: false,
+                }));
+            }
+            Some(_) => Refusal::UnprovenIdentifier,
+            None => Refusal::NotFound("email"),
+        };
         if !caller.settings().enumeration_safe {
-            return Ok(None);
+            return Ok(Err(refused));
         }
         // The same ids that `otps/email/send` answers for this address.
-        let email = self.decoy(caller, email, now).await?;
-        Ok(Some(Owner {
+        let email = self.decoy(caller, &request.email, now).await?;
+        Ok(Ok(Owner {
             email,
             is_decoy: true,
         }))

@@ -16,7 +16,7 @@ use crate::guard;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{Behind, ProofError, prove};
+use crate::users::proof::{ProofError, ProofOf};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
@@ -58,8 +58,8 @@ impl From<ProofError> for CompleteResetError {
     fn from(error: ProofError) -> Self {
         match error {
             ProofError::Gone => Self::InvalidToken,
-            ProofError::NeedsSession => Refusal::InsufficientFactor.into(),
-            ProofError::Store(store) => store.into(),
+            ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
+            ProofError::Fault(fault) => fault.into(),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Service {
     /// # Errors
     /// [`CompleteResetError`]; [`Refusal::TooMany`] when the link was tried too often from devices that it was not sent to
     /// (OTP-7), [`Refusal::InsufficientFactor`] when the user has a second factor, and the call continues no session that holds
-    /// it (P-13), or when the address is held. A link that was good stays good, unless the answer is a success.
+    /// it (P-13), [`Refusal::UnprovenIdentifier`] when the address is the claim of a founded account. A link that was good stays good, unless the answer is a success.
     pub async fn complete_reset(
         &self,
         caller: &Caller,
@@ -87,10 +87,8 @@ impl Service {
             .good_reset(caller, &token, &command.device_fingerprint)
             .await?;
         // Hashing costs much; only who has a good link and may use it is worth it.
-        let mut read = self.ports.store.read().await?;
-        self.require_second_factor(&mut *read, caller, link.user_id, &wish)
+        self.require_second_factor_early(caller, link.user_id, &wish)
             .await?;
-        drop(read);
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
         let granted =
@@ -140,6 +138,22 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
+    /// Before anything is hashed, which costs much. The app of an account that is not founded does not count: the proof removes it.
+    async fn require_second_factor_early(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        wish: &SessionWish,
+    ) -> Result<(), CompleteResetError> {
+        let mut read = self.ports.store.read().await?;
+        let profile = read.users().profile(&caller.world, user).await?;
+        if profile.is_some_and(|profile| profile.user.founded) {
+            self.require_second_factor(&mut *read, caller, user, wish)
+                .await?;
+        }
+        Ok(())
+    }
+
     /// A mailbox alone must not get past an authenticator app (P-13): whoever has one proves it first, and continues that session.
     async fn require_second_factor(
         &self,
@@ -183,13 +197,20 @@ impl Service {
         if !tx.users().lock(world, link.user_id).await? {
             return Err(CompleteResetError::InvalidToken);
         }
-        self.require_second_factor(&mut *tx, caller, link.user_id, wish)
-            .await?;
         tx.guards()
             .reset(world, &reset_guard_subject(link.email_id))
             .await?;
         let method = MethodId::Email(link.email_id);
-        let proven = prove(&mut *tx, world, method, wish.user(), Behind::Owner, now).await?;
+        let proof = ProofOf {
+            method,
+            user: link.user_id,
+            vouched: true,
+            in_session: wish.user(),
+        };
+        let proven = self.prove(&mut *tx, caller, proof, now).await?;
+        // After the proof: what somebody else enrolled before the account was founded is gone by now (CL-3).
+        self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
+            .await?;
         new.store(self, &mut *tx, caller, None, wish.session(), now)
             .await?;
         let sign_in = SignIn {

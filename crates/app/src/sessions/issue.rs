@@ -25,6 +25,15 @@ pub struct SessionFields {
     pub permissions: Option<Vec<String>>,
 }
 
+/// A session of which a call only asks whose it is.
+#[derive(Debug, Clone, Default)]
+pub struct SessionNamed {
+    /// By its token.
+    pub token: Option<Secret<String>>,
+    /// By its JWT.
+    pub jwt: Option<Secret<String>>,
+}
+
 /// What a verify call answers about sessions.
 #[derive(Debug)]
 pub struct IssuedSession {
@@ -114,6 +123,16 @@ impl Service {
             presented,
             permissions,
         })
+    }
+
+    /// Whose session a call names, if it names one.
+    pub(crate) async fn user_in(
+        &self,
+        caller: &Caller,
+        named: &SessionNamed,
+    ) -> Result<Option<UserId>, Refusal> {
+        let presented = self.presented(caller, named.token.as_ref(), named.jwt.as_ref());
+        Ok(presented.await?.map(|presented| presented.session.user_id))
     }
 
     /// The living session that a token, a JWT or both name.

@@ -7,6 +7,6 @@ pub mod list;
 pub mod object;
 pub mod verify;
 
-pub use issue::{IssuedSession, SessionFields};
+pub use issue::{IssuedSession, SessionFields, SessionNamed};
 pub use object::session_object;
 pub use verify::{VerifiedSession, VerifySession};

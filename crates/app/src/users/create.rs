@@ -25,6 +25,10 @@ pub struct CreateUser {
     pub email: Option<String>,
     /// Number, E.164; required when there is no address.
     pub phone_number: Option<String>,
+    /// Whether the App vouches for the address (CL-6).
+    pub email_verified: bool,
+    /// Whether the App vouches for the number (CL-6).
+    pub phone_number_verified: bool,
     /// Names; absent and `""` are the same.
     pub first_name: Option<String>,
     /// See [`CreateUser::first_name`].
@@ -115,23 +119,29 @@ impl Service {
         if email.is_none() && phone.is_none() {
             return Err(Invalid::missing("email").or_phone());
         }
+        let (email_verified, phone_verified) =
+            (command.email_verified, command.phone_number_verified);
+        vouched_for(email.is_some(), email_verified, "email_verified")?;
+        vouched_for(phone.is_some(), phone_verified, "phone_number_verified")?;
+        let founded = email_verified || phone_verified;
         let requires_verification = command
             .requires_verification
             .unwrap_or(caller.settings().create_requires_verification);
         let id: UserId = self.new_id(now);
+        let status = UserStatus::initial(requires_verification && !founded);
         let user = User {
-            id,
-            world: caller.world,
             first_name: text::name("first_name", &command.first_name.unwrap_or_default())?,
             middle_name: text::name("middle_name", &command.middle_name.unwrap_or_default())?,
             last_name: text::name("last_name", &command.last_name.unwrap_or_default())?,
-            status: UserStatus::initial(requires_verification),
             metadata: Metadata::new(command.metadata.unwrap_or_default())?,
-            created_at: now,
-            updated_at: now,
+            founded,
+            ..User::new(id, caller.world, status, now)
         };
         let emails = email
-            .map(|email| self.new_email(id, email, now))
+            .map(|email| UserEmail {
+                verified: email_verified,
+                ..self.new_email(id, email, now)
+            })
             .into_iter()
             .collect();
         let phones = phone
@@ -139,10 +149,10 @@ impl Service {
                 id: self.new_id(now),
                 user_id: id,
                 number,
-                verified: false,
+                verified: phone_verified,
                 created_at: now,
                 updated_at: now,
-                held: false,
+                successor: None,
             })
             .into_iter()
             .collect();
@@ -161,7 +171,7 @@ impl Service {
             verified: false,
             created_at: now,
             updated_at: now,
-            held: false,
+            successor: None,
         }
     }
 
@@ -188,6 +198,15 @@ impl Service {
         caller.commit_last(tx).await?;
         Ok(())
     }
+}
+
+/// What is not there cannot be vouched for.
+fn vouched_for(is_there: bool, verified: bool, param: &'static str) -> Result<(), Invalid> {
+    if verified && !is_there {
+        let field = param.trim_end_matches("_verified");
+        return Err(Invalid::value(param, format!("{param} needs {field}")));
+    }
+    Ok(())
 }
 
 /// `""` and absent mean `ethereum` (API-8).

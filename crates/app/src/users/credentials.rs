@@ -2,7 +2,7 @@
 
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::message::{CredentialChange, NOTICE_LIFETIME, OutboxJob, security_notice};
-use vestry_domain::{Secret, Timestamp, World};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::letters::Delivery;
@@ -75,25 +75,5 @@ pub(crate) async fn tell(
     for notice in &change.notices {
         tx.outbox().push(notice).await?;
     }
-    Ok(())
-}
-
-/// Removes everything by which somebody could come in besides identifiers: sessions and credentials. Managed wallets stay;
-/// they are the user's property and sign nobody in.
-pub(crate) async fn remove_credentials(
-    tx: &mut dyn Repositories,
-    world: &World,
-    user: UserId,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
-    tx.totps().remove_all(world, user).await?;
-    tx.wallet_challenges().forget(world, user).await?;
-    tx.wallets().remove_keyless(world, user).await?;
-    tx.sessions().delete_all(world, user, now).await?;
-    tx.passwords().remove(world, user).await?;
-    tx.passkeys().remove_all(world, user).await?;
-    tx.provider_links().remove_all(world, user).await?;
-    tx.links().forget_unused(world, user).await?;
     Ok(())
 }

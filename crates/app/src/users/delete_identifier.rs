@@ -78,7 +78,7 @@ impl Service {
         if !removed {
             return Err(Refusal::NotFound(kind));
         }
-        if !one_remains(&mut *tx, world, user).await? {
+        if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;

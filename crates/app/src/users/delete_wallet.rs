@@ -69,7 +69,7 @@ impl Service {
             return Err(Refusal::NotFound("wallet").into());
         }
         if let Some(change) = change {
-            if !one_remains(&mut *tx, world, wallet.user_id).await? {
+            if !one_remains(&mut *tx, caller, wallet.user_id).await? {
                 return Err(Refusal::LastSignInMethod.into());
             }
             self.carry_out(&mut *tx, caller, change, None, now).await?;

@@ -93,12 +93,10 @@ fn portable(profile: UserProfile) -> PortableUser {
     let emails = profile.emails.iter().map(|email| PortableEmail {
         email: email.email.address().to_owned(),
         verified: email.verified,
-        held: email.held,
     });
     let phones = profile.phones.iter().map(|phone| PortablePhone {
         phone_number: phone.number.as_str().to_owned(),
         verified: phone.verified,
-        held: phone.held,
     });
     PortableUser {
         id: Some(user.id.to_string()),
@@ -110,6 +108,7 @@ fn portable(profile: UserProfile) -> PortableUser {
         middle_name: user.middle_name,
         last_name: user.last_name,
         status: Some(user.status.to_string()),
+        founded: user.founded,
         metadata: user.metadata.as_object().clone(),
         created_at: Some(user.created_at.unix()),
         password_hash: None,

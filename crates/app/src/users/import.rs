@@ -194,20 +194,19 @@ impl UserImport<'_> {
         // In the order of the line, which is the order in which they are listed.
         let mut email_id = service.ids_behind(now, None);
         let mut phone_id = service.ids_behind(now, None);
-        let emails = line.emails.into_iter().map(|(email, proven)| UserEmail {
+        let emails = line.emails.into_iter().map(|(email, verified)| UserEmail {
             id: email_id(),
-            verified: proven.verified,
-            held: proven.held,
+            verified,
             ..service.new_email(id, email, now)
         });
-        let phones = line.phones.into_iter().map(|(number, proven)| UserPhone {
+        let phones = line.phones.into_iter().map(|(number, verified)| UserPhone {
             id: phone_id(),
             user_id: id,
             number,
-            verified: proven.verified,
+            verified,
             created_at: now,
             updated_at: now,
-            held: proven.held,
+            successor: None,
         });
         Draft {
             emails: emails.collect(),
@@ -219,6 +218,7 @@ impl UserImport<'_> {
                 middle_name,
                 last_name,
                 status: line.status,
+                founded: line.founded,
                 metadata: line.metadata,
                 created_at: line.created_at,
                 updated_at: now,

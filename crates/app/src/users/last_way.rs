@@ -1,32 +1,36 @@
 //! The last way to sign in cannot be removed (409 `last_sign_in_method`).
 //!
-//! A way is what can be signed in with by itself: an address or a number, verified or not but not held, a passkey, a wallet
-//! that signs in, a link to an identity provider. A password, an authenticator app or a recovery code is none: it needs to be said whose.
+//! A way is what can be signed in with by itself: an address or a number that is proved, or claimed by an account that is not
+//! founded or whose App trusts what it attaches, a passkey, a wallet that signs in, a link to an identity provider. A password, an authenticator app or a recovery code is none: it needs to be said whose.
 
-use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
+
+use super::proof::is_provable;
+use crate::Caller;
 
 /// Whether a way remains. Lock the user (`tx.users().lock`) before the removal and ask after it, in the same transaction, and drop that
 /// when none does: of two that remove the last two ways at once, the second one then sees what the first one left.
 pub(crate) async fn one_remains(
     tx: &mut dyn Repositories,
-    world: &World,
+    caller: &Caller,
     user: UserId,
 ) -> Result<bool, StoreError> {
-    Ok(count_ways(tx, world, user).await? > 0)
+    Ok(count_ways(tx, caller, user).await? > 0)
 }
 
 /// How many ways the user has. A new kind of way adds its count here.
 async fn count_ways(
     tx: &mut dyn Repositories,
-    world: &World,
+    caller: &Caller,
     user: UserId,
 ) -> Result<usize, StoreError> {
+    let world = &caller.world;
     let identifiers = tx.users().profile(world, user).await?;
     let identifiers = identifiers.map_or(0, |profile| {
-        let emails = profile.emails.iter().filter(|email| !email.held);
-        let phones = profile.phones.iter().filter(|phone| !phone.held);
+        let opens = |verified| is_provable(caller, &profile.user, verified);
+        let emails = profile.emails.iter().filter(|email| opens(email.verified));
+        let phones = profile.phones.iter().filter(|phone| opens(phone.verified));
         emails.count() + phones.count()
     });
     let wallets = tx.wallets().of_user(world, user).await?;

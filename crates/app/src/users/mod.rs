@@ -11,10 +11,13 @@ pub mod portable;
 pub mod search;
 pub mod update;
 
+pub(crate) mod arrival;
 pub(crate) mod credentials;
 pub(crate) mod last_way;
 pub(crate) mod pending;
 pub(crate) mod proof;
+
+mod unproven_wallets;
 
 pub use create::{CreateUser, CreatedUser};
 pub use delete_wallet::DeleteWalletError;
@@ -23,4 +26,4 @@ pub use get::FullUser;
 pub use import::{Imported, UserImport};
 pub use portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
 pub use search::{FoundUsers, SearchUsers};
-pub use update::UpdateUser;
+pub use update::{NewIdentifier, UpdateUser};

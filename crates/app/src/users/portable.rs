@@ -45,6 +45,10 @@ pub struct PortableUser {
     /// `active` (when absent) or `pending`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// Whether the account is somebody's, although nothing in this line is proved. It is in any case when an address or number is
+    /// verified, or a wallet signs in.
+    #[serde(skip_serializing_if = "is_false")]
+    pub founded: bool,
     /// Free-form data.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -68,9 +72,6 @@ pub struct PortableEmail {
     /// Whether its owner has proved to read mail there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub held: bool,
 }
 
 /// A number of a [`PortableUser`].
@@ -82,9 +83,6 @@ pub struct PortablePhone {
     /// Whether its owner has proved to read messages there.
     #[serde(default)]
     pub verified: bool,
-    /// Whether only a session of the user may prove it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub held: bool,
 }
 
 /// A wallet of a [`PortableUser`].
@@ -111,8 +109,11 @@ const fn is_false(value: &bool) -> bool {
 pub(super) struct CheckedUser {
     pub(super) id: Option<UserId>,
     pub(super) external_key: Option<String>,
-    pub(super) emails: Vec<(Email, Proven)>,
-    pub(super) phones: Vec<(PhoneNumber, Proven)>,
+    /// With whether each is proved.
+    pub(super) emails: Vec<(Email, bool)>,
+    /// Likewise.
+    pub(super) phones: Vec<(PhoneNumber, bool)>,
+    pub(super) founded: bool,
     /// Chains and addresses, as they were written.
     pub(super) wallets: Vec<(WalletType, String)>,
     pub(super) names: [String; 3],
@@ -120,13 +121,6 @@ pub(super) struct CheckedUser {
     pub(super) metadata: Metadata,
     pub(super) created_at: Timestamp,
     pub(super) password: Option<PasswordHash>,
-}
-
-/// What is known of an identifier.
-#[derive(Clone, Copy)]
-pub(super) struct Proven {
-    pub(super) verified: bool,
-    pub(super) held: bool,
 }
 
 impl PortableUser {
@@ -162,12 +156,17 @@ impl PortableUser {
             ));
         }
         let status = self.status.as_deref().unwrap_or("active");
+        let (emails, phones, wallets) = (self.emails()?, self.phones()?, self.wallets()?);
+        let is_proved = emails.iter().any(|(_, verified)| *verified)
+            || phones.iter().any(|(_, verified)| *verified)
+            || !wallets.is_empty();
         Ok(CheckedUser {
             id,
             external_key: self.external_key.as_deref().map(key).transpose()?,
-            emails: self.emails()?,
-            phones: self.phones()?,
-            wallets: self.wallets()?,
+            founded: self.founded || is_proved,
+            emails,
+            phones,
+            wallets,
             names: [
                 text::name("first_name", &self.first_name)?,
                 text::name("middle_name", &self.middle_name)?,
@@ -180,20 +179,16 @@ impl PortableUser {
         })
     }
 
-    fn emails(&self) -> Result<Vec<(Email, Proven)>, Invalid> {
-        let checked = self.emails.iter().map(|row| {
-            let proven = proven(row.verified, row.held)?;
-            Ok((Email::parse(&row.email)?, proven))
-        });
-        checked.collect()
+    fn emails(&self) -> Result<Vec<(Email, bool)>, Invalid> {
+        let rows = self.emails.iter();
+        rows.map(|row| Ok((Email::parse(&row.email)?, row.verified)))
+            .collect()
     }
 
-    fn phones(&self) -> Result<Vec<(PhoneNumber, Proven)>, Invalid> {
-        let checked = self.phone_numbers.iter().map(|row| {
-            let proven = proven(row.verified, row.held)?;
-            Ok((PhoneNumber::parse(&row.phone_number)?, proven))
-        });
-        checked.collect()
+    fn phones(&self) -> Result<Vec<(PhoneNumber, bool)>, Invalid> {
+        let rows = self.phone_numbers.iter();
+        rows.map(|row| Ok((PhoneNumber::parse(&row.phone_number)?, row.verified)))
+            .collect()
     }
 
     fn wallets(&self) -> Result<Vec<(WalletType, String)>, Invalid> {
@@ -212,13 +207,6 @@ impl PortableUser {
             text: Secret::new(text.clone()),
         }))
     }
-}
-
-fn proven(verified: bool, held: bool) -> Result<Proven, Invalid> {
-    if verified && held {
-        return Err(Invalid::value("held", "what is verified is not held"));
-    }
-    Ok(Proven { verified, held })
 }
 
 fn key(text: &str) -> Result<String, Invalid> {

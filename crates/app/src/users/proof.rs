@@ -1,45 +1,43 @@
-//! Somebody proved to own an address or a number: what that means for its user (O-10, attack 1).
+//! Somebody proved to own an address or a number: whose account it then opens (O-10, attack 1, `claims.md`).
 //!
-//! An account can be planted: somebody registers another person's address together with a password, a phone number or an
-//! authenticator app of his own, or attaches it to his own account, and waits. What a proof is worth depends on where it
-//! comes from and on what the account rests on.
+//! Somebody may register another person's address with a password, a phone number or an authenticator app of his own, or attach
+//! it to his own account, and wait. So an address or number that nobody has proved is only a claim: it is reserved for the
+//! account, and opens nothing. What a proof of it does is decided by three states, and by no clock.
 //!
-//! - Within a session of the user (the verify call continues one), the identifier becomes verified, and nothing else happens:
-//!   whoever holds the session holds the account.
-//! - Outside of one, when the account rests on nothing yet, the proof is a **takeover**: sessions, credentials and verified numbers
-//!   are dropped, and what is not verified is **held**.
-//! - Outside of one, when the account rests on something else, it is another person's for all we know. If the step that sent
-//!   the proof takes anybody in (login-or-create), the identifier **moves** to a user of its own, who is the one that signs in;
-//!   and if it was an address, and the account has no proved one, the sessions of that account end.
-//!   If the App named it as that of a user whom it knows (`send`), it is verified there, unless it is held. A link that sets a
-//!   password is refused.
+//! - **Within a session of the account**, the claim becomes verified, and nothing else happens (CL-1).
+//! - **Verified already**: the proof signs in to its account (CL-2).
+//! - **From outside, on an account that is not founded**, the proof founds it: what somebody else may have put there is removed,
+//!   and other claims stay claims (CL-3).
+//! - **From outside, on a founded account**, it is another person's for all we know. A step that takes anybody in has made a
+//!   successor for whoever proves it, and the identifier moves there (CL-4). A step by which the App names one of its users is
+//!   refused, unless the App's setting trusts what was attached (CL-5, CL-9).
 //!
-//! An account rests on a verified address; on a verified number, as far as numbers are concerned; and on what was there before
-//! the identifier: a verified number, a passkey, a wallet, a link to an identity provider.
+//! All of it is decided under the lock of the account's row, in the transaction of the proof (CL-8).
 
+use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
-use vestry_domain::metadata::Metadata;
-use vestry_domain::user::{User, UserProfile, UserStatus};
+use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::credentials::remove_credentials;
-use crate::Service;
+use crate::{Caller, Fault, Service};
 
-/// Who may be behind a proof, as the step that sent the code or link knows it.
-pub(crate) enum Behind<'a> {
-    /// Whoever reads what was sent; a stranger gets this user.
-    Anybody(&'a User),
-    /// The user of whom the App says that the identifier is his.
-    KnownUser,
-    /// The owner of the account, or nobody: what was sent opens more than the identifier.
-    Owner,
+/// A proof, as the step that asked for it and the call that brings it know it.
+pub(crate) struct ProofOf {
+    /// What was proved.
+    pub(crate) method: MethodId,
+    /// Whom the step answered: the owner of the identifier, or a successor.
+    pub(crate) user: UserId,
+    /// Whether the App named the user whose identifier it is, and did not take in whoever proves it.
+    pub(crate) vouched: bool,
+    /// Whose session the call continues.
+    pub(crate) in_session: Option<UserId>,
 }
 
 /// A proved identifier.
 pub(crate) struct Proven {
-    /// Its owner, who is another than before when it moved.
+    /// Its owner.
     pub(crate) user_id: UserId,
     /// The address or number, as stored.
     pub(crate) text: String,
@@ -48,75 +46,93 @@ pub(crate) struct Proven {
 /// Why a proof was not accepted. The transaction must be dropped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProofError {
-    /// The identifier is gone.
+    /// The identifier is gone, or belongs to another account than when the proof was asked for.
     #[error("the identifier is gone")]
     Gone,
-    /// The identifier is held: it can be proved within a session of its user only.
+    /// The identifier is a claim of a founded account: it can be proved within a session of its user only.
     #[error("the identifier can be proved within a session of its user only")]
     NeedsSession,
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for ProofError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Whether a step by which the App names one of its users may have this identifier of it proved without a session (CL-5, CL-9).
+pub(crate) fn is_provable(caller: &Caller, user: &User, verified: bool) -> bool {
+    let trusted = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
+    verified || !user.founded || trusted
 }
 
 impl Service {
-    /// The user that a stranger gets whose address or number stands in the account of somebody else.
-    pub(crate) fn stranger(&self, world: World, now: Timestamp) -> User {
-        User {
-            id: self.new_id(now),
-            world,
-            first_name: String::new(),
-            middle_name: String::new(),
-            last_name: String::new(),
-            // The proof is there; there is nothing to wait for.
-            status: UserStatus::Active,
-            metadata: Metadata::default(),
-            created_at: now,
-            updated_at: now,
-        }
-    }
-}
-
-/// Marks the identifier as verified and its user as active, after whatever a first proof costs. `in_session` says whether the
-/// call continues a session of that very user.
-pub(crate) async fn prove(
-    tx: &mut dyn Repositories,
-    world: &World,
-    method: MethodId,
-    in_session: Option<UserId>,
-    behind: Behind<'_>,
-    now: Timestamp,
-) -> Result<Proven, ProofError> {
-    let identifier = locked(tx, world, method).await?;
-    let mut user_id = identifier.user_id;
-    if !identifier.verified && in_session != Some(user_id) {
-        let profile = tx.users().profile(world, user_id).await?;
-        let profile = profile.ok_or(ProofError::Gone)?;
-        let attached_at = identifier.created_at;
-        let is_planted = identifier.held || rests(tx, world, method, &profile, attached_at).await?;
-        match behind {
-            _ if !is_planted => take_over(tx, world, &profile, now).await?,
-            Behind::Anybody(user) => {
-                move_out(tx, world, method, user).await?;
-                let has_address = profile.emails.iter().any(|email| email.verified);
-                if matches!(method, MethodId::Email(_)) && !has_address {
-                    // The only address that the account had was somebody else's: who planted it does not go on as before.
-                    tx.sessions().delete_all(world, user_id, now).await?;
-                }
-                user_id = user.id;
+    /// Marks the identifier as verified and its account as founded, after whatever a first proof costs.
+    pub(crate) async fn prove(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        proof: ProofOf,
+        now: Timestamp,
+    ) -> Result<Proven, ProofError> {
+        let world = &caller.world;
+        let identifier = locked(tx, world, proof.method).await?;
+        let mut user_id = identifier.user_id;
+        if identifier.verified {
+            // Whoever asked before it was proved here was answered another user.
+            let is_answered = proof.in_session == Some(user_id) || proof.user == user_id;
+            if !is_answered {
+                return Err(ProofError::Gone);
             }
-            Behind::KnownUser if !identifier.held => {}
-            Behind::KnownUser | Behind::Owner => return Err(ProofError::NeedsSession),
+            // An import may bring a user who is pending although it brings a proof.
+            tx.users().found(world, user_id, now).await?;
+            return Ok(identifier.proven_by(user_id));
         }
+        if proof.in_session != Some(user_id) {
+            if proof.user != user_id {
+                move_out(tx, world, &proof).await?;
+                user_id = proof.user;
+            }
+            let profile = tx.users().profile(world, user_id).await?;
+            let user = profile.ok_or(ProofError::Gone)?.user;
+            if !user.founded {
+                self.take_over(tx, world, user_id, now).await?;
+            } else if user_id != identifier.user_id {
+                // The successor has become somebody's own by something else meanwhile.
+                return Err(ProofError::Gone);
+            } else if !(proof.vouched && is_provable(caller, &user, false)) {
+                return Err(ProofError::NeedsSession);
+            }
+        }
+        match proof.method {
+            MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
+            MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
+        }
+        tx.users().found(world, user_id, now).await?;
+        Ok(identifier.proven_by(user_id))
     }
-    match method {
-        MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
-        MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
+
+    /// Makes an account that nobody has proved that of whoever proves it now: nobody else knows a way in, or a key (CL-3).
+    async fn take_over(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<(), ProofError> {
+        // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
+        tx.totps().remove_all(world, user).await?;
+        tx.wallet_challenges().forget(world, user).await?;
+        tx.wallets().remove_keyless(world, user).await?;
+        tx.sessions().delete_all(world, user, now).await?;
+        tx.passwords().remove(world, user).await?;
+        tx.passkeys().remove_all(world, user).await?;
+        tx.provider_links().remove_all(world, user).await?;
+        tx.links().forget_unused(world, user).await?;
+        Ok(self.disable_unproven_wallets(tx, world, user, now).await?)
     }
-    tx.users().activate(world, user_id, now).await?;
-    Ok(Proven {
-        user_id,
-        text: identifier.text,
-    })
 }
 
 /// An address or a number, read while its user is locked.
@@ -124,8 +140,15 @@ struct Identifier {
     user_id: UserId,
     text: String,
     verified: bool,
-    held: bool,
-    created_at: Timestamp,
+}
+
+impl Identifier {
+    fn proven_by(self, user_id: UserId) -> Proven {
+        Proven {
+            user_id,
+            text: self.text,
+        }
+    }
 }
 
 /// Two first proofs of one account at the same moment must see one another, and so must a proof and the credential that is
@@ -158,8 +181,6 @@ async fn read(
                 user_id: row.user_id,
                 text: row.email.address().to_owned(),
                 verified: row.verified,
-                held: row.held,
-                created_at: row.created_at,
             })
         }
         MethodId::Phone(id) => {
@@ -168,71 +189,23 @@ async fn read(
                 user_id: row.user_id,
                 text: row.number.as_str().to_owned(),
                 verified: row.verified,
-                held: row.held,
-                created_at: row.created_at,
             })
         }
     })
 }
 
-/// Whether the account rests on something else than this identifier, which is not verified. A number that was verified while the
-/// address stood there already does not count: of the two, the address is the account's name.
-async fn rests(
-    tx: &mut dyn Repositories,
-    world: &World,
-    method: MethodId,
-    profile: &UserProfile,
-    attached_at: Timestamp,
-) -> Result<bool, StoreError> {
-    let mut proven_phones = profile.phones.iter().filter(|phone| phone.verified);
-    let has_phone = match method {
-        // A number changes for the last time when it is verified.
-        MethodId::Email(_) => proven_phones.any(|phone| phone.updated_at < attached_at),
-        MethodId::Phone(_) => proven_phones.next().is_some(),
-    };
-    if has_phone || profile.emails.iter().any(|email| email.verified) {
-        return Ok(true);
-    }
-    let user = profile.user.id;
-    let passkeys = tx.passkeys().of_user(world, user).await?;
-    let wallets = tx.wallets().of_user(world, user).await?;
-    let mut wallets = wallets.iter().map(|stored| &stored.wallet);
-    let has_wallet =
-        wallets.any(|wallet| wallet.is_way_to_sign_in() && wallet.created_at < attached_at);
-    let links = tx.provider_links().of_user(world, user).await?;
-    Ok(has_wallet
-        || passkeys
-            .iter()
-            .any(|passkey| passkey.created_at < attached_at)
-        || links.iter().any(|link| link.created_at < attached_at))
-}
-
-async fn take_over(
-    tx: &mut dyn Repositories,
-    world: &World,
-    profile: &UserProfile,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    for phone in profile.phones.iter().filter(|phone| phone.verified) {
-        tx.users().remove_phone(world, phone.id).await?;
-        tx.codes().forget(world, MethodId::Phone(phone.id)).await?;
-    }
-    let user = profile.user.id;
-    remove_credentials(tx, world, user, now).await?;
-    // The proved one is let go again by its verification.
-    tx.users().hold_unverified(world, user).await
-}
-
+/// Gives a claim to its successor, whose row is locked like that of the account it leaves.
 async fn move_out(
     tx: &mut dyn Repositories,
     world: &World,
-    method: MethodId,
-    user: &User,
+    proof: &ProofOf,
 ) -> Result<(), ProofError> {
-    tx.users().insert(user).await?;
-    let moved = match method {
-        MethodId::Email(id) => tx.users().move_email(world, id, user.id).await?,
-        MethodId::Phone(id) => tx.users().move_phone(world, id, user.id).await?,
+    if !tx.users().lock(world, proof.user).await? {
+        return Err(ProofError::Gone);
+    }
+    let moved = match proof.method {
+        MethodId::Email(id) => tx.users().move_email(world, id, proof.user).await?,
+        MethodId::Phone(id) => tx.users().move_phone(world, id, proof.user).await?,
     };
     if moved { Ok(()) } else { Err(ProofError::Gone) }
 }

@@ -11,7 +11,7 @@ use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Invalid, Timestamp, text};
-use vestry_ports::store::{Attached, Repositories};
+use vestry_ports::store::{Attached, Repositories, StoreError};
 
 use super::credentials::{AnnouncedChange, tell};
 use super::get::FullUser;
@@ -30,20 +30,30 @@ pub struct UpdateUser {
     pub middle_name: Option<String>,
     /// See [`UpdateUser::first_name`].
     pub last_name: Option<String>,
-    /// Addresses to attach; one that the user has already is passed over.
-    pub emails: Vec<String>,
+    /// Addresses to attach; one that the user has already is passed over, unless the App vouches for it now.
+    pub emails: Vec<NewIdentifier>,
     /// Numbers to attach, E.164; likewise.
-    pub phone_numbers: Vec<String>,
+    pub phone_numbers: Vec<NewIdentifier>,
     /// Change of the metadata, by the merge rules of API-13 and API-14.
     pub metadata: Option<Map<String, Value>>,
     /// Whether the metadata takes the place of what was there (API-14).
     pub replace_metadata: bool,
 }
 
+/// An address or a number to attach.
+#[derive(Clone, Default)]
+pub struct NewIdentifier {
+    /// As it was typed.
+    pub text: String,
+    /// Whether the App vouches for it (CL-6).
+    pub verified: bool,
+}
+
 /// An entry of a list, and where it stood.
 struct Listed<T> {
     index: usize,
     value: T,
+    verified: bool,
 }
 
 /// What shall become of a user; every value was checked.
@@ -124,6 +134,7 @@ impl Service {
         let before = before.ok_or(Refusal::NotFound("user"))?;
         let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
         let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
+        vouch(&mut *tx, &before, change, now).await?;
         let user = change.apply(&before.user)?;
         if attached_email || attached_phone || user != before.user {
             let user = User {
@@ -166,6 +177,7 @@ impl Service {
             };
             let row = UserEmail {
                 id: *id,
+                verified: email.verified,
                 ..self.new_email(user.id, email.value.clone(), now)
             };
             if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
@@ -196,10 +208,10 @@ impl Service {
                 id: *id,
                 user_id: user.id,
                 number: number.value.clone(),
-                verified: false,
+                verified: number.verified,
                 created_at: now,
                 updated_at: now,
-                held: false,
+                successor: None,
             };
             if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
                 let field = format!("phone_numbers[{}].phone_number", number.index);
@@ -232,6 +244,36 @@ fn new_phones<'a>(
         .filter(move |number| !own(&number.value))
 }
 
+/// Marks as verified what the App vouches for, and the account as founded. What was attached just now is verified already.
+async fn vouch(
+    tx: &mut dyn Repositories,
+    before: &UserProfile,
+    change: &Change,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (world, user) = (&before.user.world, before.user.id);
+    let mut is_vouched = false;
+    for email in change.emails.iter().filter(|email| email.verified) {
+        is_vouched = true;
+        let mut rows = before.emails.iter();
+        let own = rows.find(|row| row.email.identity() == email.value.identity());
+        if let Some(own) = own {
+            tx.users().verify_email(world, own.id, now).await?;
+        }
+    }
+    for phone in change.phones.iter().filter(|phone| phone.verified) {
+        is_vouched = true;
+        let own = before.phones.iter().find(|row| row.number == phone.value);
+        if let Some(own) = own {
+            tx.users().verify_phone(world, own.id, now).await?;
+        }
+    }
+    if is_vouched {
+        tx.users().found(world, user, now).await?;
+    }
+    Ok(())
+}
+
 /// An id for each entry, in the order of the request: what a user has is listed in the order of its ids, while everybody
 /// attaches in the order of the change.
 fn ids_in_order<T, I>(new: &[&Listed<T>], mut next: impl FnMut() -> I) -> HashMap<usize, I> {
@@ -246,7 +288,11 @@ impl Change {
         // Everybody attaches in one order, so that two calls with the same addresses do not wait for each other in a circle. Of
         // two spellings of one address the first one stays.
         emails.sort_by(|a, b| a.value.identity().cmp(b.value.identity()));
-        emails.dedup_by(|later, first| later.value.identity() == first.value.identity());
+        emails.dedup_by(|later, first| {
+            let is_same = later.value.identity() == first.value.identity();
+            first.verified |= is_same && later.verified;
+            is_same
+        });
         let mut phones = list(
             "phone_numbers",
             "phone_number",
@@ -254,7 +300,11 @@ impl Change {
             PhoneNumber::parse,
         )?;
         phones.sort_by(|a, b| a.value.as_str().cmp(b.value.as_str()));
-        phones.dedup_by(|later, first| later.value == first.value);
+        phones.dedup_by(|later, first| {
+            let is_same = later.value == first.value;
+            first.verified |= is_same && later.verified;
+            is_same
+        });
         if command.replace_metadata
             && let Some(metadata) = &command.metadata
         {
@@ -304,7 +354,7 @@ fn name(param: &'static str, value: Option<String>) -> Result<Option<String>, In
 fn list<T>(
     list: &'static str,
     field: &'static str,
-    entries: &[String],
+    entries: &[NewIdentifier],
     read: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Result<Vec<Listed<T>>, Invalid> {
     if entries.len() > MOST_IDENTIFIERS {
@@ -314,11 +364,15 @@ fn list<T>(
     let numbered = entries.iter().enumerate();
     numbered
         .map(|(index, entry)| {
-            let value = read(entry).map_err(|refused| Invalid {
+            let value = read(&entry.text).map_err(|refused| Invalid {
                 param: format!("{list}[{index}].{field}").into(),
                 ..refused
             })?;
-            Ok(Listed { index, value })
+            Ok(Listed {
+                index,
+                value,
+                verified: entry.verified,
+            })
         })
         .collect()
 }

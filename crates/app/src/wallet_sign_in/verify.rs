@@ -3,13 +3,12 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
-use vestry_domain::metadata::Metadata;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::siwe::SignInMessage;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::{MOST_LIVING, WalletChallenge};
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Secret, Timestamp};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
@@ -190,6 +189,9 @@ impl Service {
         if is_pending(&mut *tx, world, wallet.user_id).await? {
             return Err(Refusal::InsufficientFactor);
         }
+        if is_new {
+            tx.users().found(world, wallet.user_id, now).await?;
+        }
         let sign_in = SignIn {
             user_id: wallet.user_id,
             factor: factor(&wallet, now),
@@ -254,7 +256,7 @@ async fn adopt(
 ) -> Result<Wallet, Refusal> {
     let challenge = &signed.challenge;
     if challenge.is_new_user {
-        tx.users().insert(&new_user(challenge, now)?).await?;
+        tx.users().insert(&new_user(challenge, now)).await?;
     } else {
         let user = tx.users().profile(&challenge.world, challenge.user_id);
         user.await?.ok_or(Refusal::InvalidCredentials)?;
@@ -269,20 +271,18 @@ async fn adopt(
 }
 
 /// Under the id that the challenge named, and so as old as it: the time inside an id is `created_at`.
-fn new_user(challenge: &WalletChallenge, now: Timestamp) -> Result<User, Invalid> {
+fn new_user(challenge: &WalletChallenge, now: Timestamp) -> User {
     let id: UserId = challenge.user_id;
-    Ok(User {
-        id,
-        world: challenge.world,
-        first_name: String::new(),
-        middle_name: String::new(),
-        last_name: String::new(),
-        // The wallet is proved; there is nothing to wait for.
-        status: UserStatus::Active,
-        metadata: Metadata::new(serde_json::Map::new())?,
-        created_at: challenge.created_at,
+    User {
         updated_at: now,
-    })
+        // The wallet is proved; there is nothing to wait for.
+        ..User::new(
+            id,
+            challenge.world,
+            UserStatus::Active,
+            challenge.created_at,
+        )
+    }
 }
 
 fn factor(wallet: &Wallet, now: Timestamp) -> Factor {

@@ -1,10 +1,9 @@
 //! `wallets/{wallet_id}/disable` and `enable`: whether a wallet signs.
 
-use vestry_domain::Timestamp;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
 
 use crate::fault::retried;
@@ -35,8 +34,8 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<Wallet, SwitchWalletError> {
-        let now = self.now(&caller.world);
-        self.switch(caller, id, now, Some(now)).await
+        self.switch(caller, id, Some(DisabledReason::Requested))
+            .await
     }
 
     /// Lets a wallet sign again.
@@ -48,26 +47,25 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<Wallet, SwitchWalletError> {
-        let now = self.now(&caller.world);
-        self.switch(caller, id, now, None).await
+        self.switch(caller, id, None).await
     }
 
     async fn switch(
         &self,
         caller: &Caller,
         id: WalletId,
-        at: Timestamp,
-        disabled_at: Option<Timestamp>,
+        disabled: Option<DisabledReason>,
     ) -> Result<Wallet, SwitchWalletError> {
         caller.require(Scope::WalletsWrite)?;
-        let change = WalletChange { disabled_at, at };
-        let action = match disabled_at {
+        let at = self.now(&caller.world);
+        let change = WalletChange { disabled, at };
+        let action = match disabled {
             Some(_) => AuditAction::Disable,
             None => AuditAction::Enable,
         };
         retried(|| async {
             let stored = self.switchable(caller, id).await?;
-            if stored.wallet.disabled_at.is_some() == disabled_at.is_some() {
+            if stored.wallet.disabled.is_some() == disabled.is_some() {
                 let authentic = self.ports.custodian.authenticate(stored).await;
                 return Ok(authentic?);
             }

@@ -52,7 +52,7 @@ impl Service {
                 Err(fault) => Err(self.noted(caller, id, fault).await),
             };
         };
-        if stored.wallet.disabled_at.is_some() {
+        if stored.wallet.disabled.is_some() {
             self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }

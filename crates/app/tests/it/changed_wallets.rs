@@ -5,7 +5,7 @@ use vestry_app::{Caller, Fault, Refusal, Service};
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, WalletType};
 use vestry_ports::store::Store;
 
 use crate::audit::{actions, entries, flaws};
@@ -60,7 +60,10 @@ async fn rows_edited_after_a_signature_are_refused() {
         ("data key", |_, key| key.wrapped_data_key[20] ^= 1),
         ("version of the App key", |_, key| key.key_version += 1),
         ("flag", |row, _| {
-            row.wallet.disabled_at = Some(row.wallet.created_at)
+            row.wallet.disabled = Some(Disabled {
+                at: row.wallet.created_at,
+                reason: DisabledReason::Requested,
+            })
         }),
     ];
     for (what, edit) in edits {

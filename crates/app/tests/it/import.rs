@@ -15,7 +15,6 @@ fn line(email: &str) -> PortableUser {
         emails: vec![PortableEmail {
             email: email.to_owned(),
             verified: true,
-            held: false,
         }],
         ..PortableUser::default()
     }
@@ -61,7 +60,6 @@ async fn an_imported_user_is_as_its_line_says() {
         phone_numbers: vec![PortablePhone {
             phone_number: "+4915112345678".to_owned(),
             verified: false,
-            held: false,
         }],
         first_name: "Ada".to_owned(),
         last_name: "Lovelace".to_owned(),
@@ -71,6 +69,7 @@ async fn an_imported_user_is_as_its_line_says() {
             .unwrap()
             .clone(),
         created_at: Some(1_600_000_000),
+        founded: true,
         ..line("Ada@example.com")
     };
     let outcomes = take(&rig, false, std::slice::from_ref(&whole)).await;
@@ -115,7 +114,6 @@ async fn identifiers_are_listed_in_the_order_of_the_line() {
             let email = |name: &&str| PortableEmail {
                 email: format!("{name}{number}@example.com"),
                 verified: false,
-                held: false,
             };
             line.emails.extend(names.iter().map(email));
             line

@@ -17,7 +17,7 @@ use vestry_domain::user::UserStatus;
 use vestry_ports::store::Store;
 
 use crate::links::{device, is_invalid, link_for, opened};
-use crate::rig::{Rig, START, lasting, proof, wrong};
+use crate::rig::{Rig, START, lasting, named, proof, wrong};
 
 /// The whole way: pending, proved, active, with a session that rests on the link.
 #[tokio::test]
@@ -422,13 +422,9 @@ async fn attack_1_the_first_proof_by_a_link_takes_the_account_over() {
     let own = opened.issued.unwrap();
     rig.by_token(&test, &own.token).await.unwrap();
     assert!(is_invalid(&rig.open(&test, attackers.token.expose()).await));
-    let held = rig
-        .service
-        .get_user(&test, user.user.id)
-        .await
-        .unwrap()
-        .profile;
-    assert!(held.emails[0].verified && held.phones[0].held);
+    let left = rig.service.get_user(&test, user.user.id).await;
+    let left = left.unwrap().profile;
+    assert!(left.user.founded && left.emails[0].verified && !left.phones[0].verified);
 }
 
 /// A mailed link leads whoever reads it into a user of his own when the address stands in an account of somebody else.
@@ -438,7 +434,7 @@ async fn attack_1_a_mailed_link_leads_into_no_account_of_somebody_else() {
     let test = rig.test().await;
     let planter = rig.sign_in(&test, "planter@example.com", 60).await;
     let planter = planter.session.user_id;
-    rig.attach_held(&test, planter, "victim@example.com").await;
+    rig.attach_claim(&test, planter, "victim@example.com").await;
     let (_, mail) = rig.fresh_link(&test, "victim@example.com").await;
     let opened = rig.open_for(&test, &mail.token, 60).await;
     assert_ne!(opened.user_id, planter);
@@ -448,21 +444,34 @@ async fn attack_1_a_mailed_link_leads_into_no_account_of_somebody_else() {
     assert!(own.profile.emails[0].verified);
 }
 
-/// An address that was there before somebody else proved the account is proved within a session only, and the link stays good.
+/// CL-5: the claim of a founded account is proved within a session only, from its first step on, and the link stays good.
 #[tokio::test]
-async fn attack_1_a_held_address_needs_a_session() {
+async fn attack_1_a_claim_of_a_founded_account_needs_a_session() {
     let rig = Rig::with_urls().await;
     let test = rig.test().await;
     let session = rig.sign_in(&test, "ada@example.com", 60).await;
     let other = rig
-        .attach_held(&test, session.session.user_id, "planted@example.com")
+        .attach_claim(&test, session.session.user_id, "planted@example.com")
         .await;
-    let made = rig.created_link(&test, "planted@example.com").await;
+    let wanted = CreateLink {
+        email: Some("planted@example.com".to_owned()),
+        ..CreateLink::default()
+    };
+    let refused = rig.service.create_link(&test, wanted.clone()).await;
+    assert!(
+        matches!(refused, Err(Refusal::UnprovenIdentifier)),
+        "{refused:?}"
+    );
+    let within = CreateLink {
+        session: named(&session.token),
+        ..wanted
+    };
+    let made = rig.service.create_link(&test, within).await.unwrap();
     let outcome = rig.open(&test, made.token.expose()).await;
     assert!(
         matches!(
             outcome,
-            Err(VerifyLinkError::Common(Refusal::InsufficientFactor))
+            Err(VerifyLinkError::Common(Refusal::UnprovenIdentifier))
         ),
         "{outcome:?}"
     );
@@ -501,7 +510,7 @@ async fn a_created_link_prefers_a_verified_address() {
     let test = rig.test().await;
     let planted = rig.user(&test, "old@example.com").await.profile.user.id;
     rig.pass(1);
-    let second = rig.attach_held(&test, planted, "new@example.com").await;
+    let second = rig.attach_claim(&test, planted, "new@example.com").await;
     let mut tx = rig.fake.begin().await.unwrap();
     tx.users()
         .verify_email(&test.world, second, rig.now())

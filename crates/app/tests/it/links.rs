@@ -62,8 +62,8 @@ impl Rig {
         self.service.create_link(caller, command).await.unwrap()
     }
 
-    /// Attaches another address to a user, held: as if it had been there before the account was proved.
-    pub(crate) async fn attach_held(&self, caller: &Caller, user: UserId, email: &str) -> EmailId {
+    /// Attaches another address to a user, as a claim.
+    pub(crate) async fn attach_claim(&self, caller: &Caller, user: UserId, email: &str) -> EmailId {
         let mut random = [0; 16];
         self.ports.entropy.fill(&mut random);
         let email = UserEmail {
@@ -73,7 +73,7 @@ impl Rig {
             verified: false,
             created_at: self.now(),
             updated_at: self.now(),
-            held: true,
+            successor: None,
         };
         let mut tx = self.fake.begin().await.unwrap();
         let attached = tx

@@ -528,13 +528,27 @@ async fn a_proved_address_joins_its_verified_owner() {
     assert!(notice.message.text.contains("sign-in provider was linked"));
 }
 
-/// Attack 1, classic: an account that was planted under the address is the victim's alone.
+/// Attack 1, classic: an account that was planted under the address, and in which nothing is proved, is the victim's alone.
 #[tokio::test]
 async fn attack_1_a_planted_account_is_taken_over() {
     let desk = Desk::new().await;
     let planted = desk.rig.user(&desk.test, VICTIM).await;
     let user = planted.profile.user.id;
-    // The attacker's own Google account, which the App has linked within a session of the planted account.
+    let session = desk.rig.planted_session(&desk.test, user).await;
+    let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
+    assert_eq!(victim.link.user_id, user);
+    assert!(desk.rig.by_token(&desk.test, &session).await.is_err());
+    let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    assert_eq!(left.provider_links, [victim.link]);
+}
+
+/// CL-4: the attacker's own account at the provider, linked within a session of the planted account, makes that his own. The victim gets
+/// another, and each stays with what is theirs.
+#[tokio::test]
+async fn attack_1_an_account_that_a_link_founded_is_not_the_victims() {
+    let desk = Desk::new().await;
+    let planted = desk.rig.user(&desk.test, VICTIM).await;
+    let user = planted.profile.user.id;
     let attacker = person("666", "attacker@example.com", false);
     let session = desk.rig.planted_session(&desk.test, user).await;
     let (_, token, state) = desk.token_of(&attacker).await;
@@ -543,25 +557,21 @@ async fn attack_1_a_planted_account_is_taken_over() {
         .await
         .unwrap();
     assert_eq!(linked.link.user_id, user);
-    let session = linked.issued.unwrap().token;
-    assert!(desk.rig.by_token(&desk.test, &session).await.is_ok());
-
     let victim = desk.sign_in(&person("1", VICTIM, true)).await.unwrap();
-    assert_eq!(victim.link.user_id, user);
-    assert!(desk.rig.by_token(&desk.test, &session).await.is_err());
-    let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
-    assert_eq!(left.provider_links, [victim.link]);
+    assert_ne!(victim.link.user_id, user);
+    assert_eq!(desk.emails(user).await, []);
+    let own = desk.emails(victim.link.user_id).await;
+    assert_eq!(own, [(VICTIM.to_owned(), true)]);
     let back = desk.sign_in(&attacker).await.unwrap();
-    assert_ne!(back.link.user_id, user, "the attacker is a stranger now");
+    assert_eq!(back.link.user_id, user);
 }
 
-/// Attack 1, trojan identifier: the victim's address in an account that rests on the attacker's link moves to the victim.
+/// Attack 1, trojan identifier: the victim's address in an account that the attacker's link founded moves to the victim.
 #[tokio::test]
 async fn attack_1_an_address_in_an_account_of_a_link_moves_to_its_owner() {
     let desk = Desk::new().await;
     let attacker = person("666", "attacker@example.com", false);
     let trojan = desk.sign_in(&attacker).await.unwrap();
-    desk.rig.pass(1);
     let account = desk.rig.service.get_user(&desk.test, trojan.link.user_id);
     let account = account.await.unwrap();
     desk.rig.attach(&desk.test, &account, VICTIM).await;

@@ -98,7 +98,6 @@ pub(crate) async fn imported(rig: &Rig, email: &str, hash: Option<&str>, verifie
         emails: vec![PortableEmail {
             email: email.to_owned(),
             verified,
-            held: false,
         }],
         password_hash: hash.map(str::to_owned),
         ..PortableUser::default()
@@ -574,7 +573,6 @@ async fn p_10_a_pending_user_proves_an_identifier_first() {
         emails: vec![PortableEmail {
             email: ADA.to_owned(),
             verified: true,
-            held: false,
         }],
         status: Some("pending".to_owned()),
         password_hash: Some(BCRYPT.to_owned()),

@@ -2,6 +2,7 @@
 
 use vestry_app::codes::{LoginOrCreate, LoginOrCreateByText, VerifyCodeError};
 use vestry_app::passwords::BeginReset;
+use vestry_app::sessions::SessionNamed;
 use vestry_app::test_env::FindMessages;
 use vestry_app::{Caller, Refusal};
 use vestry_domain::limits::texts::{
@@ -314,6 +315,7 @@ async fn attack_9_known_and_unknown_identifiers_get_the_same_answers() {
                     email: mails[0].to_owned(),
                     expires_in: None,
                     device_fingerprint: None,
+                    session: SessionNamed::default(),
                 };
                 four[0].push(seen(
                     rig.service
@@ -438,6 +440,7 @@ async fn attack_9_failures_against_a_decoy_meet_the_wait() {
             email: "nobody@example.com".to_owned(),
             expires_in: Some(10),
             device_fingerprint: None,
+            session: SessionNamed::default(),
         };
         let sent = rig
             .service

@@ -9,9 +9,11 @@ use vestry_app::codes::{
     LoginOrCreate, LoginOrCreateByText, SendCode, SentCode, SentText, VerifiedCode, VerifyCode,
     VerifyCodeError,
 };
-use vestry_app::sessions::{IssuedSession, SessionFields, VerifiedSession, VerifySession};
+use vestry_app::sessions::{
+    IssuedSession, SessionFields, SessionNamed, VerifiedSession, VerifySession,
+};
 use vestry_app::test_env::FindMessages;
-use vestry_app::users::{CreateUser, FullUser};
+use vestry_app::users::{CreateUser, FullUser, NewIdentifier};
 use vestry_app::{Caller, Ports, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
@@ -26,7 +28,6 @@ use vestry_domain::ids::{EmailId, Id, PhoneNumberId, UserId};
 use vestry_domain::message::CapturedMessage;
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::user::UserEmail;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_passkeys::Webauthn;
@@ -35,7 +36,7 @@ use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::sms::SmsSender;
-use vestry_ports::store::{Attached, Store};
+use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, Vaults};
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
@@ -327,6 +328,7 @@ impl Rig {
             email: email.to_owned(),
             expires_in: None,
             device_fingerprint: None,
+            session: SessionNamed::default(),
         };
         let sent = self.service.send_code_by_email(caller, command);
         let sent = sent.await.unwrap();
@@ -424,21 +426,7 @@ impl Rig {
 
     /// Attaches an address to a user, unverified.
     pub(crate) async fn attach(&self, caller: &Caller, user: &FullUser, email: &str) -> EmailId {
-        let id = self.id();
-        let email = UserEmail {
-            id,
-            user_id: user.profile.user.id,
-            email: vestry_domain::email::Email::parse(email).unwrap(),
-            verified: false,
-            created_at: self.now(),
-            updated_at: self.now(),
-            held: false,
-        };
-        let mut tx = self.fake.begin().await.unwrap();
-        let attached = tx.users().attach_email(&caller.world, &email).await;
-        assert_eq!(attached.unwrap(), Attached::Yes);
-        tx.commit().await.unwrap();
-        id
+        self.attach_claim(caller, user.profile.user.id, email).await
     }
 
     /// Sweeps once.
@@ -571,11 +559,27 @@ pub(crate) fn proof(email: EmailId, code: &str) -> VerifyCode {
     }
 }
 
+/// An address or number that the App attaches and does not vouch for.
+pub(crate) fn claim(text: &str) -> NewIdentifier {
+    NewIdentifier {
+        text: text.to_owned(),
+        verified: false,
+    }
+}
+
 /// A wish for a session of so many minutes.
 pub(crate) fn lasting(minutes: i64) -> SessionFields {
     SessionFields {
         session_expires_in: Some(minutes),
         ..SessionFields::default()
+    }
+}
+
+/// A session, by its token.
+pub(crate) fn named(token: &Secret<String>) -> SessionNamed {
+    SessionNamed {
+        token: Some(token.clone()),
+        jwt: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vestry_app::codes::{LoginOrCreate, SendCode};
+use vestry_app::sessions::SessionNamed;
 use vestry_app::test_env::FindMessages;
 use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
@@ -17,6 +18,7 @@ pub(crate) fn send(email: &str) -> SendCode {
         email: email.to_owned(),
         expires_in: Some(10),
         device_fingerprint: None,
+        session: SessionNamed::default(),
     }
 }
 

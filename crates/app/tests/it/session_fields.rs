@@ -198,7 +198,7 @@ async fn another_factor_is_added() {
         verified: false,
         created_at: rig.now(),
         updated_at: rig.now(),
-        held: false,
+        successor: None,
     };
     tx.users().attach_email(&test.world, &email).await.unwrap();
     tx.commit().await.unwrap();
@@ -676,7 +676,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
             verified: false,
             created_at: rig.now(),
             updated_at: rig.now(),
-            held: false,
+            successor: None,
         };
         tx.users().attach_email(&test.world, &email).await.unwrap();
         tx.commit().await.unwrap();

@@ -3,7 +3,7 @@
 use vestry_app::Fault;
 use vestry_app::admin::AdminError;
 use vestry_domain::Invalid;
-use vestry_domain::app::AppSettings;
+use vestry_domain::app::{AppSettings, AttachedIdentifiers};
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::invalid::Reason;
 use vestry_domain::passkey::UserVerification;
@@ -44,6 +44,7 @@ async fn every_setting_can_be_changed() {
         ("end_sessions_on_change", "false"),
         ("notify_on_change", "false"),
         ("enumeration_safe", "true"),
+        ("attached_identifiers", "trusted"),
         ("new_users_per_hour", "500"),
         ("sms_per_hour", "400"),
         ("sms_country_per_hour", "300"),
@@ -75,6 +76,7 @@ async fn every_setting_can_be_changed() {
         end_sessions_on_change: false,
         notify_on_change: false,
         enumeration_safe: true,
+        attached_identifiers: AttachedIdentifiers::Trusted,
         new_users_per_hour: 500,
         sms_per_hour: 400,
         sms_country_per_hour: 300,

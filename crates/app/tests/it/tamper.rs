@@ -7,7 +7,7 @@ use vestry_app::{Caller, Refusal};
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::{StoredWallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, WalletType};
 use vestry_ports::custody::WalletOrder;
 use vestry_ports::store::{Created, Store, StoreError};
 
@@ -94,7 +94,10 @@ async fn an_edited_row_is_refused(wallet_type: WalletType) {
         }),
         ("is_read_only", |row, _| row.wallet.is_read_only = true),
         ("disabled_at", |row, _| {
-            row.wallet.disabled_at = Some(row.wallet.created_at)
+            row.wallet.disabled = Some(Disabled {
+                at: row.wallet.created_at,
+                reason: DisabledReason::Requested,
+            })
         }),
         ("is_imported", |row, _| row.wallet.is_imported = true),
         ("account_index", |row, _| row.wallet.account_index = Some(0)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vestry_app::codes::{LoginOrCreateByText, SendCodeByText, VerifyCodeError};
+use vestry_app::sessions::SessionNamed;
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::CreateUser;
 use vestry_app::{Fault, Refusal};
@@ -25,6 +26,7 @@ pub(crate) fn send(number: &str) -> SendCodeByText {
         phone_number: number.to_owned(),
         expires_in: Some(10),
         device_fingerprint: None,
+        session: SessionNamed::default(),
     }
 }
 
@@ -344,13 +346,13 @@ async fn attack_1_a_planted_number_is_no_way_into_anothers_account() {
     let planted = rig.sign_in(&test, "planter@example.com", 60).await;
     // The account is whose address was proved first; the owner of the number gets one of his own.
     let (sent, code) = rig.fresh_text(&test, ADA).await;
-    assert_eq!(sent.phone.user_id, planted.session.user_id);
+    assert_ne!(sent.phone.user_id, planted.session.user_id);
     let verified = rig
         .service
         .verify_code(&test, text_proof(sent.phone.id, &code))
         .await
         .unwrap();
-    assert_ne!(verified.user_id, planted.session.user_id);
+    assert_eq!(verified.user_id, sent.phone.user_id);
     let planter = rig.service.get_user(&test, planted.session.user_id).await;
     assert_eq!(planter.unwrap().profile.phones, []);
 }

@@ -18,10 +18,14 @@ use crate::rig::{Rig, START, lasting, wrong};
 
 /// The seed, out of what the user was shown.
 fn seed(created: &CreatedTotp) -> Vec<u8> {
+    decoded(created.secret.expose())
+}
+
+fn decoded(secret: &str) -> Vec<u8> {
     let mut bits = 0_u64;
     let mut held = 0;
     let mut seed = Vec::new();
-    for character in created.secret.expose().bytes() {
+    for character in secret.bytes() {
         let value = match character {
             b'A'..=b'Z' => character - b'A',
             b'2'..=b'7' => character - b'2' + 26,
@@ -39,7 +43,12 @@ fn seed(created: &CreatedTotp) -> Vec<u8> {
 
 /// The code that the authenticator app shows at a moment.
 pub(crate) fn shown_at(created: &CreatedTotp, at: Timestamp) -> String {
-    totp::code_at(&seed(created), at.unix() / 30)
+    shown_by(created.secret.expose(), at)
+}
+
+/// The same of an app that was given this text.
+pub(crate) fn shown_by(secret: &str, at: Timestamp) -> String {
+    totp::code_at(&decoded(secret), at.unix() / 30)
         .expose()
         .clone()
 }

@@ -13,7 +13,7 @@ use vestry_domain::user::UserProfile;
 use vestry_domain::{link, password, totp};
 use vestry_ports::store::Store;
 
-use crate::rig::{Rig, START};
+use crate::rig::{Rig, START, claim};
 
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -28,7 +28,7 @@ fn merge(metadata: Value) -> UpdateUser {
 
 fn attach(email: &str) -> UpdateUser {
     UpdateUser {
-        emails: vec![email.to_owned()],
+        emails: vec![claim(email)],
         ..UpdateUser::default()
     }
 }
@@ -120,8 +120,8 @@ async fn identifiers_are_listed_in_the_order_in_which_they_came() {
             format!("+49151123456{}", 10 + round),
         ];
         let command = UpdateUser {
-            emails: emails.clone(),
-            phone_numbers: phones.to_vec(),
+            emails: emails.iter().map(|text| claim(text)).collect(),
+            phone_numbers: phones.iter().map(|text| claim(text)).collect(),
             ..UpdateUser::default()
         };
         let updated = rig.service.update_user(&test, id, command).await.unwrap();

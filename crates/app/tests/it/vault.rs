@@ -339,17 +339,8 @@ async fn verify_walks_all_wallets() {
     rows[500].0.wallet.is_imported = true;
     let mut tx = rig.fake.begin().await.unwrap();
     for (wallet, key) in &rows {
-        let user = User {
-            id: wallet.wallet.user_id,
-            world: test.world,
-            first_name: String::new(),
-            middle_name: String::new(),
-            last_name: String::new(),
-            status: UserStatus::Active,
-            metadata: Default::default(),
-            created_at: rig.now(),
-            updated_at: rig.now(),
-        };
+        let id = wallet.wallet.user_id;
+        let user = User::new(id, test.world, UserStatus::Active, rig.now());
         tx.users().insert(&user).await.unwrap();
         assert_eq!(
             tx.wallets().insert(wallet, key).await.unwrap(),

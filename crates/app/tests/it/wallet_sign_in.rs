@@ -473,9 +473,10 @@ async fn a_managed_wallet_signs_nobody_in() {
     assert!(matches!(refused, Err(Refusal::Taken(_))));
 }
 
-/// A wallet planted in an account that is not proved is gone after the first proof, and its address is free (attack 1, O-10).
+/// A wallet that signs in founds the account that it is added to: whoever claimed somebody's address for that keeps the account, and
+/// the owner of the address gets one of his own (attack 1, O-10, CL-4).
 #[tokio::test]
-async fn attack_1_a_planted_wallet_is_gone_after_the_first_proof() {
+async fn attack_1_a_planted_wallet_keeps_the_planter_in_an_account_of_his_own() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let user = rig.user(&test, "victim@example.com").await.profile.user.id;
@@ -486,11 +487,12 @@ async fn attack_1_a_planted_wallet_is_gone_after_the_first_proof() {
         .unwrap();
     let waiting = rig.challenge(&test, &pocket, None).await;
     assert_eq!(waiting.user_id, user);
-    rig.sign_in(&test, "victim@example.com", 60).await;
-    let wallets = rig.service.get_user(&test, user).await.unwrap().wallets;
-    assert_eq!(wallets.len(), 1, "the managed one stays");
-    assert!(wallets[0].key_id.is_some());
-    assert!(rig.challenge(&test, &pocket, None).await.is_new_user);
+    let victim = rig.sign_in(&test, "victim@example.com", 60).await;
+    assert_ne!(victim.session.user_id, user);
+    let left = rig.service.get_user(&test, user).await.unwrap();
+    assert_eq!((left.wallets.len(), left.profile.emails.len()), (2, 0));
+    let own = rig.service.get_user(&test, victim.session.user_id).await;
+    assert_eq!(own.unwrap().wallets, []);
 }
 
 /// A challenge that was begun before the takeover signs nobody in after it.
@@ -508,25 +510,26 @@ async fn attack_1_a_planted_challenge_is_gone_after_the_first_proof() {
     rig.by_token(&test, &victim.token).await.unwrap();
 }
 
-/// A wallet that was there before the address is what the account rests on: the proof of the address takes nothing over, and
-/// leads its owner into a user of his own.
+/// CL-4, CL-7: an account that a wallet founded is of whoever has the wallet: the proof of an address that was attached to it, in
+/// the same second or later, takes nothing over and leads its owner into a user of his own.
 #[tokio::test]
-async fn attack_1_an_account_rests_on_a_wallet_that_was_there_first() {
+async fn attack_1_an_account_of_a_wallet_is_not_that_of_an_address() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    for (number, wait, is_taken_over) in [(5, 0, true), (6, 1, false)] {
+    for (number, wait) in [(5, 0), (6, 1)] {
         let pocket = Pocket::ethereum(number);
         let challenge = rig.challenge(&test, &pocket, None).await;
         let own = rig.verify_wallet(&test, pocket.answer(&challenge)).await;
         let id = own.unwrap().wallet.user_id;
         let user = rig.service.get_user(&test, id).await.unwrap();
+        assert!(user.profile.user.founded);
         rig.pass(wait);
         let address = format!("person{number}@example.com");
         rig.attach(&test, &user, &address).await;
         let signed_in = rig.sign_in(&test, &address, 60).await;
-        assert_eq!(signed_in.session.user_id == id, is_taken_over);
+        assert_ne!(signed_in.session.user_id, id);
         let left = rig.service.get_user(&test, id).await.unwrap();
-        assert_eq!(left.wallets.is_empty(), is_taken_over);
+        assert_eq!(left.wallets, user.wallets);
     }
 }
 

@@ -172,7 +172,7 @@ pub async fn a_sealed_key_becomes_a_wallet(house: House) {
                             is_read_only: false,
                             is_imported: true,
                             account_index: None,
-                            disabled_at: None,
+                            disabled: None,
                             created_at: order.wallet.created_at,
                             updated_at: order.wallet.created_at,
                         };

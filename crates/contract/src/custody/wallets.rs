@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vestry_domain::envelope::{KeyPurpose, WalletKey};
 use vestry_domain::signing::{MessageRequest, SigningRequest};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{AddressOrder, WalletChange, WalletOrder};
 
@@ -37,7 +37,7 @@ pub async fn a_new_wallet_is_as_ordered(house: House) {
             is_read_only: false,
             is_imported: false,
             account_index: None,
-            disabled_at: None,
+            disabled: None,
             created_at: order.created_at,
             updated_at: order.created_at,
         };
@@ -345,8 +345,11 @@ fn edited_rows(row: &StoredWallet, other: &StoredWallet) -> Vec<(&'static str, S
             (wallet.is_read_only, wallet.verified) = (true, false);
         }),
         edit("account_index", &|wallet| wallet.account_index = Some(0)),
-        edit("disabled_at", &|wallet| {
-            wallet.disabled_at = Some(wallet.created_at);
+        edit("disabled", &|wallet| {
+            wallet.disabled = Some(Disabled {
+                at: wallet.created_at,
+                reason: DisabledReason::Requested,
+            });
         }),
         edit("created_at", &|wallet| {
             wallet.created_at = wallet.created_at + Seconds(1);
@@ -371,39 +374,68 @@ pub async fn a_changed_wallet_is_authentic(house: House) {
     let world = house.world(&mut samples).await;
     let (stored, _) = house.wallet(&mut samples, world).await;
     let at = samples.tick();
-    let disabled_at = Some(at);
-    let off = WalletChange { disabled_at, at };
+    let reason = DisabledReason::Requested;
+    let disabled = Some(reason);
+    let off = WalletChange { disabled, at };
     let disabled = works(house.custodian.change_wallet(stored.clone(), off).await);
     let expected = Wallet {
-        disabled_at,
+        disabled: Some(Disabled { at, reason }),
         updated_at: at,
         ..stored.wallet.clone()
     };
     assert!(disabled.wallet == expected, "another record");
     assert!(works(house.custodian.authenticate(disabled.clone()).await) == expected);
-    for forged in [None, Some(at + Seconds(1))] {
+    let forgeries = [
+        None,
+        Some(Disabled {
+            at: at + Seconds(1),
+            reason,
+        }),
+        Some(Disabled {
+            at,
+            reason: DisabledReason::UnprovenOrigin,
+        }),
+    ];
+    for forged in forgeries {
         let mut edited = disabled.clone();
-        edited.wallet.disabled_at = forged;
+        edited.wallet.disabled = forged;
         is_tampered(
             house.custodian.authenticate(edited.clone()).await,
-            "disabled_at by hand",
+            "disabled by hand",
         );
-        let on = WalletChange {
-            disabled_at: None,
-            at,
-        };
+        let on = WalletChange { disabled: None, at };
         let changed = house.custodian.change_wallet(edited, on).await;
         is_tampered(changed, "a change over an edited row");
     }
-    let on = WalletChange {
-        disabled_at: None,
-        at,
-    };
+    let on = WalletChange { disabled: None, at };
     let enabled = works(house.custodian.change_wallet(disabled, on).await);
     assert_eq!(
         enabled.mac, stored.mac,
         "an enabled wallet is sealed as one that never was disabled"
     );
+}
+
+/// CL-3: a wallet whose key somebody else may know signs nothing and is no default any more; enabled, it still is none.
+pub async fn a_wallet_of_unproven_origin_loses_the_default(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let (stored, _) = house.wallet(&mut samples, world).await;
+    assert!(stored.wallet.is_default, "the sample is a default");
+    let at = samples.tick();
+    let reason = DisabledReason::UnprovenOrigin;
+    let disabled = Some(reason);
+    let off = WalletChange { disabled, at };
+    let disabled = works(house.custodian.change_wallet(stored.clone(), off).await);
+    let expected = Wallet {
+        disabled: Some(Disabled { at, reason }),
+        is_default: false,
+        updated_at: at,
+        ..stored.wallet.clone()
+    };
+    assert!(disabled.wallet == expected, "another record");
+    let on = WalletChange { disabled: None, at };
+    let enabled = works(house.custodian.change_wallet(disabled, on).await).wallet;
+    assert!(enabled.disabled.is_none() && !enabled.is_default);
 }
 
 /// Under another version of the App key a wallet is the same wallet; altered ones are not brought under it (R17).
@@ -562,7 +594,7 @@ pub async fn an_adopted_address_is_authentic_and_has_no_key(house: House) {
         is_read_only: true,
         is_imported: false,
         account_index: None,
-        disabled_at: None,
+        disabled: None,
         created_at,
         updated_at: created_at,
     };

@@ -101,6 +101,35 @@ pub async fn entries_come_back_as_they_were(store: Arc<dyn Store>) {
     assert_eq!(found, Some(head));
 }
 
+/// Whether a wallet was ever used in a way is known of that wallet, in its world, and of that way.
+pub async fn uses_of_a_wallet_are_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (wallet, other) = (stage.wallet_id(), stage.wallet_id());
+    let (mut entries, head) = stage.chain(world, wallet, 2);
+    for (entry, action) in entries
+        .iter_mut()
+        .zip([AuditAction::Create, AuditAction::Export])
+    {
+        entry.event.action = action;
+    }
+    stage.append(&entries, &head).await;
+    let stranger = other_environment(world);
+    for (in_world, of, action, expected) in [
+        (world, wallet, AuditAction::Export, true),
+        (world, wallet, AuditAction::Create, true),
+        (world, wallet, AuditAction::Import, false),
+        (world, other, AuditAction::Export, false),
+        (stranger, wallet, AuditAction::Export, false),
+    ] {
+        let found = in_view!(stage.store, |view| view
+            .audit_log()
+            .has(&in_world, of, action)
+            .await);
+        assert_eq!(found, expected, "{action} of {of} in {in_world:?}");
+    }
+}
+
 /// A chain goes on, and has one head.
 pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

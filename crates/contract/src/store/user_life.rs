@@ -78,6 +78,7 @@ pub async fn an_update_writes_one_user(store: Arc<dyn Store>) {
             id: user.id,
             created_at: user.created_at,
             status: user.status,
+            founded: user.founded,
             ..new
         };
         let stranger = stage.strangers(world).await[0];

@@ -630,7 +630,7 @@ pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
         for _ in 0..2 {
             in_tx!(stage.store, |tx| tx
                 .users()
-                .activate(&world, user.id, at)
+                .found(&world, user.id, at)
                 .await);
         }
     }
@@ -670,9 +670,9 @@ pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
             in_tx!(store, |tx| {
                 let users = tx.users();
                 match number / 20 {
-                    0 => users.activate(&world, user.id, at).await,
+                    0 => users.found(&world, user.id, at).await,
                     1 if number % 2 == 0 => users.delete(&world, user.id).await.map(drop),
-                    1 => users.activate(&world, user.id, at).await,
+                    1 => users.found(&world, user.id, at).await,
                     _ => users.insert(&user).await,
                 }
             });

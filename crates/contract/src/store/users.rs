@@ -18,17 +18,11 @@ impl Stage {
     async fn pending_user(&mut self, world: World) -> User {
         let user = User {
             status: UserStatus::Pending,
+            founded: false,
             ..self.samples.user(world)
         };
         in_tx!(self.store, |tx| tx.users().insert(&user).await);
         user
-    }
-
-    /// Whether the user's one address and one number are held.
-    async fn held(&self, world: World, id: UserId) -> Option<(bool, bool)> {
-        let profile = self.profile(world, id).await?;
-        let email = profile.emails.first()?;
-        Some((email.held, profile.phones.first()?.held))
     }
 
     async fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
@@ -245,8 +239,8 @@ pub async fn a_profile_holds_no_others_identifiers(store: Arc<dyn Store>) {
     assert_eq!(found, Some(expected));
 }
 
-/// A pending user becomes active, once, and no other user does.
-pub async fn a_pending_user_is_activated_once(store: Arc<dyn Store>) {
+/// A user is founded and a pending one becomes active, once, and no other user does.
+pub async fn a_user_is_founded_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let (user, bystander) = (
@@ -257,11 +251,12 @@ pub async fn a_pending_user_is_activated_once(store: Arc<dyn Store>) {
     for moment in [at, at + Seconds(9)] {
         in_tx!(stage.store, |tx| tx
             .users()
-            .activate(&world, user.id, moment)
+            .found(&world, user.id, moment)
             .await);
     }
     let expected = User {
         status: UserStatus::Active,
+        founded: true,
         updated_at: at,
         ..user
     };
@@ -271,7 +266,7 @@ pub async fn a_pending_user_is_activated_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Activating and verifying under the same ids in another world changes nothing (I11).
+/// Founding and verifying under the same ids in another world changes nothing (I11).
 pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -292,7 +287,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     for stranger in stage.strangers(world).await {
         in_tx!(stage.store, |tx| {
-            tx.users().activate(&stranger, user.id, at).await?;
+            tx.users().found(&stranger, user.id, at).await?;
             tx.users().verify_email(&stranger, email.id, at).await?;
             tx.users().verify_phone(&stranger, phone.id, at).await
         });
@@ -465,7 +460,7 @@ pub async fn an_address_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.email_of(world, &bystander).await, Some(bystander));
     let expected = UserEmail {
         verified: true,
-        held: false,
+        successor: None,
         updated_at: at,
         ..email.clone()
     };
@@ -497,37 +492,79 @@ pub async fn a_number_is_verified_once(store: Arc<dyn Store>) {
     assert_eq!(stage.phone_of(world, &bystander).await, Some(bystander));
     let expected = UserPhone {
         verified: true,
-        held: false,
+        successor: None,
         updated_at: at,
         ..phone.clone()
     };
     assert_eq!(stage.phone_of(world, &phone).await, Some(expected));
 }
 
-/// What is not verified is held, of this user only; verifying lets it go (attack 1).
-pub async fn unverified_identifiers_are_held(store: Arc<dyn Store>) {
+/// CL-4: a claim gets a successor in the place of nobody or of the one that was seen, within its world, until it is verified.
+pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let user = stage.user(world).await;
-    let (email, phone) = (stage.email(&user).await, stage.phone(&user).await);
-    let other = stage.user(world).await;
-    let (foreign_email, foreign_phone) = (stage.email(&other).await, stage.phone(&other).await);
+    let email = UserEmail {
+        verified: false,
+        ..stage.samples.email(&user)
+    };
+    let phone = UserPhone {
+        verified: false,
+        ..stage.samples.phone(&user)
+    };
+    assert_eq!(stage.attach_email(world, &email).await, Attached::Yes);
     in_tx!(stage.store, |tx| tx
         .users()
-        .hold_unverified(&world, user.id)
+        .attach_phone(&world, &phone)
         .await);
-    let held = stage.held(world, user.id).await;
-    let expected = (email.held || !email.verified, phone.held || !phone.verified);
-    assert_eq!(held, Some(expected));
-    let untouched = stage.held(world, other.id).await;
-    assert_eq!(untouched, Some((foreign_email.held, foreign_phone.held)));
+    let stranger = stage.strangers(world).await[0];
+    let [first, second, third] = [
+        stage.user(world).await.id,
+        stage.user(world).await.id,
+        stage.user(world).await.id,
+    ];
+    for method in [MethodId::Email(email.id), MethodId::Phone(phone.id)] {
+        for (in_world, successor, seen, expected) in [
+            (stranger, first, None, false),
+            (world, first, None, true),
+            (world, second, None, false),
+            (world, second, Some(third), false),
+            (world, second, Some(first), true),
+        ] {
+            let named = in_tx!(stage.store, |tx| tx
+                .users()
+                .name_successor(&in_world, method, successor, seen)
+                .await);
+            assert_eq!(
+                named, expected,
+                "{method} to {successor} instead of {seen:?}"
+            );
+        }
+    }
+    let (seen_email, seen_phone) = (
+        stage.email_of(world, &email).await,
+        stage.phone_of(world, &phone).await,
+    );
+    assert_eq!(seen_email.and_then(|row| row.successor), Some(second));
+    assert_eq!(seen_phone.and_then(|row| row.successor), Some(second));
     let at = stage.samples.tick();
-    in_tx!(stage.store, |tx| {
+    let named = in_tx!(stage.store, |tx| {
         tx.users().verify_email(&world, email.id, at).await?;
-        tx.users().verify_phone(&world, phone.id, at).await
+        tx.users().verify_phone(&world, phone.id, at).await?;
+        let (email, phone) = (MethodId::Email(email.id), MethodId::Phone(phone.id));
+        let users = tx.users();
+        let of_email = users.name_successor(&world, email, third, Some(second));
+        let of_email = of_email.await?;
+        let of_phone = users.name_successor(&world, phone, third, Some(second));
+        Ok((of_email, of_phone.await?))
     });
-    let expected = (email.verified && email.held, phone.verified && phone.held);
-    assert_eq!(stage.held(world, user.id).await, Some(expected));
+    assert_eq!(named, (false, false));
+    let (email, phone) = (
+        stage.email_of(world, &email).await,
+        stage.phone_of(world, &phone).await,
+    );
+    assert_eq!(email.and_then(|row| row.successor), None);
+    assert_eq!(phone.and_then(|row| row.successor), None);
 }
 
 /// What is not verified moves to another user with its code, once and within its world; what is verified stays (attack 1).
@@ -538,12 +575,12 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     let at = stage.samples.tick();
     let email = UserEmail {
         verified: false,
-        held: true,
+        successor: Some(other.id),
         ..stage.samples.email(&user)
     };
     let phone = UserPhone {
         verified: false,
-        held: true,
+        successor: Some(other.id),
         ..stage.samples.phone(&user)
     };
     let code = stage.samples.code(&user, MethodId::Email(email.id));
@@ -565,12 +602,12 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     }
     let moved_email = UserEmail {
         user_id: other.id,
-        held: false,
+        successor: None,
         ..email.clone()
     };
     let moved_phone = UserPhone {
         user_id: other.id,
-        held: false,
+        successor: None,
         ..phone.clone()
     };
     assert_eq!(stage.email_of(world, &email).await, Some(moved_email));

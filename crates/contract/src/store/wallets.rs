@@ -6,7 +6,7 @@ use vestry_domain::World;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::user::User;
-use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_ports::store::{Created, Store, WalletPage};
 
 use super::stage::{Stage, works};
@@ -483,7 +483,11 @@ pub async fn a_wallet_is_replaced_from_the_row_seen(store: Arc<dyn Store>) {
     let (stored, key) = stage.wallet(&user, WalletType::Ethereum).await;
     let (bystander, _) = stage.wallet(&user, WalletType::Solana).await;
     let mut changed = stored.clone();
-    changed.wallet.disabled_at = Some(stage.samples.tick());
+    changed.wallet.is_default = false;
+    changed.wallet.disabled = Some(Disabled {
+        at: stage.samples.tick(),
+        reason: DisabledReason::UnprovenOrigin,
+    });
     changed.wallet.updated_at = stage.samples.tick();
     changed.mac = stage.samples.mac();
     let mut moved = changed.clone();

@@ -1,7 +1,7 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_port_macro::port;
 
@@ -22,6 +22,13 @@ pub trait AuditLog: Send {
         after: Option<AuditEntryId>,
         limit: i64,
     ) -> StoreResult<Vec<AuditEntry>>;
+    /// Whether a wallet was ever used so.
+    async fn has(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        action: AuditAction,
+    ) -> StoreResult<bool>;
     /// The heads of all chains of a world, by chain.
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>>;
     /// The head of a chain.

@@ -1,5 +1,6 @@
 //! Users, e-mail addresses and phone numbers.
 
+use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
@@ -64,11 +65,18 @@ pub trait Users: Send {
         after: Option<UserId>,
         limit: i64,
     ) -> StoreResult<Vec<UserId>>;
-    /// Turns a pending user into an active one; does nothing to an active one.
-    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
+    /// Notes that something of the account is proved: it is founded, and a pending user is active. Does nothing to one that is both.
+    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()>;
 
-    /// Marks every identifier of the user that is not verified as held.
-    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()>;
+    /// Notes who gets a claimed address or number once it is proved from outside, in the place of nobody or of `seen`. `false`, and
+    /// nothing happens, when it is verified or gone, or another successor stands there.
+    async fn name_successor(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        successor: UserId,
+        seen: Option<UserId>,
+    ) -> StoreResult<bool>;
 
     /// Attaches an address, decided by the unique index on its identity.
     async fn attach_email(&mut self, world: &World, email: &UserEmail) -> StoreResult<Attached>;
@@ -80,10 +88,10 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserEmail, User)>>;
     /// An address by its id.
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
-    /// Marks an address as verified and no longer held; does nothing when it is.
+    /// Marks an address as verified, which ends the wait for a successor; does nothing when it is.
     async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
-    /// Hands an address that is not verified over to another user, with its codes and links; it is no longer held. `false`,
-    /// and nothing happens, when there is none or it is verified.
+    /// Hands an address that is not verified over to another user, with its codes and links. `false`, and nothing happens, when
+    /// there is none or it is verified.
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool>;
 
     /// Detaches an address; `false` when there is none.
@@ -99,7 +107,7 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserPhone, User)>>;
     /// A number by its id.
     async fn phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<Option<UserPhone>>;
-    /// Marks a number as verified and no longer held; does nothing when it is.
+    /// Marks a number as verified; see [`verify_email`](Self::verify_email).
     async fn verify_phone(
         &mut self,
         world: &World,

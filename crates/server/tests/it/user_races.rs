@@ -16,8 +16,10 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// R7, S-5
     nobody_signs_in_to_a_deleted_user => super::nobody_signs_in_to_a_deleted_user;
-    /// attack-1, O-10
+    /// attack-1, O-10, CL-3
     two_first_proofs_never_share_an_account => super::two_first_proofs_never_share_an_account;
+    /// CL-4, CL-8
+    a_claim_ends_as_some_order_says => super::a_claim_ends_as_some_order_says;
     /// R9
     fifty_merges_lose_no_key => super::fifty_merges_lose_no_key;
     /// R11
@@ -224,8 +226,18 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
         })
         .await;
         let mut owners = HashSet::new();
-        for answer in answers {
-            let signed_in = answer.ok();
+        for (answer, address) in answers.into_iter().zip(&addresses) {
+            // The account is of whoever was first; the other is told to ask anew, and gets one of his own.
+            let signed_in = if answer.status == 200 {
+                answer.ok()
+            } else {
+                assert_eq!(answer.error(403), "insufficient_factor", "round {round}");
+                let method_id = send_code(&clients[0], address).await;
+                let code = captured_code(&clients[0], address).await;
+                let proof =
+                    json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
+                clients[0].post("/v1/auth/otps/verify", &proof).await.ok()
+            };
             let token = text(&signed_in, "session_token");
             let body = json!({ "session_token": token });
             clients[0]
@@ -238,4 +250,75 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
         let left = clients[0].get(&format!("/v1/auth/users/{user}")).await.ok();
         assert_eq!(left["emails"].as_array().unwrap().len(), 1, "round {round}");
     }
+}
+
+/// A claim of a founded account is proved from outside, attached again and removed at once: either it has moved to its successor,
+/// verified, or it was removed before. It is never verified where it was claimed.
+async fn a_claim_ends_as_some_order_says(site: Site) {
+    const PARALLEL: usize = 100;
+    const ROUNDS: usize = 10;
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let mut moved = 0;
+    for round in 0..ROUNDS {
+        let (own, claimed) = (
+            format!("owner{round}@example.com"),
+            format!("claimed{round}@example.com"),
+        );
+        let vouched = json!({ "email": own, "email_verified": true });
+        let created = clients[0].post("/v1/auth/users/create", &vouched).await;
+        let user = text(&created.ok(), "user_id");
+        let attach = json!({ "emails": [{ "email": claimed }] });
+        update(&clients[0], &user, &attach).await.ok();
+        let asked = json!({ "email": claimed });
+        let path = "/v1/auth/otps/email/login_or_create";
+        let asked = clients[0].post(path, &asked).await.ok();
+        let (method_id, successor) = (text(&asked, "email_id"), text(&asked, "user_id"));
+        assert_ne!(successor, user, "round {round}");
+        let code = captured_code(&clients[0], &claimed).await;
+        let proof = json!({ "method_id": method_id, "otp": code });
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (user, attach, proof) = (user.clone(), attach.clone(), proof.clone());
+            let removal = format!("/v1/auth/users/emails/{method_id}/delete");
+            async move {
+                // Beginning with another kind in each round.
+                match (number + round) % 3 {
+                    0 => api.post("/v1/auth/otps/verify", &proof).await,
+                    1 => update(&api, &user, &attach).await,
+                    _ => api.delete(&removal, &json!({})).await,
+                }
+            }
+        })
+        .await;
+        let mut successes = [0; 3];
+        for (number, answer) in answers.iter().enumerate() {
+            assert!(answer.status < 500, "round {round}: {}", answer.status);
+            successes[(number + round) % 3] += usize::from(answer.status == 200);
+        }
+        let [proofs, _, removals] = successes;
+        assert_eq!(proofs + removals, 1, "round {round}");
+        moved += proofs;
+        let emails = |user: Value| -> Vec<(String, Value)> {
+            let rows = user["emails"].as_array().unwrap().iter();
+            rows.map(|row| (text(row, "email"), row["verified"].clone()))
+                .collect()
+        };
+        let path = |id: &str| format!("/v1/auth/users/{id}");
+        let left = emails(clients[0].get(&path(&user)).await.ok());
+        let next = emails(clients[0].get(&path(&successor)).await.ok());
+        assert_eq!(left[0], (own, json!(true)), "round {round}");
+        if proofs == 1 {
+            assert_eq!(next, [(claimed, json!(true))], "round {round}");
+            assert_eq!(left.len(), 1, "round {round}");
+        } else {
+            assert_eq!(next, [], "round {round}");
+            let claims = left[1..].to_vec();
+            assert!(
+                claims.is_empty() || claims == [(claimed, json!(false))],
+                "round {round}: {claims:?}"
+            );
+        }
+    }
+    println!("CL-8: {moved} of {ROUNDS} claims moved before they were removed");
+    field.stop("CL-8", ROUNDS, PARALLEL).await;
 }

@@ -8,9 +8,13 @@ use vestry_app::links::CreateLink;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::{Device, parse_id};
+use crate::shapes::{Device, parse_id, session_named};
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::NotFound,
+];
 
 /// Who shall get a link; `user_id`, `email` or both.
 #[derive(Deserialize, ToSchema)]
@@ -35,6 +39,12 @@ pub(crate) struct Request {
     /// The device that asks. The App's setting says what of it the verify step must match; a session that `login_status`
     /// answers carries it.
     device_fingerprint: Option<Device>,
+    /// A session of the user, who is signed in and adds the address: needed as long as it is not verified and the account is somebody's.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_token: Option<String>,
+    /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_jwt: Option<String>,
 }
 
 /// A link was made, and nothing was mailed.
@@ -57,7 +67,9 @@ pub(crate) struct Answer {
 /// Make a link without mailing it
 ///
 /// For Apps that mail by themselves: put the token into a URL of your own and send it to the address of the user. A new
-/// link takes the place of an earlier one.
+/// link takes the place of an earlier one. An address that was attached and is not verified yet is proved within a session of its
+/// user: without `session_token` the answer is 403 `insufficient_factor`, unless the App's setting `attached_identifiers` is
+/// `trusted`.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -78,6 +90,7 @@ pub(crate) async fn handle(
         email: request.email,
         expires_in: request.expires_in,
         device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,
+        session: session_named(request.session_token, request.session_jwt),
     };
     let made = call
         .run(|service, caller| async move { service.create_link(&caller, command).await })

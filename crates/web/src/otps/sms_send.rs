@@ -8,9 +8,15 @@ use vestry_app::codes::SendCodeByText;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::Device;
+use crate::shapes::{Device, session_named};
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::TooManyAttempts, Code::Sealed];
+pub(crate) const ERRORS: &[Code] = &[
+    Code::InvalidSession,
+    Code::InsufficientFactor,
+    Code::NotFound,
+    Code::TooManyAttempts,
+    Code::Sealed,
+];
 
 /// Who wants to sign in.
 #[derive(Deserialize, ToSchema)]
@@ -29,6 +35,12 @@ pub(crate) struct Request {
     expires_in: Option<i64>,
     /// When it is sent here, the App's setting says what of it the verify step must match.
     device_fingerprint: Option<Device>,
+    /// A session of the user, who is signed in and adds the number: needed as long as it is not verified and the account is somebody's.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_token: Option<String>,
+    /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_jwt: Option<String>,
 }
 
 /// A code is on its way.
@@ -45,8 +57,10 @@ pub(crate) struct Answer {
 
 /// Send a code by text message, to a user
 ///
-/// Sends a one-time passcode to a phone number that a user has; 404 when none has it, unless the App's setting
-/// `enumeration_safe` is on: then nobody's number is answered like somebody's. A new code takes the place of an earlier one.
+/// Sends a one-time passcode to a phone number that a user has; 404 when none has it. A number that was attached and is not
+/// verified yet is proved within a session of its user: without `session_token` the answer is 403 `insufficient_factor`, unless
+/// the App's setting `attached_identifiers` is `trusted`. With the setting `enumeration_safe`, nobody's number and such a one are
+/// answered like somebody's. A new code takes the place of an earlier one.
 ///
 /// Text messages are a restricted way to prove who one is (NIST SP 800-63B-4, section 3.1.3.3); offer passkeys or an
 /// authenticator app beside them.
@@ -68,6 +82,7 @@ pub(crate) async fn handle(
         phone_number: request.phone_number,
         expires_in: request.expires_in,
         device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,
+        session: session_named(request.session_token, request.session_jwt),
     };
     let sent = call
         .run(|service, caller| async move { service.send_code_by_text(&caller, command).await })

@@ -8,11 +8,13 @@ use vestry_app::passwords::BeginReset;
 use crate::body::Body;
 use crate::call::Call;
 use crate::problem::{Code, Problem};
-use crate::shapes::Device;
+use crate::shapes::{Device, session_named};
 
 pub(crate) const ERRORS: &[Code] = &[
     Code::RedirectUrlMissing,
     Code::RedirectUrlNotAllowed,
+    Code::InvalidSession,
+    Code::InsufficientFactor,
     Code::NotFound,
     Code::TooManyAttempts,
     Code::Sealed,
@@ -39,6 +41,12 @@ pub(crate) struct Request {
     expires_in: Option<i64>,
     /// When it is sent here, the App's setting says what of it the second step must match.
     device_fingerprint: Option<Device>,
+    /// A session of the user, who is signed in and adds the address: needed as long as it is not verified and the account is somebody's.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_token: Option<String>,
+    /// The same, by one of its JWTs.
+    #[serde(default, deserialize_with = "crate::json::text_or_absent")]
+    session_jwt: Option<String>,
 }
 
 /// A link is on its way.
@@ -54,8 +62,10 @@ pub(crate) struct Answer {
 
 /// Send a link to set a new password
 ///
-/// Nothing changes until the link is used. A new link takes the place of an earlier one. 404 when nobody has the address,
-/// unless the App's setting `enumeration_safe` is on: then nobody's address is answered like somebody's.
+/// Nothing changes until the link is used. A new link takes the place of an earlier one. 404 when nobody has the address. For
+/// an address that was attached and is not verified yet, 403 `insufficient_factor` without a `session_token` of its user, unless
+/// the App's setting `attached_identifiers` is `trusted`. With the setting `enumeration_safe`, nobody's address and such a one
+/// are answered like somebody's.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -75,6 +85,7 @@ pub(crate) async fn handle(
         reset_redirect_url: request.reset_redirect_url,
         expires_in: request.expires_in,
         device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,
+        session: session_named(request.session_token, request.session_jwt),
     };
     let begun = call
         .run(|service, caller| async move { service.begin_reset(&caller, command).await })

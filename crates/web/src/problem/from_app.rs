@@ -19,6 +19,10 @@ use vestry_domain::timestamp::Seconds;
 
 use super::{Code, Problem};
 
+/// What to do about a claim that a step which names a user came upon (CL-5).
+const UNPROVEN_IDENTIFIER: &str = "this address or number is not verified yet: \
+    send the user's session_token along, or use login_or_create to sign somebody in";
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
@@ -35,6 +39,10 @@ impl From<Refusal> for Problem {
             Refusal::InvalidSession => Self::new(Code::InvalidSession),
             Refusal::InvalidCredentials => Self::new(Code::InvalidCredentials),
             Refusal::InsufficientFactor => Self::new(Code::InsufficientFactor),
+            Refusal::UnprovenIdentifier => Self {
+                message: UNPROVEN_IDENTIFIER.into(),
+                ..Self::new(Code::InsufficientFactor)
+            },
             Refusal::TooMany { retry_after } => Self::new(Code::TooManyAttempts).after(retry_after),
             Refusal::Fault(fault) => fault.into(),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::sessions::{IssuedSession, session_object};
+use vestry_app::sessions::{IssuedSession, SessionNamed, session_object};
 use vestry_domain::Secret;
 
 /// A signed-in user on one device. Inside a session JWT the same object is the claim `session`.
@@ -162,6 +162,14 @@ impl From<Option<IssuedSession>> for IssuedFields {
                 session_jwt: String::new(),
             },
         }
+    }
+}
+
+/// The session that a call names which only asks whose it is.
+pub(crate) fn session_named(token: Option<String>, jwt: Option<String>) -> SessionNamed {
+    SessionNamed {
+        token: token.map(Secret::new),
+        jwt: jwt.map(Secret::new),
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) struct Wallet {
     is_imported: bool,
     /// Whether it was told to sign nothing.
     is_disabled: bool,
+    /// Why: `requested`, or `unproven_origin` when whoever had the account before its owner proved it may know the key. `""` while
+    /// it signs.
+    #[schema(pattern = "^(requested|unproven_origin)?$")]
+    disabled_reason: &'static str,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -207,7 +211,10 @@ impl From<wallet::Wallet> for Wallet {
             is_default: wallet.is_default,
             is_read_only: wallet.is_read_only,
             is_imported: wallet.is_imported,
-            is_disabled: wallet.disabled_at.is_some(),
+            is_disabled: wallet.disabled.is_some(),
+            disabled_reason: wallet
+                .disabled
+                .map_or("", |disabled| disabled.reason.as_str()),
             created_at: wallet.created_at.unix(),
             updated_at: wallet.updated_at.unix(),
         }

@@ -28,6 +28,10 @@ pub(crate) struct Request {
     /// E.164.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]
     phone_number: Option<String>,
+    /// Whether you vouch for the address: it is verified from now on, and signs its owner in. False when absent.
+    email_verified: Option<bool>,
+    /// Whether you vouch for the number, likewise. False when absent.
+    phone_number_verified: Option<bool>,
     /// At most 255 characters, no control characters.
     #[schema(max_length = 255, examples("Ada"))]
     first_name: Option<String>,
@@ -37,7 +41,7 @@ pub(crate) struct Request {
     /// At most 255 characters, no control characters.
     #[schema(max_length = 255, examples("Lovelace"))]
     last_name: Option<String>,
-    /// Whether the user stays `pending` until an identifier is verified. When absent, the App's setting, which is false
+    /// Whether the user stays `pending` until an identifier is verified, unless you vouch for one. When absent, the App's setting, which is false
     /// unless it was changed.
     requires_verification: Option<bool>,
     #[schema(schema_with = optional_wallet_type_input)]
@@ -74,7 +78,8 @@ pub(crate) struct Answer {
 /// Create a user
 ///
 /// Creates a user with its identifiers and a default wallet, all or nothing. An address or number that belongs to
-/// a user of this App and environment already is refused with 409 `duplicate`.
+/// a user of this App and environment already is refused with 409 `duplicate`. An address or number that nobody has proved and
+/// you do not vouch for is a claim: it is kept for the user, and whoever proves it first founds the account.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -93,6 +98,8 @@ pub(crate) async fn handle(
     let command = CreateUser {
         email: request.email,
         phone_number: request.phone_number,
+        email_verified: request.email_verified.unwrap_or(false),
+        phone_number_verified: request.phone_number_verified.unwrap_or(false),
         first_name: request.first_name,
         middle_name: request.middle_name,
         last_name: request.last_name,

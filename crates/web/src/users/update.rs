@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use vestry_app::users::UpdateUser;
+use vestry_app::users::{NewIdentifier, UpdateUser};
 use vestry_domain::ids::UserId;
 
 use crate::body::Body;
@@ -60,6 +60,8 @@ struct EmailEntry {
         examples("ada@example.com")
     )]
     email: String,
+    /// Whether you vouch for it: it is verified from now on, also when the user had it already. False when absent.
+    verified: Option<bool>,
 }
 
 /// A number to attach.
@@ -69,6 +71,8 @@ struct PhoneNumberEntry {
     /// E.164.
     #[schema(pattern = "^\\+[1-9][0-9]{1,14}$", examples("+14155552671"))]
     phone_number: String,
+    /// Whether you vouch for it, likewise.
+    verified: Option<bool>,
 }
 
 /// The user as it is now.
@@ -88,8 +92,9 @@ pub(crate) struct Answer {
 /// Update a user
 ///
 /// Names, metadata, and addresses and numbers to attach, all or nothing. Nothing is ever removed by it. An address or
-/// number that belongs to another user is refused with 409 `duplicate`, and nothing changes. What is attached is
-/// unverified; no session ends by it, and the user's verified addresses are told.
+/// number that belongs to another user is refused with 409 `duplicate`, and nothing changes. What is attached is a claim, unless
+/// you vouch for it with `verified`: its owner proves it within a session of the user. No session ends by it, and the user's
+/// verified addresses are told.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -112,10 +117,13 @@ pub(crate) async fn handle(
         first_name: request.first_name,
         middle_name: request.middle_name,
         last_name: request.last_name,
-        emails: emails.into_iter().map(|entry| entry.email).collect(),
+        emails: emails
+            .into_iter()
+            .map(|entry| new_identifier(entry.email, entry.verified))
+            .collect(),
         phone_numbers: phone_numbers
             .into_iter()
-            .map(|entry| entry.phone_number)
+            .map(|entry| new_identifier(entry.phone_number, entry.verified))
             .collect(),
         metadata: request.metadata,
         replace_metadata: request.replace_metadata.unwrap_or(false),
@@ -130,4 +138,11 @@ pub(crate) async fn handle(
         emails: profile.emails.iter().map(Email::from).collect(),
         user: updated.into(),
     }))
+}
+
+fn new_identifier(text: String, verified: Option<bool>) -> NewIdentifier {
+    NewIdentifier {
+        text,
+        verified: verified.unwrap_or(false),
+    }
 }

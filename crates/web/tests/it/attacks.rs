@@ -15,7 +15,7 @@ mod input;
 mod logs;
 mod outward;
 mod passwords;
-mod people;
+pub(crate) mod people;
 mod redirects;
 mod retry;
 mod sending;

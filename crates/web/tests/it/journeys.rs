@@ -7,9 +7,14 @@ use crate::rig::{Answer, Api, Client};
 /// Signs in by e-mail with a session, and answers what the verify call answered.
 pub(crate) async fn signed_in(api: &Api, email: &str) -> Answer {
     let sent = sent(api, &api.test(), email).await;
-    verified(&api.test(), &sent, json!({"session_expires_in": 60}))
-        .await
-        .ok()
+    let verified = verified(&api.test(), &sent, json!({"session_expires_in": 60})).await;
+    let verified = verified.ok();
+    assert_eq!(
+        verified.text_at("/user_id"),
+        sent.user_id,
+        "III of claims.md"
+    );
+    verified
 }
 
 /// A code on its way: where it went, and its digits.

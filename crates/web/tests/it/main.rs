@@ -13,6 +13,7 @@
 mod rig;
 
 mod attacks;
+mod claims;
 mod health;
 mod https;
 mod idempotency;

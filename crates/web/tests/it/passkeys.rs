@@ -7,7 +7,7 @@ use vestry_ports::store::Store;
 use vestry_store_sql::SqlStore;
 
 use crate::journeys::{sent, signed_in, verified};
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
+use crate::rig::{Answer, Api, Client, START, assert_answer_snapshot, on_both};
 
 const BEGIN: &str = "/v1/auth/webauthn/registrations/begin";
 const CREATE: &str = "/v1/auth/webauthn/registrations/create";
@@ -754,12 +754,12 @@ async fn the_last_way_to_sign_in_stays(api: &Api) {
     let user = user(&test, "ada@example.com").await;
     let one = registered(&test, &mut first, &user).await;
     let two = registered(&test, &mut second, &user).await;
-    // As after somebody else proved the address: it does not sign this user in any more.
+    // The account is somebody's by something that is gone, and its address a claim, which signs nobody in.
     let store = SqlStore::connect(&api.place.settings).await.unwrap();
     let mut tx = store.begin().await.unwrap();
     let world = World::new(api.app.id, Environment::Test);
     let id = user.parse().unwrap();
-    tx.users().hold_unverified(&world, id).await.unwrap();
+    tx.users().found(&world, id, START).await.unwrap();
     tx.commit().await.unwrap();
     let path = |id: &str| format!("/v1/auth/users/webauthn_credentials/{id}/delete");
     test.delete(&path(&one), None).await.ok();

@@ -95,7 +95,7 @@ async fn a_removed_address_is_gone(api: &Api) {
     let session = signed_in(api, "ada@example.com").await;
     let id = session.text_at("/user_id");
     api.pass(1);
-    let request = json!({"emails": [{"email": "two@example.com"}]});
+    let request = json!({"emails": [{"email": "two@example.com", "verified": true}]});
     let updated = test
         .send("PUT", &format!("/v1/auth/users/{id}/update"), Some(request))
         .await

@@ -95,6 +95,7 @@ async fn an_update_answers_the_whole_user(api: &Api) {
             {
               "app_id": "[app id]",
               "created_at": 1800000000,
+              "disabled_reason": "",
               "id": "[wallet id]",
               "is_default": true,
               "is_disabled": false,

@@ -56,6 +56,7 @@ async fn a_user_is_created_with_a_wallet(api: &Api) {
             {
               "app_id": "[app id]",
               "created_at": 1800000000,
+              "disabled_reason": "",
               "id": "[wallet id]",
               "is_default": true,
               "is_disabled": false,

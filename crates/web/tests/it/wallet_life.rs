@@ -101,6 +101,7 @@ async fn a_switch_turns_once(api: &Api) {
       "body": {
         "app_id": "[app id]",
         "created_at": 1800000000,
+        "disabled_reason": "requested",
         "id": "[wallet id]",
         "is_default": true,
         "is_disabled": true,

@@ -43,6 +43,7 @@ async fn a_user_has_one_wallet_of_a_type(api: &Api) {
       "body": {
         "app_id": "[app id]",
         "created_at": 1800000000,
+        "disabled_reason": "",
         "id": "[wallet id]",
         "is_default": true,
         "is_disabled": false,
@@ -161,6 +162,7 @@ async fn a_wallet_signs_messages(api: &Api) {
         "wallet": {
           "app_id": "[app id]",
           "created_at": 1800000000,
+          "disabled_reason": "",
           "id": "[wallet id]",
           "is_default": true,
           "is_disabled": false,

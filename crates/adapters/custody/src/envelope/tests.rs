@@ -37,7 +37,7 @@ fn wallet() -> Wallet {
         is_read_only: false,
         is_imported: false,
         account_index: None,
-        disabled_at: None,
+        disabled: None,
         created_at,
         updated_at: created_at,
     }

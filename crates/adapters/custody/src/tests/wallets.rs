@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use vestry_contract::samples::other_environment;
 use vestry_domain::envelope::{Place, SecretKind};
 use vestry_domain::ids::{UserId, WalletKeyId};
-use vestry_domain::wallet::Wallet;
+use vestry_domain::wallet::{Disabled, DisabledReason, Wallet};
 use vestry_ports::custody::{Sealer, WalletChange};
 
 use super::*;
@@ -62,7 +62,7 @@ async fn a_new_wallet_signs_as_its_address_and_shows_nothing_of_its_key() {
         is_read_only: false,
         is_imported: false,
         account_index: None,
-        disabled_at: None,
+        disabled: None,
         created_at: order.created_at,
         updated_at: order.created_at,
     };
@@ -447,8 +447,8 @@ async fn t4_a_record_set_back_as_a_whole_opens_and_a_part_of_it_does_not() {
     house.add_version(world, KeyPurpose::Wallets, 2).await;
     for (row, key) in wallets {
         let at = house.samples.tick();
-        let disabled_at = Some(at);
-        let off = WalletChange { disabled_at, at };
+        let disabled = Some(DisabledReason::Requested);
+        let off = WalletChange { disabled, at };
         let disabled = house.custody.change_wallet(row.clone(), off).await.unwrap();
         signs(&house.custody, &(row.clone(), key.clone())).await;
         let half = StoredWallet {
@@ -480,8 +480,11 @@ async fn t5_a_changed_field_of_the_row_is_refused_on_read_and_on_signing() {
             wallet.user_id = samples.id::<UserId>(wallet.created_at);
         }),
         ("is_imported", |wallet, _| wallet.is_imported = true),
-        ("disabled_at", |wallet, samples| {
-            wallet.disabled_at = Some(samples.moment());
+        ("disabled", |wallet, samples| {
+            wallet.disabled = Some(Disabled {
+                at: samples.moment(),
+                reason: DisabledReason::Requested,
+            });
         }),
         ("account_index", |wallet, samples| {
             wallet.account_index = Some(samples.version());

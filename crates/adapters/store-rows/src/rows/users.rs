@@ -25,6 +25,7 @@ pub struct UserRow {
     created_at: i64,
     updated_at: i64,
     folded_name: String,
+    founded: bool,
 }
 
 impl TryFrom<&User> for UserRow {
@@ -43,6 +44,7 @@ impl TryFrom<&User> for UserRow {
             created_at: user.created_at.unix(),
             updated_at: user.updated_at.unix(),
             folded_name: user.folded_name(),
+            founded: user.founded,
         })
     }
 }
@@ -62,6 +64,7 @@ impl TryFrom<UserRow> for User {
             last_name: row.last_name,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
+            founded: row.founded,
         })
     }
 }
@@ -78,7 +81,7 @@ pub struct UserEmailRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
-    held: bool,
+    successor: Option<String>,
     folded: String,
 }
 
@@ -94,7 +97,7 @@ impl UserEmailRow {
             verified: email.verified,
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
-            held: email.held,
+            successor: email.successor.map(|id| id.to_string()),
             folded: email.email.folded(),
         }
     }
@@ -110,6 +113,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
         if email.identity().as_str() != row.identity {
             return Err(table.corrupt("identity"));
         }
+        let successor = row.successor.map(|id| table.parse("successor", &id));
         Ok(Self {
             id: table.parse("id", &row.id)?,
             user_id: table.parse("user_id", &row.user_id)?,
@@ -117,7 +121,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
-            held: row.held,
+            successor: successor.transpose()?,
         })
     }
 }
@@ -133,7 +137,7 @@ pub struct UserPhoneRow {
     verified: bool,
     created_at: i64,
     updated_at: i64,
-    held: bool,
+    successor: Option<String>,
 }
 
 impl UserPhoneRow {
@@ -147,7 +151,7 @@ impl UserPhoneRow {
             verified: phone.verified,
             created_at: phone.created_at.unix(),
             updated_at: phone.updated_at.unix(),
-            held: phone.held,
+            successor: phone.successor.map(|id| id.to_string()),
         }
     }
 }
@@ -157,6 +161,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
 
     fn try_from(row: UserPhoneRow) -> StoreResult<Self> {
         let table = Table("user_phones");
+        let successor = row.successor.map(|id| table.parse("successor", &id));
         Ok(Self {
             id: table.parse("id", &row.id)?,
             user_id: table.parse("user_id", &row.user_id)?,
@@ -165,7 +170,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
             verified: row.verified,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
-            held: row.held,
+            successor: successor.transpose()?,
         })
     }
 }

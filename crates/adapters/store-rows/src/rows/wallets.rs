@@ -2,7 +2,7 @@
 
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::envelope::{Mac, WalletKey};
-use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
@@ -25,6 +25,7 @@ pub struct WalletRow {
     is_imported: bool,
     account_index: Option<i64>,
     disabled_at: Option<i64>,
+    disabled_reason: Option<String>,
     created_at: i64,
     updated_at: i64,
     mac_key_version: i64,
@@ -47,7 +48,10 @@ impl From<&StoredWallet> for WalletRow {
             is_read_only: wallet.is_read_only,
             is_imported: wallet.is_imported,
             account_index: wallet.account_index.map(i64::from),
-            disabled_at: wallet.disabled_at.map(|at| at.unix()),
+            disabled_at: wallet.disabled.map(|disabled| disabled.at.unix()),
+            disabled_reason: wallet
+                .disabled
+                .map(|disabled| disabled.reason.as_str().to_owned()),
             created_at: wallet.created_at.unix(),
             updated_at: wallet.updated_at.unix(),
             mac_key_version: stored.mac.key_version.into(),
@@ -65,6 +69,17 @@ impl TryFrom<WalletRow> for StoredWallet {
         let account_index = row
             .account_index
             .map(|index| table.small("account_index", index));
+        let disabled = row.disabled_at.map(|at| {
+            // Rows of the time before there were reasons have none.
+            let reason = row
+                .disabled_reason
+                .as_deref()
+                .map_or(Ok(DisabledReason::Requested), |reason| {
+                    table.parse("disabled_reason", reason)
+                });
+            let at = Timestamp::from_unix(at);
+            reason.map(|reason| Disabled { at, reason })
+        });
         let wallet = Wallet {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
@@ -77,7 +92,7 @@ impl TryFrom<WalletRow> for StoredWallet {
             is_read_only: row.is_read_only,
             is_imported: row.is_imported,
             account_index: account_index.transpose()?,
-            disabled_at: row.disabled_at.map(Timestamp::from_unix),
+            disabled: disabled.transpose()?,
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
         };

@@ -1,7 +1,7 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
@@ -57,6 +57,18 @@ impl AuditLog for Work {
             found.sort_by_key(|entry| std::cmp::Reverse(entry.id));
             found.truncate(at_most(limit));
             found
+        })
+    }
+
+    async fn has(
+        &mut self,
+        world: &World,
+        wallet: WalletId,
+        action: AuditAction,
+    ) -> StoreResult<bool> {
+        self.reading(|state| {
+            let mut entries = state.entries_of(*world);
+            entries.any(|entry| entry.event.wallet_id == wallet && entry.event.action == action)
         })
     }
 

@@ -160,6 +160,7 @@ impl Users for Work {
             if let Some(row) = row {
                 *row = User {
                     status: row.status,
+                    founded: row.founded,
                     created_at: row.created_at,
                     ..user.clone()
                 };
@@ -203,30 +204,46 @@ impl Users for Work {
         })
     }
 
-    async fn activate(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
+    async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
         self.writing(|state| {
-            let pending = state.users.iter_mut().find(|user| {
-                user.world == *world && user.id == id && user.status == UserStatus::Pending
-            });
-            if let Some(user) = pending {
-                user.status = UserStatus::Active;
-                user.updated_at = at;
+            let mut users = state.users.iter_mut();
+            let user = users.find(|user| user.world == *world && user.id == id);
+            if let Some(user) = user {
+                user.founded = true;
+                if user.status == UserStatus::Pending {
+                    user.status = UserStatus::Active;
+                    user.updated_at = at;
+                }
             }
             Ok(())
         })
     }
 
-    async fn hold_unverified(&mut self, world: &World, id: UserId) -> StoreResult<()> {
+    async fn name_successor(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        successor: UserId,
+        seen: Option<UserId>,
+    ) -> StoreResult<bool> {
         self.writing(|state| {
-            let emails = state.emails.iter_mut();
-            for (_, email) in emails.filter(|(of, email)| of == world && email.user_id == id) {
-                email.held |= !email.verified;
-            }
-            let phones = state.phones.iter_mut();
-            for (_, phone) in phones.filter(|(of, phone)| of == world && phone.user_id == id) {
-                phone.held |= !phone.verified;
-            }
-            Ok(())
+            let claim = match method {
+                MethodId::Email(id) => {
+                    let mut rows = state.emails.iter_mut();
+                    let row = rows.find(|(of, row)| of == world && row.id == id && !row.verified);
+                    row.map(|(_, row)| &mut row.successor)
+                }
+                MethodId::Phone(id) => {
+                    let mut rows = state.phones.iter_mut();
+                    let row = rows.find(|(of, row)| of == world && row.id == id && !row.verified);
+                    row.map(|(_, row)| &mut row.successor)
+                }
+            };
+            let Some(claim) = claim.filter(|named| named.is_none() || **named == seen) else {
+                return Ok(false);
+            };
+            *claim = Some(successor);
+            Ok(true)
         })
     }
 
@@ -270,7 +287,7 @@ impl Users for Work {
                 rows.find(|(of, email)| of == world && email.id == id && !email.verified);
             if let Some((_, email)) = unverified {
                 email.verified = true;
-                email.held = false;
+                email.successor = None;
                 email.updated_at = at;
             }
             Ok(())
@@ -285,7 +302,7 @@ impl Users for Work {
             let Some((_, email)) = unverified else {
                 return Ok(false);
             };
-            (email.user_id, email.held) = (to, false);
+            (email.user_id, email.successor) = (to, None);
             for link in &mut state.links {
                 if link.world == *world && link.email_id == id {
                     link.user_id = to;
@@ -349,7 +366,7 @@ impl Users for Work {
                 rows.find(|(of, phone)| of == world && phone.id == id && !phone.verified);
             if let Some((_, phone)) = unverified {
                 phone.verified = true;
-                phone.held = false;
+                phone.successor = None;
                 phone.updated_at = at;
             }
             Ok(())
@@ -369,7 +386,7 @@ impl Users for Work {
             let Some((_, phone)) = unverified else {
                 return Ok(false);
             };
-            (phone.user_id, phone.held) = (to, false);
+            (phone.user_id, phone.successor) = (to, None);
             move_codes(state, world, MethodId::Phone(id), to);
             Ok(true)
         })

@@ -124,7 +124,8 @@ impl Wallets for Work {
             let Some(row) = row else {
                 return Ok(false);
             };
-            row.wallet.disabled_at = stored.wallet.disabled_at;
+            row.wallet.disabled = stored.wallet.disabled;
+            row.wallet.is_default = stored.wallet.is_default;
             row.wallet.updated_at = stored.wallet.updated_at;
             row.mac = stored.mac.clone();
             Ok(true)

@@ -50,11 +50,11 @@ pub(super) async fn enumeration_safe(api: &Api) {
     api.pass(1);
 }
 
-pub(super) const SESSION: &str = "/v1/auth/sessions/verify";
-pub(super) const TOTP: &str = "/v1/auth/totps/verify";
+pub(crate) const SESSION: &str = "/v1/auth/sessions/verify";
+pub(crate) const TOTP: &str = "/v1/auth/totps/verify";
 pub(super) const PASSWORDS: &str = "/v1/auth/passwords/verify";
 pub(super) const LINKS: &str = "/v1/auth/magic_links/verify";
-pub(super) const CODES: &str = "/v1/auth/otps/verify";
+pub(crate) const CODES: &str = "/v1/auth/otps/verify";
 pub(super) const PASSKEYS: &str = "/v1/auth/webauthn/verify";
 
 /// Whether the token still opens a session.
@@ -161,13 +161,13 @@ pub(super) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
 }
 
 /// A wallet in a pocket: one that the same service keeps in its live world, and a stranger to the test world.
-pub(super) struct Pocket {
+pub(crate) struct Pocket {
     id: String,
-    pub(super) address: String,
+    pub(crate) address: String,
 }
 
 impl Pocket {
-    pub(super) async fn new(api: &Api) -> Self {
+    pub(crate) async fn new(api: &Api) -> Self {
         let request =
             json!({"first_name": "Pocket", "include_user": true, "email": "pocket@example.com"});
         let path = "/v1/auth/users/create";
@@ -179,7 +179,7 @@ impl Pocket {
     }
 
     /// A signature of a fresh challenge, for this user or whoever has the wallet.
-    pub(super) async fn proof(&self, api: &Api, user: Option<&str>) -> Value {
+    pub(crate) async fn proof(&self, api: &Api, user: Option<&str>) -> Value {
         let mut request = json!({"wallet_type": "ethereum", "public_address": self.address});
         if let Some(user) = user {
             request["user_id"] = user.into();
@@ -197,7 +197,7 @@ impl Pocket {
 }
 
 /// The request with further fields.
-pub(super) fn with(mut request: Value, further: Value) -> Value {
+pub(crate) fn with(mut request: Value, further: Value) -> Value {
     let fields = further.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(fields);
     request

@@ -3,7 +3,9 @@
 //! The same scenarios with a proof of an identity provider, and those that need one: `federated`.
 
 use serde_json::{Value, json};
+use vestry_app::users::Imported;
 use vestry_contract::browser::Browser;
+use vestry_domain::{Environment, World};
 
 use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
@@ -17,7 +19,7 @@ on_both! {
     attack_1_an_account_with_everything_planted_is_the_victims_alone
     attack_1_an_extended_session_does_not_survive_the_proof
     attack_1_a_pending_address_is_no_way_back
-    attack_1_a_number_that_was_proved_first_keeps_nobody_out
+    attack_1_an_account_that_the_attacker_founded_is_not_the_victims
     attack_1_whichever_way_the_victim_proves_the_address
 }
 
@@ -40,14 +42,28 @@ pub(super) async fn planted(api: &Api) -> String {
     created.ok().text_at("/user_id")
 }
 
-/// A session of the attacker, through a passkey that he planted, in which his number became verified.
+/// The same out of an import, with a password that the attacker knows.
+async fn imported(api: &Api) -> String {
+    let line = json!({
+        "emails": [{"email": VICTIM}], "phone_numbers": [{"phone_number": NUMBER}],
+        // Of 72 times x.
+        "password_hash": "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i",
+    });
+    let line = serde_json::from_value(line).unwrap();
+    let world = World::new(api.app.id, Environment::Test);
+    let mut import = api.service.import_users(world, false).await.unwrap();
+    let taken = import.take(&[line]).await.unwrap();
+    let [Imported::New(user)] = &*taken else {
+        panic!("{taken:?}");
+    };
+    user.to_string()
+}
+
+/// A session of the attacker, through a passkey that he planted.
 async fn attackers_session(api: &Api, attacker: &mut Browser) -> Value {
     let credential = people::assertion(api, attacker).await;
     let request = json!({"public_key_credential": credential, "session_expires_in": 525_600});
-    let session = api.test().post(PASSKEYS, request).await.ok();
-    let code = texted(api, NUMBER).await;
-    let within = json!({"session_token": session.text_at("/session_token")});
-    verified(&api.test(), &code, within).await.ok().body
+    api.test().post(PASSKEYS, request).await.ok().body
 }
 
 /// The account, and a browser whose passkey signs in to it.
@@ -124,8 +140,8 @@ fn has_no_proved_number(user: &Value) {
     );
 }
 
-/// Classic: password, authenticator app, recovery codes, passkey, wallet, number, link and sessions, all planted before. Each
-/// of them opens the account until the victim comes.
+/// Classic: password, authenticator app, recovery codes, passkey, number, link and sessions, all planted before, and nothing of
+/// it proved. Each of them opens the account until the victim comes.
 pub(super) struct Planted {
     pub(super) user_id: String,
     /// Tokens of sessions.
@@ -133,42 +149,29 @@ pub(super) struct Planted {
     jwt: String,
     attacker: Browser,
     totp: Authenticator,
-    pocket: Pocket,
     /// Of `magic_links/create`, which mails nothing.
     link: String,
     /// Made before, and not yet shown to anybody.
     assertion: Value,
-    proof: Value,
 }
 
 impl Planted {
     pub(super) async fn everything(api: &Api) -> Self {
         let test = api.test();
-        let (user_id, mut attacker) = planted_with_passkey(api).await;
+        let (user_id, mut attacker) = (imported(api).await, Browser::at(PAGE));
+        people::passkey(api, &mut attacker, &user_id).await;
         let totp = Authenticator::of(api, &user_id).await;
-        let pocket = Pocket::new(api).await;
         let session = attackers_session(api, &mut attacker).await;
-        let path = "/v1/auth/passwords/session/update";
-        let token = text(&session, "session_token");
-        let request = json!({"session_token": token, "password": PASSWORD});
-        test.post(path, request).await.ok();
-        let session = attackers_session(api, &mut attacker).await;
-        let token = json!({"session_token": text(&session, "session_token")});
-        let wallet = with(pocket.proof(api, Some(&user_id)).await, token);
-        let wallet = test.post("/v1/auth/wallets/verify", wallet).await.ok();
-        assert_eq!(wallet.text_at("/user_id"), user_id);
         let link = json!({"user_id": user_id});
         let link = test.post("/v1/auth/magic_links/create", link).await.ok();
         let mut made = Self {
-            sessions: vec![wallet.text_at("/session_token")],
-            jwt: wallet.text_at("/session_jwt"),
+            sessions: vec![text(&session, "session_token")],
+            jwt: text(&session, "session_jwt"),
             assertion: people::assertion(api, &mut attacker).await,
-            proof: pocket.proof(api, None).await,
             link: link.text_at("/token"),
             user_id,
             attacker,
             totp,
-            pocket,
         };
         made.signs_in_by_password(api).await;
         assert!(is_open(api, &made.sessions[0]).await);
@@ -182,21 +185,19 @@ impl Planted {
     }
 
     fn password(&self) -> Value {
-        json!({"user_id": self.user_id, "password": PASSWORD, "session_expires_in": 60})
+        let password = "x".repeat(72);
+        json!({"user_id": self.user_id, "password": password, "session_expires_in": 60})
     }
 
     /// Nothing of it opens anything of the victim, who is in.
     pub(super) async fn is_dead(&mut self, api: &Api, victim: &Answer) {
         assert_eq!(victim.text_at("/user_id"), self.user_id);
         self.sessions_and_secrets_are_dead(api).await;
-        self.passkey_and_wallet_are_strangers(api).await;
+        self.passkey_is_a_stranger(api).await;
         let user = user(api, &self.user_id).await;
         for what in ["totps", "webauthn_credentials"] {
             assert_eq!(user[what], json!([]), "{what}");
         }
-        let mut wallets = user["wallets"].as_array().unwrap().iter();
-        let is_planted = |wallet: &Value| wallet["public_address"] == self.pocket.address.as_str();
-        assert!(!wallets.any(is_planted), "{user}");
         has_no_proved_number(&user);
         assert!(is_open(api, &victim.text_at("/session_token")).await);
     }
@@ -222,18 +223,12 @@ impl Planted {
         refused.refuses(400, "invalid_magic_token", None);
     }
 
-    async fn passkey_and_wallet_are_strangers(&mut self, api: &Api) {
+    async fn passkey_is_a_stranger(&mut self, api: &Api) {
         let fresh = people::assertion(api, &mut self.attacker).await;
         for credential in [&self.assertion, &fresh] {
             let request = json!({"public_key_credential": credential, "session_expires_in": 60});
             let refused = api.test().post(PASSKEYS, request).await;
             refused.refuses(401, "invalid_credentials", None);
-        }
-        for proof in [self.proof.clone(), self.pocket.proof(api, None).await] {
-            let request = with(proof, json!({"session_expires_in": 60}));
-            let answer = api.test().post("/v1/auth/wallets/verify", request).await;
-            // The wallet is somebody's again: a user of its own, and never the victim.
-            stays_out(&answer, &self.user_id);
         }
     }
 }
@@ -288,29 +283,62 @@ pub(super) async fn a_pending_address_is_no_way_back(
         let refused = test.post(LINKS, request).await;
         stays_out(&refused, &user_id);
     }
-    for token in [reset, link_to(api, RESET, ATTACKER).await] {
-        let request = json!({"token": token, "password": PASSWORD, "session_expires_in": 60});
-        let refused = test.post(COMPLETE, request).await;
-        stays_out(&refused, &user_id);
-    }
+    let request = json!({"token": reset, "password": PASSWORD, "session_expires_in": 60});
+    let refused = test.post(COMPLETE, request).await;
+    stays_out(&refused, &user_id);
     let request = json!({"user_id": user_id, "password": PASSWORD});
     let refused = test.post(PASSWORDS, request).await;
     refused.refuses(401, "invalid_credentials", None);
 }
 
-/// The planter proves his number before the victim comes, so the account is his; the victim gets one of his own, and the planter
-/// is no longer in with the victim's address.
-async fn attack_1_a_number_that_was_proved_first_keeps_nobody_out(api: &Api) {
-    let user_id = planted(api).await;
-    let code = texted(api, NUMBER).await;
-    let planter = verified(&api.test(), &code, json!({"session_expires_in": 60})).await;
-    let planter = planter.ok();
-    assert_eq!(planter.text_at("/user_id"), user_id);
-    let victim = signed_in(api, VICTIM).await;
-    assert_ne!(victim.text_at("/user_id"), user_id);
-    assert!(is_open(api, &victim.text_at("/session_token")).await);
-    assert!(!is_open(api, &planter.text_at("/session_token")).await);
-    assert_eq!(user(api, &user_id).await["emails"], json!([]));
+/// The attacker founds the account under the victim's address with something of his own, from outside or within a session: it is
+/// his, the victim gets one of her own, and neither is in that of the other (CL-4, CL-5, CL-7).
+async fn attack_1_an_account_that_the_attacker_founded_is_not_the_victims(api: &Api) {
+    people::with_urls(api).await;
+    for way in ["number", "number within a session", "wallet"] {
+        let test = api.test();
+        let (user_id, mut attacker) = planted_with_passkey(api).await;
+        let session = attackers_session(api, &mut attacker).await;
+        let within = json!({"session_token": text(&session, "session_token")});
+        let session = match way {
+            "number" => {
+                let code = texted(api, NUMBER).await;
+                verified(&test, &code, json!({"session_expires_in": 60})).await
+            }
+            "wallet" => {
+                let pocket = Pocket::new(api).await;
+                let proof = with(pocket.proof(api, Some(&user_id)).await, within);
+                test.post("/v1/auth/wallets/verify", proof).await
+            }
+            _ => verified(&test, &texted(api, NUMBER).await, within).await,
+        };
+        let session = session.ok();
+        assert_eq!(session.text_at("/user_id"), user_id, "{way}");
+        let named = json!({ "email": VICTIM });
+        for path in [
+            RESET,
+            "/v1/auth/otps/email/send",
+            "/v1/auth/magic_links/create",
+        ] {
+            let refused = test.post(path, named.clone()).await;
+            refused.refuses(403, "insufficient_factor", None);
+            assert!(refused.text.contains("login_or_create"), "{way}");
+        }
+        let victim = signed_in(api, VICTIM).await;
+        assert_ne!(victim.text_at("/user_id"), user_id, "{way}");
+        assert!(is_open(api, &victim.text_at("/session_token")).await);
+        assert!(
+            is_open(api, &session.text_at("/session_token")).await,
+            "{way}"
+        );
+        assert_eq!(user(api, &user_id).await["emails"], json!([]), "{way}");
+        test.post("/v1/auth/otps/email/send", named).await.ok();
+        for id in [user_id, victim.text_at("/user_id")] {
+            let path = format!("/v1/auth/users/{id}/delete");
+            test.delete(&path, None).await.ok();
+        }
+        api.pass(86_400);
+    }
 }
 
 /// A code, a link, its fallback code and a reset are proofs alike: each of them ends what was planted.

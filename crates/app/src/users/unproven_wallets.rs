@@ -1,0 +1,68 @@
+//! Wallets that somebody may have left behind in an account that turns out to be another person's (CL-3).
+
+use vestry_domain::audit::AuditAction;
+use vestry_domain::ids::UserId;
+use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::custody::{CustodyError, WalletChange};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::rotation::hold_wallet_key;
+use crate::{Fault, Service};
+
+impl Service {
+    /// Stops the wallets of a user whose keys somebody else may know from signing, and from being taken where no wallet is
+    /// named: those that were imported or ever exported. The audit log has no entry of it, for it is written beside the
+    /// transaction: the wallet itself says why it signs nothing.
+    pub(super) async fn disable_unproven_wallets(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        for stored in tx.wallets().of_user(world, user).await? {
+            if !may_be_known(tx, &stored.wallet).await? {
+                continue;
+            }
+            self.disable_unproven(tx, stored, now).await?;
+        }
+        Ok(())
+    }
+
+    async fn disable_unproven(
+        &self,
+        tx: &mut dyn Repositories,
+        stored: StoredWallet,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let seen = stored.mac.clone();
+        let change = WalletChange {
+            disabled: Some(DisabledReason::UnprovenOrigin),
+            at: now,
+        };
+        let changed = match self.ports.custodian.change_wallet(stored, change).await {
+            Ok(changed) => changed,
+            // It signs nothing as it is; whoever uses it learns that, and so does the audit log.
+            Err(CustodyError::Tampered { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let world = &changed.wallet.world;
+        hold_wallet_key(tx, world, changed.mac.key_version).await?;
+        match tx.wallets().replace(&changed, &seen).await? {
+            true => Ok(()),
+            // Somebody changes it at this moment; the next run sees how it is.
+            false => Err(Fault::LostRace),
+        }
+    }
+}
+
+async fn may_be_known(tx: &mut dyn Repositories, wallet: &Wallet) -> Result<bool, StoreError> {
+    if wallet.key_id.is_none() || wallet.is_imported {
+        return Ok(wallet.is_imported);
+    }
+    let world = &wallet.world;
+    tx.audit_log()
+        .has(world, wallet.id, AuditAction::Export)
+        .await
+}
