@@ -44,17 +44,22 @@ impl Service {
             MethodId::Email(_) => ("email", CredentialChange::EmailRemoved),
             MethodId::Phone(_) => ("phone_number", CredentialChange::PhoneRemoved),
         };
-        let mut read = self.ports.store.read().await?;
-        let owner = owner(&mut *read, &caller.world, method).await?;
-        drop(read);
-        let user = owner.ok_or(Refusal::NotFound(kind))?;
-        // The address that goes is told, too: it is the one that an intruder would remove.
-        let change = self.announce(caller, user, change).await?;
-        retried(|| self.try_to_delete_identifier(caller, user, method, kind, &change)).await?;
-        self.outbox_bell.notify_one();
-        Ok(user)
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let owner = owner(&mut *read, &caller.world, method).await?;
+            drop(read);
+            let user = owner.ok_or(Refusal::NotFound(kind))?;
+            // The address that goes is told, too: it is the one that an intruder would remove.
+            let change = self.announce(caller, user, change).await?;
+            let deletion = || self.try_to_delete_identifier(caller, user, method, kind, &change);
+            if retried(deletion).await? {
+                self.outbox_bell.notify_one();
+                return Ok(user);
+            }
+        }
     }
 
+    /// `false`: it has moved to another user since we looked; look again.
     async fn try_to_delete_identifier(
         &self,
         caller: &Caller,
@@ -62,7 +67,7 @@ impl Service {
         method: MethodId,
         kind: &'static str,
         change: &AnnouncedChange,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
@@ -70,6 +75,11 @@ impl Service {
         forget_proofs(&mut *tx, world, method).await?;
         if !tx.users().lock(world, user).await? {
             return Err(Refusal::NotFound(kind));
+        }
+        match owner(&mut *tx, world, method).await? {
+            Some(owner) if owner == user => {}
+            Some(_) => return Ok(false),
+            None => return Err(Refusal::NotFound(kind)),
         }
         let removed = match method {
             MethodId::Email(id) => tx.users().remove_email(world, id).await?,
@@ -83,7 +93,7 @@ impl Service {
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         caller.commit_last(tx).await?;
-        Ok(())
+        Ok(true)
     }
 }
 
