@@ -233,7 +233,10 @@ async fn two_first_proofs_never_share_an_account(site: Site) {
             } else {
                 assert_eq!(answer.error(403), "insufficient_factor", "round {round}");
                 // Of two messages of one second nobody knows which is the newer.
-                clients[0].delete("/v1/test/messages", &json!({})).await.ok();
+                clients[0]
+                    .delete("/v1/test/messages", &json!({}))
+                    .await
+                    .ok();
                 let method_id = send_code(&clients[0], address).await;
                 let code = captured_code(&clients[0], address).await;
                 let proof =
