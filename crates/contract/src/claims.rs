@@ -243,6 +243,11 @@ impl Model {
             self.claim(identifier, place, vouched);
         }
         if vouched {
+            let account = &mut self.accounts[place];
+            if !account.founded {
+                account.sessions.clear();
+                account.totp = None;
+            }
             self.verify(identifier, place);
         }
     }

@@ -405,6 +405,7 @@ impl Samples {
             created_at,
             updated_at: self.moment(),
             successor: None,
+            of_founded: self.coin(),
         }
     }
 
@@ -426,6 +427,7 @@ impl Samples {
             created_at,
             updated_at: self.moment(),
             successor: None,
+            of_founded: self.coin(),
         }
     }
 

@@ -225,6 +225,7 @@ macro_rules! store_suite {
                 key_pairs_under_older_versions_are_counted
                 key_pairs_stay_in_their_world
                 parallel_uses_of_a_key_pair_succeed_once
+                key_pairs_of_a_user_are_forgotten
                 key_pairs_of_a_deleted_user_are_gone
                 a_sweep_deletes_expired_key_pairs
             }

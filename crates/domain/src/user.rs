@@ -123,6 +123,8 @@ pub struct UserEmail {
     pub updated_at: Timestamp,
     /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
     pub successor: Option<UserId>,
+    /// Whether the account was founded when the App attached it: only then may an App trust that it is the user's (CL-9).
+    pub of_founded: bool,
 }
 
 /// A phone number of a user, unique in the world.
@@ -142,6 +144,18 @@ pub struct UserPhone {
     pub updated_at: Timestamp,
     /// Who gets it if somebody proves it from outside, while it is only claimed and the account is founded (CL-4).
     pub successor: Option<UserId>,
+    /// Whether the account was founded when the App attached it: only then may an App trust that it is the user's (CL-9).
+    pub of_founded: bool,
+}
+
+impl UserProfile {
+    /// Whether the account is somebody's. What is proved counts also where a process of the release before noted it, which
+    /// does not know that accounts are founded.
+    pub fn is_founded(&self) -> bool {
+        let is_proved = self.emails.iter().any(|email| email.verified)
+            || self.phones.iter().any(|phone| phone.verified);
+        self.user.founded || is_proved
+    }
 }
 
 /// A user with its identifiers, oldest first.

@@ -18,7 +18,7 @@ use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 use super::{Unit, dialect, in_world, read_all};
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::{Table, to_json};
-use vestry_store_rows::schema::{codes, magic_links, user_emails, user_phones, users};
+use vestry_store_rows::schema::{user_emails, user_phones, users};
 
 #[port]
 impl Users for Unit {
@@ -230,15 +230,7 @@ impl Users for Unit {
             user_emails::successor.eq(None::<String>),
         ));
         let moved = update.execute(self.writing()?).await;
-        if self.done(moved)? == 0 {
-            return Ok(false);
-        }
-        let links = in_world!(magic_links, world).filter(magic_links::email_id.eq(id.to_string()));
-        let update = diesel::update(links).set(magic_links::user_id.eq(to.to_string()));
-        let moved = update.execute(self.writing()?).await;
-        self.done(moved)?;
-        self.move_codes(world, &id.to_string(), to).await?;
-        Ok(true)
+        Ok(self.done(moved)? == 1)
     }
 
     async fn remove_email(&mut self, world: &World, id: EmailId) -> StoreResult<bool> {
@@ -314,11 +306,7 @@ impl Users for Unit {
             user_phones::successor.eq(None::<String>),
         ));
         let moved = update.execute(self.writing()?).await;
-        if self.done(moved)? == 0 {
-            return Ok(false);
-        }
-        self.move_codes(world, &id.to_string(), to).await?;
-        Ok(true)
+        Ok(self.done(moved)? == 1)
     }
 
     async fn remove_phone(&mut self, world: &World, id: PhoneNumberId) -> StoreResult<bool> {
@@ -334,15 +322,5 @@ const fn attached(rows: usize) -> Attached {
         Attached::Yes
     } else {
         Attached::Taken
-    }
-}
-
-impl Unit {
-    /// The code of an identifier is its owner's.
-    async fn move_codes(&mut self, world: &World, method: &str, to: UserId) -> StoreResult<()> {
-        let theirs = in_world!(codes, world).filter(codes::method_id.eq(method));
-        let update = diesel::update(theirs).set(codes::user_id.eq(to.to_string()));
-        let moved = update.execute(self.writing()?).await;
-        self.done(moved).map(drop)
     }
 }

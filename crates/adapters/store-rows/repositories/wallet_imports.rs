@@ -2,7 +2,7 @@
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::WalletImportId;
+use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Timestamp, World};
@@ -65,6 +65,13 @@ impl WalletImports for Unit {
             .count();
         let counted = query.get_result(self.reading()?).await;
         self.done(counted)
+    }
+
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
+        let theirs =
+            in_world!(wallet_imports, world).filter(wallet_imports::user_id.eq(user.to_string()));
+        let deleted = diesel::delete(theirs).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
     }
 
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {

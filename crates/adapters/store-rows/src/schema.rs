@@ -92,6 +92,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         successor -> Nullable<Text>,
+        of_founded -> Bool,
         folded -> Text,
     }
 }
@@ -107,6 +108,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         successor -> Nullable<Text>,
+        of_founded -> Bool,
     }
 }
 

@@ -47,8 +47,6 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
     fn user_id(&self) -> UserId;
     /// The same, as it will be once it is that user's.
     fn of_user(self, user: UserId) -> Self;
-    /// Whether it is proved.
-    fn is_verified(&self) -> bool;
     /// Itself and its owner, for deciding whom its proof signs in.
     fn found(&self, owner: User) -> Found;
     /// The message that brings it a code: to what its owner wrote, never to what a caller typed (attack 5).
@@ -89,6 +87,7 @@ impl Contact for UserEmail {
             created_at: now,
             updated_at: now,
             successor: None,
+            of_founded: false,
         }
     }
 
@@ -112,16 +111,8 @@ impl Contact for UserEmail {
         Self { user_id, ..self }
     }
 
-    fn is_verified(&self) -> bool {
-        self.verified
-    }
-
     fn found(&self, owner: User) -> Found {
-        Found {
-            owner,
-            verified: self.verified,
-            successor: self.successor,
-        }
+        Found::email(self, owner)
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {
@@ -160,6 +151,7 @@ impl Contact for UserPhone {
             created_at: now,
             updated_at: now,
             successor: None,
+            of_founded: false,
         }
     }
 
@@ -183,16 +175,8 @@ impl Contact for UserPhone {
         Self { user_id, ..self }
     }
 
-    fn is_verified(&self) -> bool {
-        self.verified
-    }
-
     fn found(&self, owner: User) -> Found {
-        Found {
-            owner,
-            verified: self.verified,
-            successor: self.successor,
-        }
+        Found::phone(self, owner)
     }
 
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message {

@@ -322,14 +322,17 @@ impl Service {
         now: Timestamp,
     ) -> Result<Result<Owner<C>, Refusal>, Fault> {
         let refused = match found {
-            Some((contact, user)) if may_name(caller, &contact, &user, request.in_session) => {
-                return Ok(Ok(Owner::User {
-                    user: Box::new(user),
-                    arrival: Arrival::Known,
-                    contact,
-                }));
+            Some((contact, user)) => {
+                let found = contact.found(user);
+                if request.in_session == Some(found.owner.id) || is_provable(caller, &found) {
+                    return Ok(Ok(Owner::User {
+                        user: Box::new(found.owner),
+                        arrival: Arrival::Known,
+                        contact,
+                    }));
+                }
+                Refusal::UnprovenIdentifier
             }
-            Some(_) => Refusal::UnprovenIdentifier,
             None => Refusal::NotFound(C::RESOURCE),
         };
         if !caller.settings().enumeration_safe {
@@ -488,17 +491,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// Whether a step that names a user may have the identifier proved as that user's.
-fn may_name<C: Contact>(
-    caller: &Caller,
-    contact: &C,
-    user: &User,
-    in_session: Option<UserId>,
-) -> bool {
-    let is_own = in_session == Some(user.id);
-    is_own || is_provable(caller, user, contact.is_verified())
 }
 
 /// Stores a user who is new; `false` when the identifier has changed since it was looked at.

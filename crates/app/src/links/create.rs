@@ -13,6 +13,7 @@ use vestry_domain::{Invalid, Secret};
 use super::send::{end, reserved};
 use crate::fault::retried;
 use crate::sessions::SessionNamed;
+use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
@@ -61,7 +62,8 @@ impl Service {
         let (email, owner) = self
             .address_of(caller, command.user_id, email.as_ref())
             .await?;
-        if in_session != Some(owner.id) && !is_provable(caller, &owner, email.verified) {
+        let found = Found::email(&email, owner);
+        if in_session != Some(found.owner.id) && !is_provable(caller, &found) {
             return Err(match caller.settings().enumeration_safe {
                 true => Refusal::NotFound("email"),
                 false => Refusal::UnprovenIdentifier,

@@ -287,12 +287,7 @@ impl Service {
                 arrival: Arrival::New,
             });
         };
-        let found = Found {
-            owner,
-            verified: email.verified,
-            successor: email.successor,
-        };
-        let (user, arrival) = whom(&mut *read, found, new).await?;
+        let (user, arrival) = whom(&mut *read, Found::email(&email, owner), new).await?;
         Ok(Owner {
             user,
             email,

@@ -17,6 +17,7 @@ use vestry_domain::user::{User, UserEmail, UserStatus};
 use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
+use crate::users::arrival::{Found, whom};
 use crate::users::proof::{ProofError, ProofOf};
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -174,7 +175,7 @@ impl Service {
         Ok(proven.map_err(unproved)?.user_id)
     }
 
-    /// Who gets an address that the provider has proved: its owner, or a new user when it is the claim of a founded account.
+    /// Who gets an address that the provider has proved: its owner, or its successor when it is the claim of a founded account.
     async fn receiver(
         &self,
         tx: &mut dyn Repositories,
@@ -189,12 +190,15 @@ impl Service {
         }
         let profile = tx.users().profile(world, owned.user_id).await?;
         let owner = profile.ok_or(Fault::LostRace)?.user;
-        if owned.verified || !owner.founded || candidate.in_session == Some(owner.id) {
+        if candidate.in_session == Some(owner.id) {
             return Ok(owner.id);
         }
-        let newcomer = self.person_as_user(world, candidate.identity, now);
-        tx.users().insert(&newcomer).await?;
-        Ok(newcomer.id)
+        let new = || self.person_as_user(world, candidate.identity, now);
+        let (user, arrival) = whom(tx, Found::email(owned, owner), new).await?;
+        if arrival.is_new() {
+            tx.users().insert(&user).await?;
+        }
+        Ok(user.id)
     }
 
     /// Within a session the user gets a proved address that nobody has, or that is the user's own. What is somebody
@@ -264,6 +268,7 @@ impl Service {
             created_at: now,
             updated_at: now,
             successor: None,
+            of_founded: false,
         };
         match tx.users().attach_email(world, &email).await? {
             Attached::Yes => Ok(email.id),

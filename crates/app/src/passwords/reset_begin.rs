@@ -16,6 +16,7 @@ use vestry_domain::{Secret, Timestamp};
 use crate::fault::retried;
 use crate::letters::Delivery;
 use crate::sessions::SessionNamed;
+use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
@@ -162,16 +163,16 @@ impl Service {
             .await?;
         drop(read);
         let refused = match found {
-            Some((email, user))
-                if request.in_session == Some(user.id)
-                    || is_provable(caller, &user, email.verified) =>
-            {
-                return Ok(Ok(Owner {
-                    email,
-                    is_decoy: false,
-                }));
+            Some((email, user)) => {
+                let found = Found::email(&email, user);
+                if request.in_session == Some(found.owner.id) || is_provable(caller, &found) {
+                    return Ok(Ok(Owner {
+                        email,
+                        is_decoy: false,
+                    }));
+                }
+                Refusal::UnprovenIdentifier
             }
-            Some(_) => Refusal::UnprovenIdentifier,
             None => Refusal::NotFound("email"),
         };
         if !caller.settings().enumeration_safe {

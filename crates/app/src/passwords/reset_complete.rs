@@ -208,6 +208,10 @@ impl Service {
             in_session: wish.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
+        if proven.user_id != link.user_id {
+            // The session is of whoever has the address by now; the link, and the password, are of somebody else.
+            return Err(CompleteResetError::InvalidToken);
+        }
         // After the proof: what somebody else enrolled before the account was founded is gone by now (CL-3).
         self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
             .await?;

@@ -3,7 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
-use vestry_domain::user::User;
+use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_ports::store::{Repositories, StoreResult};
 
 /// How a user comes to an identifier that is about to be proved.
@@ -25,6 +25,27 @@ pub(crate) struct Found {
     pub(crate) owner: User,
     pub(crate) verified: bool,
     pub(crate) successor: Option<UserId>,
+    pub(crate) of_founded: bool,
+}
+
+impl Found {
+    pub(crate) fn email(email: &UserEmail, owner: User) -> Self {
+        Self {
+            owner,
+            verified: email.verified,
+            successor: email.successor,
+            of_founded: email.of_founded,
+        }
+    }
+
+    pub(crate) fn phone(phone: &UserPhone, owner: User) -> Self {
+        Self {
+            owner,
+            verified: phone.verified,
+            successor: phone.successor,
+            of_founded: phone.of_founded,
+        }
+    }
 }
 
 /// Whom a proof of it from outside will sign in; `new` makes a user where there has to be one.

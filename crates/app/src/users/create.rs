@@ -140,6 +140,7 @@ impl Service {
         let emails = email
             .map(|email| UserEmail {
                 verified: email_verified,
+                of_founded: founded,
                 ..self.new_email(id, email, now)
             })
             .into_iter()
@@ -153,6 +154,7 @@ impl Service {
                 created_at: now,
                 updated_at: now,
                 successor: None,
+                of_founded: founded,
             })
             .into_iter()
             .collect();
@@ -172,6 +174,7 @@ impl Service {
             created_at: now,
             updated_at: now,
             successor: None,
+            of_founded: false,
         }
     }
 

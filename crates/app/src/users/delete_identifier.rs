@@ -9,7 +9,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::credentials::AnnouncedChange;
-use super::last_way::one_remains;
+use super::last_way::{count_ways, one_remains};
 use crate::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -81,6 +81,7 @@ impl Service {
             Some(_) => return Ok(false),
             None => return Err(Refusal::NotFound(kind)),
         }
+        let ways = count_ways(&mut *tx, caller, user).await?;
         let removed = match method {
             MethodId::Email(id) => tx.users().remove_email(world, id).await?,
             MethodId::Phone(id) => tx.users().remove_phone(world, id).await?,
@@ -88,7 +89,9 @@ impl Service {
         if !removed {
             return Err(Refusal::NotFound(kind));
         }
-        if !one_remains(&mut *tx, caller, user).await? {
+        // What signs nobody in can always go: the claim of a founded account.
+        let was_a_way = count_ways(&mut *tx, caller, user).await? < ways;
+        if was_a_way && !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
         self.carry_out(&mut *tx, caller, change, None, now).await?;

@@ -197,6 +197,7 @@ impl UserImport<'_> {
         let emails = line.emails.into_iter().map(|(email, verified)| UserEmail {
             id: email_id(),
             verified,
+            of_founded: line.founded,
             ..service.new_email(id, email, now)
         });
         let phones = line.phones.into_iter().map(|(number, verified)| UserPhone {
@@ -207,6 +208,7 @@ impl UserImport<'_> {
             created_at: now,
             updated_at: now,
             successor: None,
+            of_founded: line.founded,
         });
         Draft {
             emails: emails.collect(),

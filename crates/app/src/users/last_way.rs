@@ -6,6 +6,7 @@
 use vestry_domain::ids::UserId;
 use vestry_ports::store::{Repositories, StoreError};
 
+use super::arrival::Found;
 use super::proof::is_provable;
 use crate::Caller;
 
@@ -20,7 +21,7 @@ pub(crate) async fn one_remains(
 }
 
 /// How many ways the user has. A new kind of way adds its count here.
-async fn count_ways(
+pub(crate) async fn count_ways(
     tx: &mut dyn Repositories,
     caller: &Caller,
     user: UserId,
@@ -28,10 +29,17 @@ async fn count_ways(
     let world = &caller.world;
     let identifiers = tx.users().profile(world, user).await?;
     let identifiers = identifiers.map_or(0, |profile| {
-        let opens = |verified| is_provable(caller, &profile.user, verified);
-        let emails = profile.emails.iter().filter(|email| opens(email.verified));
-        let phones = profile.phones.iter().filter(|phone| opens(phone.verified));
-        emails.count() + phones.count()
+        let owner = &profile.user;
+        let emails = profile
+            .emails
+            .iter()
+            .map(|email| Found::email(email, owner.clone()));
+        let phones = profile
+            .phones
+            .iter()
+            .map(|phone| Found::phone(phone, owner.clone()));
+        let all = emails.chain(phones);
+        all.filter(|found| is_provable(caller, found)).count()
     });
     let wallets = tx.wallets().of_user(world, user).await?;
     let wallets = wallets

@@ -17,10 +17,10 @@
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
-use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
+use super::arrival::Found;
 use crate::{Caller, Fault, Service};
 
 /// A proof, as the step that asked for it and the call that brings it know it.
@@ -62,10 +62,12 @@ impl From<StoreError> for ProofError {
     }
 }
 
-/// Whether a step by which the App names one of its users may have this identifier of it proved without a session (CL-5, CL-9).
-pub(crate) fn is_provable(caller: &Caller, user: &User, verified: bool) -> bool {
-    let trusted = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
-    verified || !user.founded || trusted
+/// Whether a step by which the App names one of its users may have this identifier of it proved without a session (CL-5). An App
+/// that trusts what it attaches knows whose it is only of what it attached to somebody's account: what was there before the
+/// account was founded may be anybody's (CL-9).
+pub(crate) fn is_provable(caller: &Caller, found: &Found) -> bool {
+    let trusts = caller.settings().attached_identifiers == AttachedIdentifiers::Trusted;
+    found.verified || !found.owner.founded || (trusts && found.of_founded)
 }
 
 impl Service {
@@ -96,14 +98,22 @@ impl Service {
                 user_id = proof.user;
             }
             let profile = tx.users().profile(world, user_id).await?;
-            let user = profile.ok_or(ProofError::Gone)?.user;
-            if !user.founded {
+            let profile = profile.ok_or(ProofError::Gone)?;
+            if !profile.is_founded() {
                 self.take_over(tx, world, user_id, now).await?;
             } else if user_id != identifier.user_id {
                 // The successor has become somebody's own by something else meanwhile.
                 return Err(ProofError::Gone);
-            } else if !(proof.vouched && is_provable(caller, &user, false)) {
-                return Err(ProofError::NeedsSession);
+            } else {
+                let found = Found {
+                    owner: profile.user,
+                    verified: false,
+                    successor: None,
+                    of_founded: identifier.of_founded,
+                };
+                if !(proof.vouched && found.owner.founded && is_provable(caller, &found)) {
+                    return Err(ProofError::NeedsSession);
+                }
             }
         }
         match proof.method {
@@ -115,23 +125,25 @@ impl Service {
     }
 
     /// Makes an account that nobody has proved that of whoever proves it now: nobody else knows a way in, or a key (CL-3).
-    async fn take_over(
+    pub(super) async fn take_over(
         &self,
         tx: &mut dyn Repositories,
         world: &World,
         user: UserId,
         now: Timestamp,
-    ) -> Result<(), ProofError> {
-        // Before the sessions: whoever signs in with one of them at this moment is waited for, and the session ends with the rest.
+    ) -> Result<(), Fault> {
         tx.totps().remove_all(world, user).await?;
         tx.wallet_challenges().forget(world, user).await?;
+        tx.wallet_imports().forget(world, user).await?;
         tx.wallets().remove_keyless(world, user).await?;
-        tx.sessions().delete_all(world, user, now).await?;
         tx.passwords().remove(world, user).await?;
         tx.passkeys().remove_all(world, user).await?;
         tx.provider_links().remove_all(world, user).await?;
         tx.links().forget_unused(world, user).await?;
-        Ok(self.disable_unproven_wallets(tx, world, user, now).await?)
+        // After what they are begun with: whoever signs in with it at this moment holds its row and is waited for there, and
+        // the session ends with the rest.
+        tx.sessions().delete_all(world, user, now).await?;
+        self.disable_unproven_wallets(tx, world, user, now).await
     }
 }
 
@@ -140,6 +152,7 @@ struct Identifier {
     user_id: UserId,
     text: String,
     verified: bool,
+    of_founded: bool,
 }
 
 impl Identifier {
@@ -181,6 +194,7 @@ async fn read(
                 user_id: row.user_id,
                 text: row.email.address().to_owned(),
                 verified: row.verified,
+                of_founded: row.of_founded,
             })
         }
         MethodId::Phone(id) => {
@@ -189,6 +203,7 @@ async fn read(
                 user_id: row.user_id,
                 text: row.number.as_str().to_owned(),
                 verified: row.verified,
+                of_founded: row.of_founded,
             })
         }
     })

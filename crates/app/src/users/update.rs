@@ -11,7 +11,7 @@ use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Invalid, Timestamp, text};
-use vestry_ports::store::{Attached, Repositories, StoreError};
+use vestry_ports::store::{Attached, Repositories};
 
 use super::credentials::{AnnouncedChange, tell};
 use super::get::FullUser;
@@ -134,7 +134,7 @@ impl Service {
         let before = before.ok_or(Refusal::NotFound("user"))?;
         let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
         let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
-        vouch(&mut *tx, &before, change, now).await?;
+        self.vouch(&mut *tx, &before, change, now).await?;
         let user = change.apply(&before.user)?;
         if attached_email || attached_phone || user != before.user {
             let user = User {
@@ -159,6 +159,40 @@ impl Service {
         Ok(profile)
     }
 
+    /// Marks as verified what the App vouches for, and founds the account for its owner: what was added to it before it was
+    /// anybody's is removed, as by a proof from outside (CL-3, CL-6). What was attached just now is verified already.
+    async fn vouch(
+        &self,
+        tx: &mut dyn Repositories,
+        before: &UserProfile,
+        change: &Change,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let emails = || change.emails.iter().filter(|email| email.verified);
+        let phones = || change.phones.iter().filter(|phone| phone.verified);
+        if emails().next().is_none() && phones().next().is_none() {
+            return Ok(());
+        }
+        let (world, user) = (&before.user.world, before.user.id);
+        if !before.is_founded() {
+            self.take_over(tx, world, user, now).await?;
+        }
+        for email in emails() {
+            let mut rows = before.emails.iter();
+            let own = rows.find(|row| row.email.identity() == email.value.identity());
+            if let Some(own) = own {
+                tx.users().verify_email(world, own.id, now).await?;
+            }
+        }
+        for phone in phones() {
+            let own = before.phones.iter().find(|row| row.number == phone.value);
+            if let Some(own) = own {
+                tx.users().verify_phone(world, own.id, now).await?;
+            }
+        }
+        Ok(tx.users().found(world, user, now).await?)
+    }
+
     /// Attaches the addresses that the user does not have; whether there was one.
     async fn attach_emails(
         &self,
@@ -178,6 +212,7 @@ impl Service {
             let row = UserEmail {
                 id: *id,
                 verified: email.verified,
+                of_founded: user.founded,
                 ..self.new_email(user.id, email.value.clone(), now)
             };
             if tx.users().attach_email(&user.world, &row).await? == Attached::Taken {
@@ -212,6 +247,7 @@ impl Service {
                 created_at: now,
                 updated_at: now,
                 successor: None,
+                of_founded: user.founded,
             };
             if tx.users().attach_phone(&user.world, &row).await? == Attached::Taken {
                 let field = format!("phone_numbers[{}].phone_number", number.index);
@@ -242,36 +278,6 @@ fn new_phones<'a>(
         .phones
         .iter()
         .filter(move |number| !own(&number.value))
-}
-
-/// Marks as verified what the App vouches for, and the account as founded. What was attached just now is verified already.
-async fn vouch(
-    tx: &mut dyn Repositories,
-    before: &UserProfile,
-    change: &Change,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let (world, user) = (&before.user.world, before.user.id);
-    let mut is_vouched = false;
-    for email in change.emails.iter().filter(|email| email.verified) {
-        is_vouched = true;
-        let mut rows = before.emails.iter();
-        let own = rows.find(|row| row.email.identity() == email.value.identity());
-        if let Some(own) = own {
-            tx.users().verify_email(world, own.id, now).await?;
-        }
-    }
-    for phone in change.phones.iter().filter(|phone| phone.verified) {
-        is_vouched = true;
-        let own = before.phones.iter().find(|row| row.number == phone.value);
-        if let Some(own) = own {
-            tx.users().verify_phone(world, own.id, now).await?;
-        }
-    }
-    if is_vouched {
-        tx.users().found(world, user, now).await?;
-    }
-    Ok(())
 }
 
 /// An id for each entry, in the order of the request: what a user has is listed in the order of its ids, while everybody

@@ -3,14 +3,14 @@
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
-use vestry_domain::ids::WalletId;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::key_transfer::{EntropyType, ExportedKey};
 use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
 use crate::refusal::has_common;
-use crate::{Caller, Refusal, Service};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ impl Service {
         let found = self.usable_wallet(caller, command.wallet_id).await;
         let UsableWallet { stored, key, .. } = found??;
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
+        let owner = stored.wallet.user_id;
+        let was_founded = self.is_founded(caller, owner).await?;
         let exported = match self.ports.custodian.export(stored, key, recipient).await {
             Ok((_wallet, exported)) => exported,
             Err(ExportError::Custody(error)) => {
@@ -69,7 +71,18 @@ impl Service {
         };
         // A key that left without a trace must not leave.
         self.note_use(caller, id, AuditAction::Export).await?;
+        // Whoever founds the account from now on finds that note. Who founded it before has not: the key stays here, and
+        // the next try meets the account as it is.
+        if self.is_founded(caller, owner).await? != was_founded {
+            return Err(Fault::LostRace.into());
+        }
         Ok(exported)
+    }
+
+    async fn is_founded(&self, caller: &Caller, user: UserId) -> Result<bool, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let profile = read.users().profile(&caller.world, user).await?;
+        Ok(profile.is_some_and(|profile| profile.user.founded))
     }
 }
 

@@ -74,6 +74,7 @@ impl Rig {
             created_at: self.now(),
             updated_at: self.now(),
             successor: None,
+            of_founded: false,
         };
         let mut tx = self.fake.begin().await.unwrap();
         let attached = tx

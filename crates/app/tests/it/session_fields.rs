@@ -199,6 +199,7 @@ async fn another_factor_is_added() {
         created_at: rig.now(),
         updated_at: rig.now(),
         successor: None,
+        of_founded: false,
     };
     tx.users().attach_email(&test.world, &email).await.unwrap();
     tx.commit().await.unwrap();
@@ -677,6 +678,7 @@ async fn a_session_that_could_not_be_signed_is_refused_before_anything_is_decide
             created_at: rig.now(),
             updated_at: rig.now(),
             successor: None,
+            of_founded: false,
         };
         tx.users().attach_email(&test.world, &email).await.unwrap();
         tx.commit().await.unwrap();

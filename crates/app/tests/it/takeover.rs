@@ -2,7 +2,9 @@
 
 use vestry_app::codes::{SendCode, SendCodeByText, VerifyCode, VerifyCodeError};
 use vestry_app::sessions::{SessionFields, SessionNamed};
-use vestry_app::users::{CreateUser, FullUser, NewIdentifier, UpdateUser};
+use vestry_app::users::{
+    CreateUser, FullUser, Imported, NewIdentifier, PortableEmail, PortableUser, UpdateUser,
+};
 use vestry_app::wallets::ExportWallet;
 use vestry_app::{Caller, Refusal};
 use vestry_contract::sealing::Recipient;
@@ -13,7 +15,7 @@ use vestry_domain::key_transfer::EntropyType;
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::{AddressForm, DisabledReason, WalletType};
 
-use crate::rig::{Rig, lasting, named, proof};
+use crate::rig::{Rig, claim, lasting, named, proof};
 use crate::send::send;
 use crate::texts::send as text_to;
 
@@ -361,13 +363,96 @@ async fn cl_9_what_is_attached_can_be_trusted() {
     let test = rig.test().await;
     let owner = rig.sign_in(&test, "owner@example.com", 60).await;
     let id = owner.session.user_id;
-    let user = rig.service.get_user(&test, id).await.unwrap();
-    let second = rig.attach(&test, &user, "second@example.com").await;
-    rig.attach(&test, &user, "third@example.com").await;
+    let command = UpdateUser {
+        emails: vec![claim("second@example.com"), claim("third@example.com")],
+        ..UpdateUser::default()
+    };
+    let updated = rig.service.update_user(&test, id, command).await.unwrap();
+    let second = updated.profile.emails[1].id;
     let code = rig.sent_code(&test, "second@example.com").await;
     let verified = rig.verify(&test, second, &code).await.unwrap();
     assert_eq!(verified.user_id, id);
     let stranger = rig.sign_in(&test, "third@example.com", 60).await;
     assert_ne!(stranger.session.user_id, id);
     assert!(rig.by_token(&test, &owner.token).await.is_ok());
+}
+
+/// CL-9: what was attached before the account was anybody's is not trusted: it may be of whoever planted the account.
+#[tokio::test]
+async fn cl_9_what_was_attached_before_the_founding_is_not_trusted() {
+    let rig = Rig::new().await;
+    rig.set(&[("attached_identifiers", "trusted")]).await;
+    let test = rig.test().await;
+    let user = planted(&rig, &test).await;
+    let victim = rig.sign_in(&test, VICTIM, 60).await;
+    assert_eq!(victim.session.user_id, user.profile.user.id);
+    let asked = rig.service.send_code_by_text(&test, text_to(PHONE)).await;
+    assert!(
+        matches!(asked, Err(Refusal::UnprovenIdentifier)),
+        "{asked:?}"
+    );
+    // A code that was under way when the account was founded is not vouched for, either.
+    rig.pass(1);
+    let other = CreateUser {
+        email: Some("second@example.com".to_owned()),
+        phone_number: Some("+14155552672".to_owned()),
+        ..CreateUser::default()
+    };
+    rig.service.create_user(&test, other).await.unwrap();
+    let command = text_to("+14155552672");
+    let waiting = rig.service.send_code_by_text(&test, command).await.unwrap();
+    let code = rig.newest_to(&test, "+14155552672").await.message.code;
+    rig.sign_in(&test, "second@example.com", 60).await;
+    let command = VerifyCode {
+        method_id: MethodId::Phone(waiting.phone.id),
+        ..proof(EmailId::new(rig.now(), [0; 16]), &code)
+    };
+    let refused = rig.service.verify_code(&test, command).await;
+    assert!(
+        matches!(
+            refused,
+            Err(VerifyCodeError::Common(Refusal::UnprovenIdentifier))
+        ),
+        "{refused:?}"
+    );
+}
+
+/// CL-6: the word of the App makes the account its owner's: what somebody added before is gone, as after a proof.
+#[tokio::test]
+async fn cl_6_the_word_of_the_app_founds_an_account_for_its_owner() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let user = planted(&rig, &test).await;
+    let id = user.profile.user.id;
+    let before = rig.planted_session(&test, id).await;
+    let command = vouched(VICTIM);
+    rig.service.update_user(&test, id, command).await.unwrap();
+    assert!(rig.by_token(&test, &before).await.is_err());
+    let owner = rig.sign_in(&test, VICTIM, 60).await;
+    let command = vouched("second@example.com");
+    rig.service.update_user(&test, id, command).await.unwrap();
+    assert!(rig.by_token(&test, &owner.token).await.is_ok(), "CL-7");
+}
+
+/// What a claim of a founded account is worth is nothing, so it can be removed although it is all there is.
+#[tokio::test]
+async fn a_claim_that_is_no_way_to_sign_in_can_be_removed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let line = PortableUser {
+        emails: vec![PortableEmail {
+            email: VICTIM.to_owned(),
+            verified: false,
+        }],
+        founded: true,
+        ..PortableUser::default()
+    };
+    let mut import = rig.service.import_users(test.world, false).await.unwrap();
+    let imported = import.take(&[line]).await.unwrap().swap_remove(0);
+    let Imported::New(user) = imported else {
+        panic!("{imported:?}");
+    };
+    let profile = rig.service.get_user(&test, user).await.unwrap().profile;
+    let removed = rig.service.delete_email(&test, profile.emails[0].id).await;
+    assert_eq!(removed.unwrap(), user);
 }

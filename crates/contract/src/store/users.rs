@@ -567,7 +567,8 @@ pub async fn a_claim_has_one_successor(store: Arc<dyn Store>) {
     assert_eq!(phone.and_then(|row| row.successor), None);
 }
 
-/// What is not verified moves to another user with its code, once and within its world; what is verified stays (attack 1).
+/// What is not verified moves to another user, once and within its world, and not with what was sent to it; what is verified stays
+/// (attack 1).
 pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -624,7 +625,7 @@ pub async fn an_unverified_identifier_moves(store: Arc<dyn Store>) {
             found.map(|link| link.user_id),
         ))
     });
-    assert_eq!(owners, (Some(other.id), Some(other.id)));
+    assert_eq!(owners, (Some(user.id), Some(user.id)));
     let back = in_tx!(stage.store, |tx| {
         tx.users().verify_email(&world, email.id, at).await?;
         tx.users().verify_phone(&world, phone.id, at).await?;

@@ -164,6 +164,41 @@ pub async fn parallel_uses_of_a_key_pair_succeed_once(store: Arc<dyn Store>) {
     }
 }
 
+/// Those that were made for a user go, in its world, and nobody else's do (CL-3).
+pub async fn key_pairs_of_a_user_are_forgotten(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let gone = ImportKey {
+        user_id: Some(user.id),
+        ..stage.samples.import_key(&user, ADDRESS)
+    };
+    let of_other = ImportKey {
+        user_id: Some(other.id),
+        ..stage.samples.import_key(&other, ADDRESS)
+    };
+    let of_nobody = ImportKey {
+        user_id: None,
+        ..stage.samples.import_key(&user, ADDRESS)
+    };
+    for key in [&gone, &of_other, &of_nobody] {
+        in_tx!(stage.store, |tx| tx.wallet_imports().insert(key).await);
+    }
+    let now = gone.created_at;
+    let stranger = crate::samples::other_environment(world);
+    in_tx!(stage.store, |tx| tx
+        .wallet_imports()
+        .forget(&stranger, user.id)
+        .await);
+    assert_eq!(stage.living_keys(world, now).await.len(), 3);
+    in_tx!(stage.store, |tx| tx
+        .wallet_imports()
+        .forget(&world, user.id)
+        .await);
+    let left = stage.living_keys(world, now).await;
+    assert_eq!(left, [of_nobody, of_other]);
+}
+
 /// What was made for one user goes with it (S-5); what was made for others, or for anybody, stays.
 pub async fn key_pairs_of_a_deleted_user_are_gone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -90,8 +90,8 @@ pub trait Users: Send {
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
     /// Marks an address as verified, which ends the wait for a successor; does nothing when it is.
     async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
-    /// Hands an address that is not verified over to another user, with its codes and links. `false`, and nothing happens, when
-    /// there is none or it is verified.
+    /// Hands an address that is not verified over to another user. Codes and links that are under way stay those of the users
+    /// for whom they were made. `false`, and nothing happens, when there is none or it is verified.
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool>;
 
     /// Detaches an address; `false` when there is none.

@@ -1,6 +1,6 @@
 //! Key pairs to which private keys can be sealed for import.
 
-use vestry_domain::ids::WalletImportId;
+use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Timestamp, World};
@@ -38,6 +38,8 @@ pub trait WalletImports: Send {
         version: u32,
         now: Timestamp,
     ) -> StoreResult<i64>;
+    /// Deletes the key pairs that were made for a user.
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
     /// Deletes key pairs that expired at the given moment or before, in all worlds of an environment; returns how many.
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64>;
 }

@@ -18,6 +18,8 @@ on_both_databases! {
     nobody_signs_in_to_a_deleted_user => super::nobody_signs_in_to_a_deleted_user;
     /// attack-1, O-10, CL-3
     two_first_proofs_never_share_an_account => super::two_first_proofs_never_share_an_account;
+    /// CL-3, CL-8
+    no_planted_session_outlives_the_founding => super::no_planted_session_outlives_the_founding;
     /// CL-4, CL-8
     a_claim_ends_as_some_order_says => super::a_claim_ends_as_some_order_says;
     /// R9
@@ -326,4 +328,71 @@ async fn a_claim_ends_as_some_order_says(site: Site) {
     }
     println!("CL-8: {moved} of {ROUNDS} claims moved before they were removed");
     field.stop("CL-8", ROUNDS, PARALLEL).await;
+}
+
+/// Somebody who knows the password of an account under another person's address signs in while she proves it: of all his sessions
+/// none is left.
+async fn no_planted_session_outlives_the_founding(site: Site) {
+    const PARALLEL: usize = 12;
+    const ROUNDS: usize = 10;
+    // Of 72 times x.
+    const WEAK: &str = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let victim = |round: usize| format!("victim{round}@example.com");
+    let line = |round| {
+        let line = json!({ "emails": [{ "email": victim(round) }], "password_hash": WEAK });
+        format!("{line}\n")
+    };
+    let lines: String = (0..ROUNDS).map(line).collect();
+    std::fs::write(site.file("users.jsonl"), lines).unwrap();
+    let app = field.keys.app.as_str();
+    let import = [
+        "users",
+        "import",
+        "users.jsonl",
+        "--app",
+        app,
+        "--environment",
+        "test",
+    ];
+    tokio::task::block_in_place(|| site.admin(&import));
+    let mut sessions = 0;
+    for round in 0..ROUNDS {
+        let asked = json!({ "email": victim(round) });
+        let path = "/v1/auth/otps/email/login_or_create";
+        let asked = clients[0].post(path, &asked).await.ok();
+        let user = text(&asked, "user_id");
+        let code = captured_code(&clients[0], &victim(round)).await;
+        let proof = json!({
+            "method_id": asked["email_id"], "otp": code, "session_expires_in": 60,
+        });
+        let planted = json!({
+            "user_id": user, "password": "x".repeat(72), "session_expires_in": 60,
+        });
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (proof, planted) = (proof.clone(), planted.clone());
+            async move {
+                if number == round % PARALLEL {
+                    api.post("/v1/auth/otps/verify", &proof).await
+                } else {
+                    api.post("/v1/auth/passwords/verify", &planted).await
+                }
+            }
+        })
+        .await;
+        for (number, answer) in answers.into_iter().enumerate() {
+            assert!(answer.status < 500, "round {round}: {}", answer.status);
+            if answer.status != 200 {
+                continue;
+            }
+            let is_victim = number == round % PARALLEL;
+            sessions += usize::from(!is_victim);
+            let token = json!({ "session_token": text(&answer.ok(), "session_token") });
+            let open = clients[0].post("/v1/auth/sessions/verify", &token).await;
+            assert_eq!(open.status == 200, is_victim, "round {round}, {number}");
+        }
+    }
+    println!("CL-3: {sessions} planted sessions were there before the founding");
+    field.stop("CL-3", ROUNDS, PARALLEL).await;
 }

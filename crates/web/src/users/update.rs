@@ -60,7 +60,8 @@ struct EmailEntry {
         examples("ada@example.com")
     )]
     email: String,
-    /// Whether you vouch for it: it is verified from now on, also when the user had it already. False when absent.
+    /// Whether you vouch for it: it is verified from now on, also when the user had it already. When nothing of the account was
+    /// proved before, sessions and credentials of before are removed. False when absent.
     verified: Option<bool>,
 }
 

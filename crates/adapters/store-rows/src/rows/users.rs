@@ -82,6 +82,7 @@ pub struct UserEmailRow {
     created_at: i64,
     updated_at: i64,
     successor: Option<String>,
+    of_founded: bool,
     folded: String,
 }
 
@@ -98,6 +99,7 @@ impl UserEmailRow {
             created_at: email.created_at.unix(),
             updated_at: email.updated_at.unix(),
             successor: email.successor.map(|id| id.to_string()),
+            of_founded: email.of_founded,
             folded: email.email.folded(),
         }
     }
@@ -122,6 +124,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             successor: successor.transpose()?,
+            of_founded: row.of_founded,
         })
     }
 }
@@ -138,6 +141,7 @@ pub struct UserPhoneRow {
     created_at: i64,
     updated_at: i64,
     successor: Option<String>,
+    of_founded: bool,
 }
 
 impl UserPhoneRow {
@@ -152,6 +156,7 @@ impl UserPhoneRow {
             created_at: phone.created_at.unix(),
             updated_at: phone.updated_at.unix(),
             successor: phone.successor.map(|id| id.to_string()),
+            of_founded: phone.of_founded,
         }
     }
 }
@@ -171,6 +176,7 @@ impl TryFrom<UserPhoneRow> for UserPhone {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             successor: successor.transpose()?,
+            of_founded: row.of_founded,
         })
     }
 }

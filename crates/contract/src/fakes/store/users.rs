@@ -303,12 +303,6 @@ impl Users for Work {
                 return Ok(false);
             };
             (email.user_id, email.successor) = (to, None);
-            for link in &mut state.links {
-                if link.world == *world && link.email_id == id {
-                    link.user_id = to;
-                }
-            }
-            move_codes(state, world, MethodId::Email(id), to);
             Ok(true)
         })
     }
@@ -387,7 +381,6 @@ impl Users for Work {
                 return Ok(false);
             };
             (phone.user_id, phone.successor) = (to, None);
-            move_codes(state, world, MethodId::Phone(id), to);
             Ok(true)
         })
     }
@@ -399,13 +392,5 @@ impl Users for Work {
             });
             Ok(gone == 1)
         })
-    }
-}
-
-fn move_codes(state: &mut State, world: &World, method: MethodId, to: UserId) {
-    for row in &mut state.codes {
-        if row.code.world == *world && row.code.method_id == method {
-            row.code.user_id = to;
-        }
     }
 }

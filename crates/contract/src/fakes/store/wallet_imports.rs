@@ -1,6 +1,6 @@
 //! Key pairs to which private keys can be sealed for import.
 
-use vestry_domain::ids::WalletImportId;
+use vestry_domain::ids::{UserId, WalletImportId};
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Timestamp, World};
@@ -71,6 +71,15 @@ impl WalletImports for Work {
                 key.world == *world && key.private_key.key_version < version && now < key.expires_at
             });
             i64::try_from(under_older.count()).unwrap_or(i64::MAX)
+        })
+    }
+
+    async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
+        self.writing(|state| {
+            remove(&mut state.wallet_imports, |key| {
+                key.world == *world && key.user_id == Some(user)
+            });
+            Ok(())
         })
     }
 
