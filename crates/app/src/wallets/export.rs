@@ -43,7 +43,7 @@ impl Service {
     /// Seals a wallet's private key to somebody's public key. The wallet stays as it is.
     ///
     /// # Errors
-    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`](crate::Fault).
+    /// [`ExportWalletError`]; no key was opened then, unless it is a [`Fault`].
     pub async fn export_wallet(
         &self,
         caller: &Caller,
