@@ -33,14 +33,21 @@ impl Transaction {
     /// # Errors
     /// What is wrong, to be put after the name of the field.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        let parsed = whole(bytes)
-            .or_else(|| message(bytes).map(VersionedTransaction::new_unsigned))
-            .ok_or(
+        // Some messages can also be read as a whole transaction, one that makes no sense: of two signatures and accounts that are
+        // not there. What makes sense is what was meant.
+        let readings = [
+            whole(bytes),
+            message(bytes).map(VersionedTransaction::new_unsigned),
+        ];
+        let mut readings = readings.into_iter().flatten().peekable();
+        if readings.peek().is_none() {
+            return Err(
                 "is no Solana transaction or message: legacy, v0 or v1, with nothing after it",
-            )?;
-        parsed
-            .sanitize()
-            .map_err(|_why| "contradicts itself: a count or an index does not fit its accounts")?;
+            );
+        }
+        let parsed = readings
+            .find(|parsed| parsed.sanitize().is_ok())
+            .ok_or("contradicts itself: a count or an index does not fit its accounts")?;
         Self::laid_out(&parsed).ok_or("is too large: 1232 bytes with all signatures, v1 4096")
     }
 

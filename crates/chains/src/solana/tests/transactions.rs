@@ -52,3 +52,29 @@ fn rubbish_in_the_slot_of_another_stays_and_is_not_counted() {
         assert_eq!(fields["fully_signed"], true);
     }
 }
+
+/// A message alone whose bytes can also be read as a whole transaction, one without accounts: its blockhash begins with a zero, and
+/// its only instruction calls the second account about the first, as a memo does (SOL-5).
+#[test]
+fn a_message_is_not_taken_for_a_transaction_that_makes_no_sense() {
+    let wallet = Wallet::of_seed(ABANDON);
+    let (program, mut blockhash) = ([7; 32], [9; 32]);
+    blockhash[0] = 0;
+    let instruction = [&[1, 1, 1, 0, 4][..], b"memo"].concat();
+    let header_and_count = [1, 0, 1, 2];
+    let message = [
+        &header_and_count[..],
+        &wallet.public_key,
+        &program,
+        &blockhash,
+        &instruction,
+    ]
+    .concat();
+    let request = json!({"transaction": STANDARD.encode(&message), "encoding": "base64"});
+    let fields = wallet.sign_transaction(request).unwrap();
+    assert_eq!(fields["fully_signed"], true);
+    let signed = STANDARD
+        .decode(text(&fields, "signed_transaction"))
+        .unwrap();
+    assert_eq!(signed[65..], message);
+}
