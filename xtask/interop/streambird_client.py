@@ -1,6 +1,7 @@
 """The PyPI client `streambird`, unmodified, drives users, passcodes, magic links, sessions and authenticator apps."""
 
 import contextlib
+import json
 import re
 
 import pyotp
@@ -206,6 +207,33 @@ def authenticator_apps(journey):
     check.that(sorted(totp["recovery_codes"]) == sorted(made["recovery_codes"][1:]), "fifteen codes are left")
 
 
+class TrustingApp(Service):
+    """An App of its own that trusts what it attaches: what clients expect that cannot send a session along."""
+
+    def __init__(self):
+        super().__init__()
+        self.app_id = json.loads(self.operate("app", "create", "Trusting", "--json"))["id"]
+        self.operate("app", "set", self.app_id, "attached_identifiers=trusted")
+        self.secret_key = json.loads(self.operate("key", "create", self.app_id, "test", "--json"))["key"]
+
+
+def attached_number(journey):
+    """A number that the App attaches is proved by `send` and `verify`, neither of which names a session."""
+    check, client = journey.check, journey.client
+    address, number = f"{journey.name('trusting')}@example.com", journey.number()
+    begun = client.otps.email.login_or_create(address, expires_in=5)
+    client.otps.verify(journey.message(address, "otp")["code"], begun["email_id"])
+    client.users.update(begun["user_id"], phone_numbers=[number])
+    sent = client.otps.sms.send(number, expires_in=5)
+    check.that(sent["user_id"] == begun["user_id"], "trusted: send names the user whom the App means")
+    code = journey.message(number, "otp")["code"]
+    verified = client.otps.verify(code, sent["phone_number_id"])
+    check.that(verified["user_id"] == begun["user_id"], "trusted: verify names the same user")
+    check.that(verified["session"] is None and verified["session_token"] == "", "trusted: no session was asked for")
+    [attached] = client.users.get(begun["user_id"])["phone_numbers"]
+    check.that(attached["verified"] is True, "trusted: the number is proved")
+
+
 def main():
     check = Check("streambird", "streambird", "pyotp")
     journey = Journey(Service(), check)
@@ -215,6 +243,7 @@ def main():
     magic_links(journey)
     sessions(journey, verified)
     authenticator_apps(journey)
+    attached_number(Journey(TrustingApp(), check))
     check.end()
 
 

@@ -1,12 +1,18 @@
 //! Failures in a row: every way to sign in counts them alike, and every wait grows alike (OTP-5, P-11).
 //!
-//! A wait holds up one identifier or one credential, never the user's other ways to sign in (attack 24).
+//! A wait holds up one identifier or one credential, never the user's other ways to sign in (attack 24). Beyond it, failures are
+//! counted for the end user's address and for the whole App: guesses can be spread (M-6).
 
 use vestry_domain::code::{self, MethodId};
 use vestry_domain::ids::UserId;
+use vestry_domain::limits::failures;
+use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
+
+use crate::budget::Purse;
+use crate::spraying;
 
 /// How long the subject still has to wait, if it has to.
 pub(crate) async fn wait(
@@ -33,48 +39,155 @@ pub(crate) async fn count_failure(
     Ok(())
 }
 
+/// What somebody tries to get in by, and from where: whose failures, and which address's.
+pub(crate) struct Guarded {
+    subject: String,
+    address: Option<String>,
+}
+
 /// A try that was announced to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Try {
     /// It is counted as the n-th failure in a row, until it turns out to be right.
     Counted(i64),
-    /// It does not count: the subject has to wait.
+    /// It does not count: the subject, or the address, has to wait.
     Waits(Seconds),
 }
 
-/// Counts a try as a failure before anything is told of it. The subject stays locked until the transaction ends, so that
-/// parallel tries follow one another and are counted exactly (OTP-4). Then either reset the guard, or call [`failed`], or
-/// drop the transaction, which takes the count back.
-pub(crate) async fn begin_try(
-    tx: &mut dyn Repositories,
-    world: &World,
-    subject: &str,
-    now: Timestamp,
-) -> Result<Try, StoreError> {
-    let failures = tx.guards().fail(world, subject, now).await?;
-    Ok(match wait(tx, world, subject, now).await? {
-        Some(left) => Try::Waits(left),
-        None => Try::Counted(failures),
-    })
+impl Guarded {
+    /// The end user's address counts where the caller names it.
+    pub(crate) fn new(subject: String, device: &DeviceFingerprint) -> Self {
+        let address = device.ip_subject();
+        Self {
+            address: address.map(|address| format!("address:{address}")),
+            ..Self::without_device(subject)
+        }
+    }
+
+    /// Where nothing is known of a device.
+    pub(crate) const fn without_device(subject: String) -> Self {
+        Self {
+            subject,
+            address: None,
+        }
+    }
+
+    /// How long the subject, or everything from this address, may still not be tried.
+    pub(crate) async fn wait(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Option<Seconds>, StoreError> {
+        let subject = wait(repositories, world, &self.subject, now).await?;
+        let address = match &self.address {
+            Some(address) => wait(repositories, world, address, now).await?,
+            None => None,
+        };
+        Ok(subject.max(address))
+    }
+
+    /// Counts a try as a failure before anything is told of it. The subject stays locked until the transaction ends, so that
+    /// parallel tries follow one another and are counted exactly (OTP-4). Then call [`Guarded::count_success`], or
+    /// [`Guarded::failed`], or drop the transaction, which takes the count back.
+    pub(crate) async fn begin_try(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Try, StoreError> {
+        let failures = tx.guards().fail(world, &self.subject, now).await?;
+        Ok(match self.wait(tx, world, now).await? {
+            Some(left) => Try::Waits(left),
+            None => Try::Counted(failures),
+        })
+    }
+
+    /// A try that was announced, and counted as the n-th failure in a row, was wrong.
+    pub(crate) async fn failed(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        failures: i64,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if let Some(wait) = code::wait_after(failures) {
+            tx.guards().block(world, &self.subject, now + wait).await?;
+        }
+        self.count_beyond_the_subject(tx, world, now).await
+    }
+
+    /// Counts a failure of the subject, of the address and of the App.
+    pub(crate) async fn count_failure(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        count_failure(tx, world, &self.subject, now).await?;
+        self.count_beyond_the_subject(tx, world, now).await
+    }
+
+    /// The count of an address is over a time, and no success resets it: otherwise one account of his own would let an attacker
+    /// go on. It is looked at before a try and raised after it, so what is tried at once may go beyond the limit once (M-6).
+    async fn count_beyond_the_subject(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if let Some(address) = &self.address {
+            let limit = failures::PER_ADDRESS;
+            let budgets = tx.budgets();
+            let verdict = budgets
+                .spend(world, "address_failures", address, limit, now)
+                .await?;
+            if verdict.remaining == 0 {
+                tx.guards().block(world, address, verdict.reset).await?;
+            }
+        }
+        spraying::count_failure(tx, world, &self.subject, now).await
+    }
+
+    /// Forgets the failures of the subject: what was tried was right.
+    pub(crate) async fn count_success(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        tx.guards().reset(world, &self.subject).await?;
+        spraying::count_success(tx, world, &self.subject, now).await
+    }
+
+    /// What the failures in a row are counted under.
+    pub(crate) fn subject(&self) -> &str {
+        &self.subject
+    }
 }
 
-/// A counted try was wrong: makes the subject wait when there were too many in a row.
-pub(crate) async fn failed(
+/// Forgets everything by which somebody else may keep a user from signing in: failures, waits, and what was sent.
+pub(crate) async fn unlock(
     tx: &mut dyn Repositories,
-    world: &World,
-    subject: &str,
-    failures: i64,
-    now: Timestamp,
+    purse: &Purse<'_>,
+    user: UserId,
 ) -> Result<(), StoreError> {
-    if let Some(wait) = code::wait_after(failures) {
-        tx.guards().block(world, subject, now + wait).await?;
+    forget_failures_of(tx, purse.world, user).await?;
+    let Some(profile) = tx.users().profile(purse.world, user).await? else {
+        return Ok(());
+    };
+    for email in &profile.emails {
+        purse.clear(tx, email.email.identity().as_str()).await?;
+    }
+    for phone in &profile.phones {
+        purse.clear(tx, phone.number.as_str()).await?;
     }
     Ok(())
 }
 
 /// Forgets all failures and waits of a user: those of the password, the authenticator apps and recovery codes, and those of
 /// every address and number, their codes, links and resets.
-pub(crate) async fn forget_all_of(
+pub(crate) async fn forget_failures_of(
     tx: &mut dyn Repositories,
     world: &World,
     user: UserId,

@@ -35,6 +35,7 @@ pub mod wallets;
 
 mod admission;
 mod audit_trail;
+mod budget;
 mod guard;
 mod letters;
 mod memory;
@@ -43,6 +44,8 @@ mod pace;
 mod ports;
 mod provider_connection;
 mod run;
+mod shards;
+mod spraying;
 mod together;
 mod wallet_reads;
 

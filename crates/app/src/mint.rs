@@ -2,7 +2,7 @@
 
 use vestry_domain::ids::Id;
 use vestry_domain::random::digits;
-use vestry_domain::{Secret, Timestamp, code, link, token};
+use vestry_domain::{Secret, Timestamp, link, token};
 use vestry_ports::entropy::{Bytes, Entropy};
 
 /// A new id whose time is the object's `created_at`.
@@ -29,9 +29,9 @@ pub(crate) fn id_behind<I: Id>(entropy: &dyn Entropy, at: Timestamp, earlier: Op
     }
 }
 
-/// A new one-time passcode.
-pub(crate) fn code(entropy: &dyn Entropy) -> Secret<String> {
-    digits(&mut Bytes(entropy), code::DIGITS)
+/// A new one-time passcode of so many digits.
+pub(crate) fn code(entropy: &dyn Entropy, length: usize) -> Secret<String> {
+    digits(&mut Bytes(entropy), length)
 }
 
 /// A new session token.

@@ -699,6 +699,7 @@ impl Samples {
                 1 => Some(DeviceFingerprint::default()),
                 _ => Some(self.fingerprint()),
             },
+            user_created: self.coin(),
             created_at,
             expires_at: created_at + Seconds(60),
         }
@@ -737,6 +738,11 @@ impl Samples {
             user_id: user.id,
             token: self.token(),
             redirect: self.pick(&[None, Some(RedirectKind::Login), Some(RedirectKind::Invite)]),
+            landing: if self.coin() {
+                Some(format!("https://{}.example.com/in", self.letters(8)))
+            } else {
+                None
+            },
             fingerprint: match self.below(3) {
                 0 => None,
                 1 => Some(DeviceFingerprint::default()),
@@ -747,6 +753,7 @@ impl Samples {
             } else {
                 None
             },
+            user_created: self.coin(),
             created_at,
             expires_at: created_at + Seconds(3_600),
             used_at: None,

@@ -271,6 +271,7 @@ macro_rules! store_suite {
                 a_code_dies_at_its_end
                 a_new_code_replaces_the_old
                 codes_of_other_identifiers_stay
+                a_young_code_is_found_again
                 a_forgotten_identifier_has_no_code
                 a_code_stays_in_its_place
                 the_same_identifier_in_two_worlds_has_two_codes
@@ -325,6 +326,8 @@ macro_rules! store_suite {
                 a_new_window_opens_at_the_reset
                 a_dropped_use_is_given_back
                 uses_are_given_back
+                forgotten_windows_begin_anew
+                open_windows_are_added_up
                 a_limit_that_is_off_admits_everything
                 counters_are_apart
                 parallel_uses_are_exact

@@ -7,10 +7,12 @@ use crate::envelope::Mac;
 use crate::ids::{EmailId, PhoneNumberId, UserId};
 use crate::session::DeviceFingerprint;
 use crate::timestamp::Seconds;
-use crate::{Invalid, Timestamp, World};
+use crate::{Invalid, Secret, Timestamp, World};
 
 /// Decimal digits of a code (OTP-1).
 pub const DIGITS: usize = 6;
+/// Decimal digits of a code while the App is under attack (M-6).
+pub const LONG_DIGITS: usize = 8;
 /// Shortest and longest `expires_in`, in minutes (OTP-2).
 pub const EXPIRES_IN_MINUTES: (i64, i64) = (1, 10);
 /// `expires_in` when none was sent.
@@ -107,10 +109,28 @@ pub struct Code {
     pub mac: Mac,
     /// The device of the send step, when it was sent.
     pub fingerprint: Option<DeviceFingerprint>,
+    /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
+    pub user_created: bool,
     /// When it was made.
     pub created_at: Timestamp,
     /// From this second on it is dead.
     pub expires_at: Timestamp,
+}
+
+/// What was typed for a code, without the spaces that people put between digits. `None` when it cannot be a code at all, and so
+/// is no guess (M-17).
+pub fn typed(text: &str) -> Option<Secret<String>> {
+    digits_typed(text, &[DIGITS, LONG_DIGITS])
+}
+
+/// The digits of a text, if they are as many as one of these and nothing but spaces stands between and around them.
+pub(crate) fn digits_typed(text: &str, lengths: &[usize]) -> Option<Secret<String>> {
+    let dense = text.chars().filter(|c| !c.is_whitespace());
+    let dense = Secret::new(dense.collect::<String>());
+    let digits = dense.expose();
+    let is_code =
+        lengths.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_code.then_some(dense)
 }
 
 /// What the keyed hash of a code covers: the parts of OTP-7's tuple and the digits.

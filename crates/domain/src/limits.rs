@@ -77,6 +77,14 @@ pub mod codes {
         most: 30,
         window: Seconds(86_400),
     };
+    /// What still leaves for an identifier whose budgets are spent, of each kind of message: whoever asks for messages in the name of
+    /// somebody else must not be able to keep that person from signing in (M-5).
+    pub const BEYOND_THE_BUDGET: Limit = Limit {
+        most: 1,
+        window: Seconds(900),
+    };
+    /// A second request in this time is a double click: it is answered as the first, and nothing more is sent (M-5).
+    pub const REPEATED_WITHIN: Seconds = Seconds(20);
     /// Sends asked for from one end-user address (`device_fingerprint.ip`) in ten minutes.
     pub const SENDS_PER_IP: Limit = Limit {
         most: 30,
@@ -122,6 +130,25 @@ pub mod texts {
     };
     /// Sends that one verification makes up for: traffic of which at least every tenth text is answered opens no breaker.
     pub const MADE_UP_FOR: u32 = 10;
+}
+
+/// Failures to sign in that no single account shows: guesses spread over many of them (M-6).
+pub mod failures {
+    use super::{Limit, Seconds};
+
+    /// Wrong codes, passwords and recovery codes from one end-user address (`device_fingerprint.ip`), over all accounts (P-11).
+    pub const PER_ADDRESS: Limit = Limit {
+        most: 100,
+        window: Seconds(600),
+    };
+    /// How long failures and successes of a whole App are counted together.
+    pub const OF_APP_WINDOW: Seconds = Seconds(3_600);
+    /// Failures of an App in that time from which on they may be an attack.
+    pub const OF_APP: u64 = 1_000;
+    /// They are one when there are more than so many for each success.
+    pub const FOR_EACH_SUCCESS: u64 = 10;
+    /// How long new codes stay long after the last failure that counted as part of an attack.
+    pub const LONG_CODES_FOR: Seconds = Seconds(3_600);
 }
 
 /// A whole number of minutes between two bounds, both included.

@@ -86,10 +86,14 @@ pub struct Link {
     pub token: TokenHash,
     /// Of which kind the URL is that it leads to; `None` when the App builds the URL itself.
     pub redirect: Option<RedirectKind>,
+    /// The registered URL that it leads to, without the token; `None` when the App builds the URL itself.
+    pub landing: Option<String>,
     /// The device of the step that made it, when it was sent.
     pub fingerprint: Option<DeviceFingerprint>,
     /// Hash of the token of the browser that asked for it, where it has one.
     pub origin: Option<TokenHash>,
+    /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
+    pub user_created: bool,
     /// When it was made.
     pub created_at: Timestamp,
     /// From this second on it is dead.

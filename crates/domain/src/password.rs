@@ -10,20 +10,12 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::envelope::Sealed;
 use crate::ids::UserId;
-use crate::limits::Limit;
-use crate::timestamp::Seconds;
 use crate::{Invalid, Secret, Timestamp, World};
 
 pub use rules::Rules;
 
 /// Most bytes of a password, UTF-8 as it was sent. Beyond it is refused; nothing is ever cut off (P-1, attack 21).
 pub const MOST_BYTES: usize = 1024;
-/// Wrong passwords from one end-user address (`device_fingerprint.ip`), over all users, before that address has to wait for
-/// the window to close (P-11).
-pub const FAILURES_PER_IP: Limit = Limit {
-    most: 100,
-    window: Seconds(600),
-};
 
 /// How the text of a password became the bytes that were hashed; kept with every hash (P-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -170,11 +162,6 @@ pub struct StoredPassword {
 /// What guards one user's password against guessing: the subject of its failures in a row.
 pub fn guarded_user(user: UserId) -> String {
     format!("password:{user}")
-}
-
-/// What guards all passwords against one end-user address.
-pub fn guarded_ip(ip: &str) -> String {
-    format!("password-ip:{ip}")
 }
 
 #[cfg(test)]

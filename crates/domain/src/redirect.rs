@@ -158,6 +158,11 @@ impl RedirectTarget {
 pub struct Landing(String);
 
 impl Landing {
+    /// The URL without anything added.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The URL with `?token=…`, or `&token=…` where it has a query already. The token needs no escaping: it is alphanumeric.
     pub fn with_token(&self, token: &str) -> String {
         self.with(TOKEN_PARAMETER, token)

@@ -143,6 +143,13 @@ impl DeviceFingerprint {
         })
     }
 
+    /// Whether two send steps named the same device or none, as far as the App's setting asks.
+    pub fn agree(one: Option<&Self>, other: Option<&Self>, rule: FingerprintMatch) -> bool {
+        let nothing_said = Self::default();
+        let (one, other) = (one.unwrap_or(&nothing_said), other.unwrap_or(&nothing_said));
+        one.matches(other, rule)
+    }
+
     /// Whether the device of a verify step is the device of the send step, as far as the App's setting asks.
     pub fn matches(&self, other: &Self, rule: FingerprintMatch) -> bool {
         let ip = self.ip == other.ip;

@@ -4,14 +4,13 @@ use data_encoding::BASE32_NOPAD;
 use hmac::{Hmac, KeyInit, Mac as _};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha1::Sha1;
-use zeroize::Zeroize;
 
 use crate::envelope::{Mac, Sealed};
 use crate::ids::{TotpId, UserId};
 use crate::limits::Limit;
 use crate::random::{self, ByteSource};
 use crate::timestamp::Seconds;
-use crate::{Secret, Timestamp, World};
+use crate::{Secret, Timestamp, World, code};
 
 /// Bytes of a seed: 160 bits (OTP-12; RFC 4226 section 4, R6).
 pub const SEED_LENGTH: usize = 20;
@@ -138,21 +137,24 @@ pub fn key_uri(issuer: &str, account: &str, seed: &[u8]) -> Secret<String> {
     ))
 }
 
-/// The step whose code was presented: the latest one in the window that fits, if any does.
+/// What was typed for a code, without the spaces that apps show between digits; `None` when it cannot be one (M-17).
+pub fn typed(text: &str) -> Option<Secret<String>> {
+    code::digits_typed(text, &[DIGITS])
+}
+
+/// The step whose code was presented, as [`typed`] answers it: the latest one in the window that fits, if any does.
 ///
 /// All steps of the window are computed and compared in constant time, whichever fits.
 pub fn matching_step(seed: &[u8], presented: &str, now: Timestamp) -> Option<i64> {
     let present = now.unix().div_euclid(PERIOD);
-    let mut typed: String = presented.chars().filter(|c| *c != ' ').collect();
     let mut found = None;
     for step in present - WINDOW..=present + WINDOW {
         let code = code_at(seed, step);
-        let fits = subtle::ConstantTimeEq::ct_eq(code.expose().as_bytes(), typed.as_bytes());
+        let fits = subtle::ConstantTimeEq::ct_eq(code.expose().as_bytes(), presented.as_bytes());
         if bool::from(fits) {
             found = Some(step);
         }
     }
-    typed.zeroize();
     // Before 1970 there are no steps.
     found.filter(|step| *step > NO_STEP)
 }

@@ -80,6 +80,39 @@ impl Budgets for Unit {
         self.done(given).map(drop)
     }
 
+    async fn forget(
+        &mut self,
+        world: &World,
+        names: &[&'static str],
+        subject: &str,
+    ) -> StoreResult<()> {
+        let counters = in_world!(budgets, world)
+            .filter(budgets::name.eq_any(names.iter().copied()))
+            .filter(budgets::subject.eq(subject::key(subject)));
+        let deleted = diesel::delete(counters).execute(self.writing()?).await;
+        self.done(deleted).map(drop)
+    }
+
+    async fn total(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        // Added up here: the sum of `BigInt` is of another type in each database.
+        let query = in_world!(budgets, world)
+            .filter(budgets::name.eq(name))
+            .filter(budgets::opened_at.le(now.unix()))
+            .filter(budgets::closes_at.gt(now.unix()))
+            .select(budgets::used);
+        let used = query.load::<i64>(self.reading()?).await;
+        let used = self.done(used)?;
+        Ok(used
+            .into_iter()
+            .filter_map(|used| u64::try_from(used).ok())
+            .sum())
+    }
+
     async fn sweep(
         &mut self,
         environment: Environment,

@@ -68,6 +68,28 @@ impl Codes for Unit {
         self.done(counted)?.map(Attempt::try_from).transpose()
     }
 
+    async fn made_since(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> StoreResult<Option<Code>> {
+        let query = in_world!(codes, world)
+            .filter(codes::method_id.eq(method.to_string()))
+            .filter(codes::purpose.eq(purpose.as_str()))
+            .filter(codes::used_at.is_null())
+            .filter(codes::expires_at.gt(now.unix()))
+            .filter(codes::tries.lt(most_tries))
+            .filter(codes::created_at.gt(since.unix()))
+            .select(CodeRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        let found = self.done(found)?.map(Attempt::try_from).transpose()?;
+        Ok(found.map(|attempt| attempt.code))
+    }
+
     async fn consume(
         &mut self,
         world: &World,

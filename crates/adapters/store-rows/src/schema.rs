@@ -205,6 +205,7 @@ diesel::table! {
         created_at -> BigInt,
         expires_at -> BigInt,
         for_anybody -> Bool,
+        user_created -> Bool,
     }
 }
 
@@ -224,6 +225,8 @@ diesel::table! {
         used_at -> Nullable<BigInt>,
         session_id -> Nullable<Text>,
         handed_at -> Nullable<BigInt>,
+        landing -> Nullable<Text>,
+        user_created -> Bool,
     }
 }
 

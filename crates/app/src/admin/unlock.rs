@@ -8,8 +8,9 @@ use crate::fault::retried;
 use crate::{Service, guard};
 
 impl Service {
-    /// Ends every wait of a user and forgets what led to it: wrong codes, links, passwords, authenticator and recovery codes
-    /// (attack 24). What an end user's address (`device_fingerprint.ip`) has to wait for stays, and so do limits on sending.
+    /// Ends every wait of a user and forgets what led to it: wrong codes, links, passwords, authenticator and recovery codes, and
+    /// what was sent to the user's addresses and numbers (attack 24, M-5). What an end user's address
+    /// (`device_fingerprint.ip`) has to wait for stays.
     ///
     /// # Errors
     /// There is no such user, or see [`Fault`](crate::Fault).
@@ -22,7 +23,8 @@ impl Service {
         if !tx.users().lock(world, id).await? {
             return Err(AdminError::NotFound("user"));
         }
-        guard::forget_all_of(&mut *tx, world, id).await?;
+        let purse = self.purse(world, self.now(world));
+        guard::unlock(&mut *tx, &purse, id).await?;
         Ok(tx.commit().await?)
     }
 }

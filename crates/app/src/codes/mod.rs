@@ -1,6 +1,5 @@
 //! One-time passcodes.
 
-pub(crate) mod budget;
 mod contact;
 mod decoy;
 pub mod send;

@@ -11,16 +11,17 @@ use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
-use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::contact::Contact;
+use crate::budget::{Kind, Send};
 use crate::fault::retried;
 use crate::letters::Delivery;
 use crate::sessions::SessionNamed;
 use crate::users::arrival::{Arrival, whom};
 use crate::users::proof::is_provable;
-use crate::{Caller, Fault, Refusal, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, mint, spraying};
 
 /// What the caller of `email/login_or_create` sent.
 #[derive(Clone)]
@@ -150,6 +151,10 @@ impl<C> Owner<C> {
             Self::Nobody { decoy } => decoy,
         }
     }
+
+    const fn is_new(&self) -> bool {
+        matches!(self, Self::User { arrival, .. } if arrival.is_new())
+    }
 }
 
 /// What every channel answers.
@@ -160,7 +165,8 @@ struct Sent<C> {
 }
 
 enum Stored {
-    Sent,
+    /// A code is on its way, by this call or by the one before that it repeats.
+    Sent { user_created: bool },
     /// The identifier was attached or proved by somebody else since we looked; look again.
     ChangedMeanwhile,
 }
@@ -242,9 +248,9 @@ impl Service {
             self.require_transport(C::CHANNEL)?;
         }
         loop {
-            if let Some(owner) = retried(|| self.try_to_send(caller, &request)).await? {
+            if let Some(sent) = retried(|| self.try_to_send(caller, &request)).await? {
                 self.outbox_bell.notify_one();
-                return Ok(answer(caller, owner));
+                return Ok(sent);
             }
         }
     }
@@ -262,7 +268,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: &Request<C>,
-    ) -> Result<Option<Owner<C>>, Refusal> {
+    ) -> Result<Option<Sent<C>>, Refusal> {
         // Everything that needs a key is made before the transaction, and made anew for every try.
         let now = self.now(&caller.world);
         let owner = match self.find_owner(caller, request, now).await? {
@@ -274,7 +280,7 @@ impl Service {
         };
         let draft = self.draft(caller, request, owner, now).await?;
         match self.store_code(caller, request, &draft, now).await? {
-            Stored::Sent => Ok(Some(draft.owner)),
+            Stored::Sent { user_created } => Ok(Some(answer(caller, draft.owner, user_created))),
             Stored::ChangedMeanwhile => Ok(None),
         }
     }
@@ -353,7 +359,13 @@ impl Service {
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await?;
-        self.spend_narrow(&mut *tx, caller, request, now).await?;
+        let purse = self.purse(&caller.world, now);
+        let send = request.send();
+        let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+        if purse.repeats_for_nobody(&mut *tx, send).await? {
+            return Ok(());
+        }
+        purse.spend_narrow(&mut *tx, turn, send).await?;
         self.spend_wide(&mut *tx, caller, request, false, now)
             .await?;
         Ok(tx.commit().await?)
@@ -368,7 +380,7 @@ impl Service {
     ) -> Result<Draft<C>, Fault> {
         let digits = match request.reserved {
             Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
-            _ => mint::code(&*self.ports.entropy),
+            _ => self.new_code(&caller.world, now).await?,
         };
         #[cfg(feature = "sabotage-log-code")]
         tracing::info!(code = digits.expose().as_str(), "a code was made");
@@ -398,6 +410,7 @@ impl Service {
             for_anybody: request.create.is_some(),
             mac,
             fingerprint: request.fingerprint.clone(),
+            user_created: owner.is_new(),
             created_at: now,
             expires_at: if dead_at_once {
                 now
@@ -423,6 +436,17 @@ impl Service {
         Ok(Draft { owner, code, job })
     }
 
+    /// The digits of a new code: more of them while somebody guesses over many accounts (M-6).
+    pub(crate) async fn new_code(
+        &self,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Secret<String>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let digits = spraying::digits(&mut *read, world, now).await?;
+        Ok(mint::code(&*self.ports.entropy, digits))
+    }
+
     async fn store_code<C: Contact>(
         &self,
         caller: &Caller,
@@ -432,19 +456,25 @@ impl Service {
     ) -> Result<Stored, Refusal> {
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
-            self.spend_narrow(&mut *tx, caller, request, now).await?;
+            let purse = self.purse(&caller.world, now);
+            let send = request.send();
+            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            if let Some(first) = repeated(&mut *tx, caller, &draft.code, now).await? {
+                // Nothing is counted, and the transaction is dropped.
+                let user_created = first.user_created;
+                return Ok(Stored::Sent { user_created });
+            }
+            purse.spend_narrow(&mut *tx, turn, send).await?;
         }
-        let mut creates = false;
+        let creates = draft.owner.is_new();
         if let Owner::User {
             user,
             arrival,
             contact,
         } = &draft.owner
+            && !store_arrival(&mut *tx, user, *arrival, contact).await?
         {
-            creates = arrival.is_new();
-            if !store_arrival(&mut *tx, user, *arrival, contact).await? {
-                return Ok(Stored::ChangedMeanwhile);
-            }
+            return Ok(Stored::ChangedMeanwhile);
         }
         tx.codes().replace(&draft.code).await?;
         tx.outbox().push(&draft.job).await?;
@@ -453,20 +483,9 @@ impl Service {
                 .await?;
         }
         caller.commit_last(tx).await?;
-        Ok(Stored::Sent)
-    }
-
-    async fn spend_narrow<C: Contact>(
-        &self,
-        tx: &mut dyn Repositories,
-        caller: &Caller,
-        request: &Request<C>,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        let (identifier, device) = (C::subject(&request.typed), request.fingerprint.as_ref());
-        self.purse(&caller.world, now)
-            .spend_narrow(tx, identifier, request.route.a_day(), device)
-            .await
+        Ok(Stored::Sent {
+            user_created: creates,
+        })
     }
 
     async fn spend_wide<C: Contact>(
@@ -493,6 +512,45 @@ impl Service {
     }
 }
 
+impl<C: Contact> Request<C> {
+    fn send(&self) -> Send<'_> {
+        Send {
+            identifier: C::subject(&self.typed),
+            kind: Kind::Code,
+            a_day: self.route.a_day(),
+            device: self.fingerprint.as_ref(),
+        }
+    }
+}
+
+/// The code that this one would only repeat: sent within seconds, to the same user and device, and still good (M-5). It may stand in
+/// the mail of a link.
+async fn repeated(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    again: &Code,
+    now: Timestamp,
+) -> StoreResult<Option<Code>> {
+    let first = tx
+        .codes()
+        .made_since(
+            &again.world,
+            again.method_id,
+            again.purpose,
+            code::MAX_TRIES,
+            now - limits::codes::REPEATED_WITHIN,
+            now,
+        )
+        .await?;
+    let rule = caller.settings().device_fingerprint_match;
+    Ok(first.filter(|first| {
+        let devices = (first.fingerprint.as_ref(), again.fingerprint.as_ref());
+        first.user_id == again.user_id
+            && first.for_anybody == again.for_anybody
+            && DeviceFingerprint::agree(devices.0, devices.1, rule)
+    }))
+}
+
 /// Stores a user who is new; `false` when the identifier has changed since it was looked at.
 async fn store_arrival<C: Contact>(
     tx: &mut dyn Repositories,
@@ -510,14 +568,10 @@ async fn store_arrival<C: Contact>(
 }
 
 /// What the caller learns. With `enumeration_safe`, that is the same for everybody.
-fn answer<C>(caller: &Caller, owner: Owner<C>) -> Sent<C> {
-    let (contact, status, user_created) = match owner {
-        Owner::User {
-            user,
-            arrival,
-            contact,
-        } => (contact, user.status, arrival.is_new()),
-        Owner::Nobody { decoy } => (decoy, UserStatus::Pending, false),
+fn answer<C>(caller: &Caller, owner: Owner<C>, user_created: bool) -> Sent<C> {
+    let (contact, status) = match owner {
+        Owner::User { user, contact, .. } => (contact, user.status),
+        Owner::Nobody { decoy } => (decoy, UserStatus::Pending),
     };
     if caller.settings().enumeration_safe {
         return Sent {

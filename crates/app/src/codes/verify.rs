@@ -10,13 +10,14 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::budget::text_was_verified;
+use crate::budget::text_was_verified;
 use crate::fault::retried;
+use crate::guard::Guarded;
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf, Proven};
-use crate::{Caller, Fault, Refusal, Service, guard};
+use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -68,8 +69,10 @@ impl From<ProofError> for VerifyCodeError {
 /// What was presented, in the form in which it is compared.
 struct Presented<'a> {
     command: &'a VerifyCode,
+    digits: Secret<String>,
     method: String,
     mac: Mac,
+    guarded: Guarded,
 }
 
 impl Service {
@@ -89,8 +92,10 @@ impl Service {
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
+        // What cannot be a code is no guess, and nothing is counted (M-17).
+        let digits = code::typed(command.otp.expose()).ok_or(VerifyCodeError::InvalidCode)?;
         let method = command.method_id.to_string();
-        let parts = code::bound_parts(CodePurpose::SignIn, &method, command.otp.expose());
+        let parts = code::bound_parts(CodePurpose::SignIn, &method, digits.expose());
         let mac = self
             .ports
             .sealer
@@ -98,6 +103,8 @@ impl Service {
             .await?;
         let presented = Presented {
             command: &command,
+            digits,
+            guarded: Guarded::new(method.clone(), &command.device_fingerprint),
             method,
             mac,
         };
@@ -127,7 +134,7 @@ impl Service {
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
-        if let Some(retry_after) = guard::wait(&mut *tx, world, &presented.method, now).await? {
+        if let Some(retry_after) = presented.guarded.wait(&mut *tx, world, now).await? {
             return Err(Refusal::TooMany { retry_after }.into());
         }
         // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
@@ -139,7 +146,10 @@ impl Service {
         let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
-                guard::count_failure(&mut *tx, world, &presented.method, now).await?;
+                presented
+                    .guarded
+                    .count_failure(&mut *tx, world, now)
+                    .await?;
             }
             tx.commit().await?;
             return Err(VerifyCodeError::InvalidCode);
@@ -151,7 +161,10 @@ impl Service {
         {
             return Err(VerifyCodeError::InvalidCode);
         }
-        tx.guards().reset(world, &presented.method).await?;
+        presented
+            .guarded
+            .count_success(&mut *tx, world, now)
+            .await?;
         if let MethodId::Email(email) = method_id {
             // The link in whose mail the code may have stood has had its day.
             tx.links().forget(world, email, LinkPurpose::Login).await?;
@@ -164,8 +177,13 @@ impl Service {
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
-        if matches!(method_id, MethodId::Phone(_)) && !reserved {
-            text_was_verified(&mut *tx, world, &number(&proven)?).await?;
+        if !reserved {
+            self.purse(world, now)
+                .clear(&mut *tx, &proven.identity)
+                .await?;
+            if matches!(method_id, MethodId::Phone(_)) {
+                text_was_verified(&mut *tx, world, &number(&proven)?).await?;
+            }
         }
         let sign_in = SignIn {
             user_id,
@@ -189,7 +207,8 @@ impl Service {
             code.mac.matches(&presented.mac)
         } else {
             // The App key was rotated since the code was sent; rare enough to go to the sealer from here.
-            let parts = code::bound_parts(code.purpose, &presented.method, command.otp.expose());
+            let parts =
+                code::bound_parts(code.purpose, &presented.method, presented.digits.expose());
             self.ports
                 .sealer
                 .mac_matches(&caller.world, SecretKind::Code, &parts, &code.mac)

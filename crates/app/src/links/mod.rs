@@ -6,6 +6,7 @@ pub mod status;
 pub mod verify;
 
 pub(crate) mod landing;
+pub(crate) mod repeat;
 
 pub use crate::refusal::RedirectError;
 pub use create::{CreateLink, CreatedLink};

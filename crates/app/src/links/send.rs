@@ -5,7 +5,6 @@ use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{EmailId, UserId};
-use vestry_domain::limits;
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
 use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
 use vestry_domain::redirect::{Landing, RedirectKind};
@@ -18,6 +17,7 @@ use vestry_ports::store::{Attached, Repositories, StoreResult};
 
 use super::RedirectError;
 use super::landing::Registered;
+use super::repeat::{link_to, repeated};
 use crate::fault::retried;
 use crate::letters::Delivery;
 use crate::users::arrival::{Arrival, Found, whom};
@@ -114,6 +114,13 @@ struct Draft {
     link: Link,
     code: Option<Code>,
     job: OutboxJob,
+}
+
+enum Stored {
+    /// A link is on its way, by this call or by the one before that it repeats.
+    Sent { user_created: bool },
+    /// The address was attached or proved by somebody else since we looked; look again.
+    ChangedMeanwhile,
 }
 
 /// What goes into a mail and is stored as hashes only.
@@ -235,19 +242,16 @@ impl Service {
         let now = self.now(&caller.world);
         let owner = self.link_owner(caller, request, now).await?;
         let draft = self.draft_link(caller, request, owner, now).await?;
-        if !self.store_link(caller, request, &draft, now).await? {
-            return Ok(None);
-        }
-        let Owner {
-            user,
-            email,
-            arrival,
-        } = draft.owner;
+        let user_created = match self.store_link(caller, request, &draft, now).await? {
+            Stored::Sent { user_created } => user_created,
+            Stored::ChangedMeanwhile => return Ok(None),
+        };
+        let Owner { user, email, .. } = draft.owner;
         let sent = SentLink {
             user_id: user.id,
             email_id: email.id,
             status: user.status,
-            user_created: arrival.is_new(),
+            user_created,
             created_at: user.created_at,
             updated_at: user.updated_at,
         };
@@ -309,7 +313,10 @@ impl Service {
         };
         let parts = Parts {
             token: mint::link_token(&*self.ports.entropy),
-            digits: (request.purpose == LinkPurpose::Login).then(|| self.digits(request)),
+            digits: match request.purpose {
+                LinkPurpose::Login => Some(self.digits(caller, request, now).await?),
+                _ => None,
+            },
         };
         let code = match &parts.digits {
             Some(digits) => Some(
@@ -325,8 +332,10 @@ impl Service {
             user_id: owner.user.id,
             token: self.accepted(request.reserved, &parts.token),
             redirect: Some(way.kind),
+            landing: Some(way.landing.as_str().to_owned()),
             fingerprint: request.fingerprint.clone(),
             origin: None,
+            user_created: owner.arrival.is_new(),
             created_at: now,
             expires_at: end(request.reserved, way.lifetime, now),
             used_at: None,
@@ -343,10 +352,15 @@ impl Service {
         })
     }
 
-    fn digits(&self, request: &Request) -> Secret<String> {
+    async fn digits(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<Secret<String>, Fault> {
         match request.reserved {
-            Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
-            _ => mint::code(&*self.ports.entropy),
+            Some(Reserved::Ok) => Ok(Secret::new(Reserved::OK_CODE.to_owned())),
+            _ => self.new_code(&caller.world, now).await,
         }
     }
 
@@ -386,6 +400,7 @@ impl Service {
             for_anybody: true,
             mac,
             fingerprint: request.fingerprint.clone(),
+            user_created: owner.arrival.is_new(),
             created_at: now,
             expires_at: end(request.reserved, code_lifetime(way), now),
         })
@@ -428,32 +443,35 @@ impl Service {
         self.letter(&caller.world, &mail, delivery).await
     }
 
-    /// `false`: the address was attached or proved by somebody else since we looked.
     async fn store_link(
         &self,
         caller: &Caller,
         request: &Request,
         draft: &Draft,
         now: Timestamp,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Stored, Refusal> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
-            // Out of the budgets of codes: whoever is written to does not care what the mail holds (OTP-10, attack 8).
-            let (purse, identity) = (self.purse(world, now), request.email.identity().as_str());
-            let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
+            let purse = self.purse(world, now);
             let device = request.fingerprint.as_ref();
-            purse
-                .spend_narrow(&mut *tx, identity, a_day, device)
-                .await?;
+            let send = link_to(request.email.identity(), request.purpose, device);
+            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let landing = |first: &Link| request.landing_after(first);
+            if let Some(first) = repeated(&mut *tx, caller, &draft.link, landing, now).await? {
+                // Nothing is counted, and the transaction is dropped.
+                let user_created = first.user_created;
+                return Ok(Stored::Sent { user_created });
+            }
+            purse.spend_narrow(&mut *tx, turn, send).await?;
             // Where known and unknown addresses shall not be told apart, this budget must not tell them apart either.
             if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
-            purse.spend_mail(&mut *tx, identity).await?;
+            purse.spend_mail(&mut *tx, send.identifier).await?;
         }
         if !draft.owner.store(&mut *tx).await? {
-            return Ok(false);
+            return Ok(Stored::ChangedMeanwhile);
         }
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
@@ -461,7 +479,21 @@ impl Service {
         }
         tx.outbox().push(&draft.job).await?;
         caller.commit_last(tx).await?;
-        Ok(true)
+        Ok(Stored::Sent {
+            user_created: draft.link.user_created,
+        })
+    }
+}
+
+impl Request {
+    /// Where a repeat of this step would lead: where new users land, if the first one made the user.
+    fn landing_after(&self, first: &Link) -> &str {
+        let way = if first.user_created {
+            &self.new
+        } else {
+            &self.existing
+        };
+        way.landing.as_str()
     }
 }
 

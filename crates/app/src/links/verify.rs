@@ -143,6 +143,9 @@ impl Service {
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;
         let user_id = proven.user_id;
+        self.purse(world, now)
+            .clear(&mut *tx, &proven.identity)
+            .await?;
         let sign_in = SignIn {
             user_id,
             factor: factor(link.email_id, proven.text, now),

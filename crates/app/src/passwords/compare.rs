@@ -1,15 +1,13 @@
-//! Comparing a password with that of a user, at the same price whoever the user is (P-10), and counting what was wrong (P-11).
+//! Comparing a password with that of a user, at the same price whoever the user is (P-10).
 
+use vestry_domain::World;
 use vestry_domain::ids::UserId;
-use vestry_domain::password::{self, Password, PasswordHash, StoredPassword};
-use vestry_domain::session::DeviceFingerprint;
-use vestry_domain::timestamp::Seconds;
+use vestry_domain::password::{Password, PasswordHash, StoredPassword};
 use vestry_domain::user::UserStatus;
-use vestry_domain::{Timestamp, World};
 use vestry_ports::passwords::HasherError;
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::{Fault, Service, guard};
+use crate::{Fault, Service};
 
 /// A password that was right when it was compared.
 pub(crate) struct RightPassword {
@@ -17,76 +15,6 @@ pub(crate) struct RightPassword {
     seen: StoredPassword,
     /// What the row shall be: the same, or a hash of the current parameters.
     renewed: StoredPassword,
-}
-
-/// Whom wrong passwords are counted for.
-pub(crate) struct Guarded {
-    user: String,
-    ip: Option<String>,
-}
-
-impl Guarded {
-    pub(crate) fn new(user: UserId, device: &DeviceFingerprint) -> Self {
-        let ip = device.ip_subject();
-        Self {
-            ip: ip.as_deref().map(password::guarded_ip),
-            ..Self::of_user(user)
-        }
-    }
-
-    /// Where nothing is known of a device.
-    pub(crate) fn of_user(user: UserId) -> Self {
-        Self {
-            user: password::guarded_user(user),
-            ip: None,
-        }
-    }
-
-    /// How long the user's password, or all passwords from this address, may still not be tried.
-    pub(crate) async fn wait(
-        &self,
-        repositories: &mut dyn Repositories,
-        world: &World,
-        now: Timestamp,
-    ) -> Result<Option<Seconds>, StoreError> {
-        let user = guard::wait(repositories, world, &self.user, now).await?;
-        let ip = match &self.ip {
-            Some(ip) => guard::wait(repositories, world, ip, now).await?,
-            None => None,
-        };
-        Ok(user.max(ip))
-    }
-
-    /// Counts a wrong password. The count of an address is over a time, and no success resets it: otherwise one right
-    /// password of his own would let an attacker go on.
-    pub(crate) async fn count_failure(
-        &self,
-        tx: &mut dyn Repositories,
-        world: &World,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        guard::count_failure(tx, world, &self.user, now).await?;
-        if let Some(ip) = &self.ip {
-            let limit = password::FAILURES_PER_IP;
-            let budgets = tx.budgets();
-            let verdict = budgets
-                .spend(world, "password_failures", ip, limit, now)
-                .await?;
-            if verdict.remaining == 0 {
-                tx.guards().block(world, ip, verdict.reset).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets the failures of the user, after a right password or a new one.
-    pub(crate) async fn forget_failures(
-        &self,
-        tx: &mut dyn Repositories,
-        world: &World,
-    ) -> Result<(), StoreError> {
-        tx.guards().reset(world, &self.user).await
-    }
 }
 
 impl Service {

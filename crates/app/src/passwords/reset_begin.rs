@@ -15,6 +15,7 @@ use vestry_domain::{Secret, Timestamp};
 
 use crate::fault::retried;
 use crate::letters::Delivery;
+use crate::links::repeat::{link_to, repeated};
 use crate::sessions::SessionNamed;
 use crate::users::arrival::Found;
 use crate::users::proof::is_provable;
@@ -45,6 +46,15 @@ pub struct BegunReset {
     pub user_id: UserId,
     /// The address.
     pub email_id: EmailId,
+}
+
+impl BegunReset {
+    const fn of(link: &Link) -> Self {
+        Self {
+            user_id: link.user_id,
+            email_id: link.email_id,
+        }
+    }
 }
 
 /// A request whose values were checked.
@@ -126,22 +136,31 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         if request.reserved.is_none() {
             // Known and unknown addresses meet the same limits (OTP-10).
-            let (purse, identity) = (self.purse(world, now), identity.as_str());
-            let a_day = limits::codes::SENDS_PER_IDENTIFIER_AND_DAY;
+            let purse = self.purse(world, now);
             let device = request.fingerprint.as_ref();
-            purse
-                .spend_narrow(&mut *tx, identity, a_day, device)
-                .await?;
-            purse.spend_mail(&mut *tx, identity).await?;
+            let send = link_to(identity, LinkPurpose::PasswordReset, device);
+            let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let landing = |_: &Link| request.landing.as_str();
+            // What only repeats is not counted, and the transaction is dropped.
+            match &draft {
+                Ok((link, _)) => {
+                    if let Some(first) = repeated(&mut *tx, caller, link, landing, now).await? {
+                        return Ok(Ok(BegunReset::of(&first)));
+                    }
+                }
+                Err(_) if purse.repeats_for_nobody(&mut *tx, send).await? => {
+                    return Ok(draft.map(|(link, _)| BegunReset::of(&link)));
+                }
+                Err(_) => {}
+            }
+            purse.spend_narrow(&mut *tx, turn, send).await?;
+            purse.spend_mail(&mut *tx, send.identifier).await?;
         }
         let begun = match draft {
             Ok((link, job)) => {
                 tx.links().replace(&link).await?;
                 tx.outbox().push(&job).await?;
-                Ok(BegunReset {
-                    user_id: link.user_id,
-                    email_id: link.email_id,
-                })
+                Ok(BegunReset::of(&link))
             }
             Err(refused) => Err(refused),
         };
@@ -229,8 +248,10 @@ impl Service {
             user_id: email.user_id,
             token: self.accepted(fate, &token),
             redirect: Some(RedirectKind::Login),
+            landing: Some(request.landing.as_str().to_owned()),
             fingerprint: request.fingerprint.clone(),
             origin: None,
+            user_created: false,
             created_at: now,
             expires_at: if dead_at_once {
                 now

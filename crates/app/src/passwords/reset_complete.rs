@@ -212,6 +212,9 @@ impl Service {
             // The session is of whoever has the address by now; the link, and the password, are of somebody else.
             return Err(CompleteResetError::InvalidToken);
         }
+        self.purse(world, now)
+            .clear(&mut *tx, &proven.identity)
+            .await?;
         // After the proof: what somebody else enrolled before the account was founded is gone by now (CL-3).
         self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
             .await?;

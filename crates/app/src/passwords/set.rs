@@ -2,12 +2,12 @@
 
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::message::CredentialChange;
-use vestry_domain::password::{Password, PasswordHash, Rules, StoredPassword};
+use vestry_domain::password::{self, Password, PasswordHash, Rules, StoredPassword};
 use vestry_domain::user::UserProfile;
 use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::compare::{Guarded, RightPassword};
+use super::compare::RightPassword;
 use crate::users::credentials::AnnouncedChange;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -88,8 +88,8 @@ impl NewPassword {
             }
             None => tx.passwords().put(&self.row).await?,
         }
-        let guarded = Guarded::of_user(self.row.user_id);
-        guarded.forget_failures(tx, &caller.world).await?;
+        let subject = password::guarded_user(self.row.user_id);
+        tx.guards().reset(&caller.world, &subject).await?;
         service
             .carry_out(tx, caller, &self.change, kept, now)
             .await?;

@@ -2,13 +2,14 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
-use vestry_domain::password::Password;
+use vestry_domain::password::{self, Password};
 use vestry_domain::session::{Factor, Proof, Session};
 use vestry_domain::{Invalid, Secret};
 
-use super::compare::{Guarded, RightPassword};
+use super::compare::RightPassword;
 use super::set::NewPassword;
 use crate::fault::retried;
+use crate::guard::Guarded;
 use crate::sessions::issue::hold;
 use crate::sessions::object::check_size;
 use crate::{Caller, Fault, Refusal, Service};
@@ -104,7 +105,7 @@ impl Service {
         current: &Password,
     ) -> Result<RightPassword, Refusal> {
         let world = &caller.world;
-        let guarded = Guarded::of_user(session.user_id);
+        let guarded = Guarded::without_device(password::guarded_user(session.user_id));
         let mut read = self.ports.store.read().await?;
         let wait = guarded.wait(&mut *read, world, self.now(world)).await?;
         drop(read);

@@ -3,11 +3,12 @@
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
-use vestry_domain::password::Password;
+use vestry_domain::password::{self, Password};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 
-use super::compare::{Guarded, RightPassword};
+use super::compare::RightPassword;
 use crate::fault::retried;
+use crate::guard::Guarded;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
@@ -69,7 +70,10 @@ impl Service {
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
-        let guarded = Guarded::new(command.user_id, &command.device_fingerprint);
+        let guarded = Guarded::new(
+            password::guarded_user(command.user_id),
+            &command.device_fingerprint,
+        );
         for _ in 0..MOST_LOOKS {
             self.refuse_while_blocked(caller, &guarded).await?;
             let right = self
@@ -131,7 +135,7 @@ impl Service {
         if !right.hold(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);
         }
-        compared.guarded.forget_failures(&mut *tx, world).await?;
+        compared.guarded.count_success(&mut *tx, world, now).await?;
         let sign_in = SignIn {
             user_id: compared.user,
             factor: Factor {

@@ -14,7 +14,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::seed_place;
 use crate::fault::retried;
-use crate::guard::{self, Try};
+use crate::guard::{Guarded, Try};
 use crate::refusal::has_common;
 use crate::sessions::issue::SessionWish;
 use crate::sessions::{IssuedSession, SessionFields};
@@ -29,6 +29,16 @@ pub enum PresentedTotp {
     Code(Secret<String>),
     /// One of the recovery codes.
     RecoveryCode(Secret<String>),
+}
+
+impl PresentedTotp {
+    /// As it is compared; `None` when it cannot be one.
+    fn typed(&self) -> Option<Secret<String>> {
+        match self {
+            Self::Code(code) => totp::typed(code.expose()),
+            Self::RecoveryCode(code) => totp::canonical_recovery_code(code.expose()),
+        }
+    }
 }
 
 /// What the caller sent.
@@ -121,10 +131,13 @@ impl Service {
         let now = self.now(world);
         let totps = self.living_totps(world, command.user_id, now).await?;
         let signing_key = self.key_for(world, &wish).await?;
+        // What cannot be a code is no guess, and nothing is counted (M-17).
+        let typed = command.presented.typed();
+        let typed = typed.ok_or(VerifyTotpError::InvalidCode)?;
         let matches = match &command.presented {
-            PresentedTotp::Code(code) => self.matching_codes(&totps, code, now).await?,
-            PresentedTotp::RecoveryCode(code) => {
-                self.matching_recovery_codes(world, command.user_id, &totps, code)
+            PresentedTotp::Code(_) => self.matching_codes(&totps, &typed, now).await?,
+            PresentedTotp::RecoveryCode(_) => {
+                self.matching_recovery_codes(world, command.user_id, &totps, &typed)
                     .await?
             }
         };
@@ -205,11 +218,8 @@ impl Service {
         world: &World,
         user_id: UserId,
         totps: &[Totp],
-        code: &Secret<String>,
+        canonical: &Secret<String>,
     ) -> Result<Vec<Match>, Fault> {
-        let Some(canonical) = totp::canonical_recovery_code(code.expose()) else {
-            return Ok(Vec::new());
-        };
         let mut read = self.ports.store.read().await?;
         let stored = read.totps().recovery_codes(world, user_id).await?;
         drop(read);
@@ -245,9 +255,9 @@ impl Service {
     ) -> Result<(TotpId, Option<(Session, Secret<String>)>), VerifyTotpError> {
         let world = &caller.world;
         let now = tried.now;
-        let subject = subject(tried.command);
+        let guarded = guarded(tried.command);
         let mut tx = self.ports.store.begin().await?;
-        let failures = match guard::begin_try(&mut *tx, world, &subject, now).await? {
+        let failures = match guarded.begin_try(&mut *tx, world, now).await? {
             Try::Counted(failures) => failures,
             Try::Waits(retry_after) => {
                 return Err(Refusal::TooMany { retry_after }.into());
@@ -258,8 +268,8 @@ impl Service {
             return Err(Refusal::InsufficientFactor.into());
         }
         if tried.matches.is_empty() {
-            guard::failed(&mut *tx, world, &subject, failures, now).await?;
-            count_for_the_day(&mut *tx, world, tried, &subject).await?;
+            guarded.failed(&mut *tx, world, failures, now).await?;
+            count_for_the_day(&mut *tx, world, tried, guarded.subject()).await?;
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
@@ -272,7 +282,7 @@ impl Service {
         // one code twice could keep the user out.
         let taken = take_one(&mut *tx, world, &tried.matches, now).await?;
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
-        tx.guards().reset(world, &subject).await?;
+        guarded.count_success(&mut *tx, world, now).await?;
         let sign_in = SignIn {
             user_id: tried.command.user_id,
             factor: factor(taken, now),
@@ -290,11 +300,12 @@ impl Service {
     }
 }
 
-fn subject(command: &VerifyTotp) -> String {
-    match command.presented {
+fn guarded(command: &VerifyTotp) -> Guarded {
+    let subject = match command.presented {
         PresentedTotp::Code(_) => totp::guarded_codes(command.user_id),
         PresentedTotp::RecoveryCode(_) => totp::guarded_recovery(command.user_id),
-    }
+    };
+    Guarded::new(subject, &command.device_fingerprint)
 }
 
 /// Counts a wrong code for the day, which no right one forgets, and bars codes until its end when that was the last

@@ -40,7 +40,7 @@ impl Service {
     ) -> Result<Vec<WalletId>, Refusal> {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
-        guard::forget_all_of(&mut *tx, world, id).await?;
+        guard::forget_failures_of(&mut *tx, world, id).await?;
         let deleted = tx.users().delete(world, id).await?;
         let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;
         keys.retain(|wallet| !noted.contains(wallet));

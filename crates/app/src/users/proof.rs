@@ -41,6 +41,8 @@ pub(crate) struct Proven {
     pub(crate) user_id: UserId,
     /// The address or number, as stored.
     pub(crate) text: String,
+    /// The same, as it is compared.
+    pub(crate) identity: String,
 }
 
 /// Why a proof was not accepted. The transaction must be dropped.
@@ -151,6 +153,7 @@ impl Service {
 struct Identifier {
     user_id: UserId,
     text: String,
+    identity: String,
     verified: bool,
     of_founded: bool,
 }
@@ -160,6 +163,7 @@ impl Identifier {
         Proven {
             user_id,
             text: self.text,
+            identity: self.identity,
         }
     }
 }
@@ -193,6 +197,7 @@ async fn read(
             row.map(|row| Identifier {
                 user_id: row.user_id,
                 text: row.email.address().to_owned(),
+                identity: row.email.identity().as_str().to_owned(),
                 verified: row.verified,
                 of_founded: row.of_founded,
             })
@@ -202,6 +207,7 @@ async fn read(
             row.map(|row| Identifier {
                 user_id: row.user_id,
                 text: row.number.as_str().to_owned(),
+                identity: row.number.as_str().to_owned(),
                 verified: row.verified,
                 of_founded: row.of_founded,
             })

@@ -97,6 +97,7 @@ async fn clears_its_own_world() {
         .await
         .unwrap();
     assert_eq!(theirs.len(), 2);
+    rig.pass(20);
     let (_, digits) = rig.fresh_code(&test, "ada@example.com").await;
     assert_eq!(codes(&find(&rig, FindMessages::default()).await), [digits]);
 }
@@ -191,6 +192,7 @@ async fn a_wait_ends_with_the_message_of_another_process() {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
         async move { service.captured_messages(&test, query).await.unwrap() }
     });
+    rig.pass(20);
     let other = rig.other_process();
     other
         .login_or_create_by_email(&test, login("ada@example.com"))

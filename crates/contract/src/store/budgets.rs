@@ -120,6 +120,81 @@ pub async fn uses_are_given_back(store: Arc<dyn Store>) {
     }
 }
 
+/// What is forgotten begins anew, under all the names and for the subject that were given, and nowhere else (M-5).
+pub async fn forgotten_windows_begin_anew(store: Arc<dyn Store>) {
+    const NAMES: [&str; 3] = ["contract_a", "contract_b", "contract_c"];
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let now = stage.samples.tick();
+    let places = [(world, "subject"), (world, "bystander"), (other, "subject")];
+    let spend = async |world: World, name: &'static str, subject: &str| {
+        in_tx!(stage.store, |tx| tx
+            .budgets()
+            .spend(&world, name, subject, LIMIT, now)
+            .await)
+        .remaining
+    };
+    for (world, subject) in places {
+        for name in NAMES {
+            assert_eq!(spend(world, name, subject).await, 2);
+        }
+    }
+    in_tx!(stage.store, |tx| tx
+        .budgets()
+        .forget(&world, &NAMES[..2], "subject")
+        .await);
+    for (place, subject) in places {
+        for name in NAMES {
+            let forgotten = place == world && subject == "subject" && name != NAMES[2];
+            let remaining = spend(place, name, subject).await;
+            assert_eq!(remaining, if forgotten { 2 } else { 1 }, "{name} {subject}");
+        }
+    }
+}
+
+/// The uses of all subjects of a name are added up while their windows are open; other names and worlds are not (M-6).
+pub async fn open_windows_are_added_up(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [other, ..] = stage.strangers(world).await;
+    let opened = stage.samples.tick();
+    let total = async |now: Timestamp| {
+        in_tx!(stage.store, |tx| tx
+            .budgets()
+            .total(&world, NAME, now)
+            .await)
+    };
+    assert_eq!(total(opened).await, 0);
+    for (world, subject, uses, later) in [
+        (world, "one", 5, 0),
+        (world, "two", 2, 0),
+        (world, "three", 1, 100),
+        (other, "one", 9, 0),
+    ] {
+        for _ in 0..uses {
+            stage
+                .spend(world, subject, LIMIT, opened + Seconds(later))
+                .await;
+        }
+    }
+    in_tx!(stage.store, |tx| tx
+        .budgets()
+        .spend(&world, "contract_other", "one", LIMIT, opened)
+        .await);
+    let window = LIMIT.window;
+    for (now, expected) in [
+        (opened - Seconds(1), 0),
+        (opened, 7),
+        (opened + Seconds(100), 8),
+        (opened + window - Seconds(1), 8),
+        (opened + window, 1),
+        (opened + window + Seconds(100), 0),
+    ] {
+        assert_eq!(total(now).await, expected, "{now:?}");
+    }
+}
+
 /// A limit that is off admits every use.
 pub async fn a_limit_that_is_off_admits_everything(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -155,6 +155,43 @@ pub async fn codes_of_other_identifiers_stay(store: Arc<dyn Store>) {
     }
 }
 
+/// A code is found again while it is alive and young enough: not from its end on, not once it is used or worn out, and not
+/// elsewhere (M-5).
+pub async fn a_young_code_is_found_again(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (code, used, worn) = (
+        stage.code(&user).await,
+        stage.code(&user).await,
+        stage.code(&user).await,
+    );
+    let strangers = stage.strangers(world).await;
+    let find = async |code: &Code, world: World, since: Timestamp, now: Timestamp| {
+        in_tx!(stage.store, |tx| tx
+            .codes()
+            .made_since(&world, code.method_id, PURPOSE, MAX_TRIES, since, now)
+            .await)
+    };
+    let (before, made) = (code.created_at - Seconds(1), code.created_at);
+    assert_eq!(find(&code, world, before, made).await.as_ref(), Some(&code));
+    assert_eq!(find(&code, world, made, made).await, None);
+    assert_eq!(find(&code, world, before, code.expires_at).await, None);
+    for stranger in strangers {
+        assert_eq!(find(&code, stranger, before, made).await, None);
+    }
+    assert!(stage.use_code(&used, used.created_at).await);
+    for _ in 0..MAX_TRIES {
+        let since = worn.created_at - Seconds(1);
+        assert!(find(&worn, world, since, worn.created_at).await.is_some());
+        stage.try_code(&worn, worn.created_at).await;
+    }
+    for over in [used, worn] {
+        let since = over.created_at - Seconds(1);
+        assert_eq!(find(&over, world, since, over.created_at).await, None);
+    }
+}
+
 /// A forgotten identifier has no code left, and others keep theirs.
 pub async fn a_forgotten_identifier_has_no_code(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

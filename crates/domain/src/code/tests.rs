@@ -26,6 +26,30 @@ fn otp_5_at_most_a_hundred_failures_fit_into_a_season() {
 }
 
 #[test]
+fn m_17_what_cannot_be_a_code_is_none() {
+    for (text, digits) in [
+        ("123456", Some("123456")),
+        (" 123 456\t", Some("123456")),
+        ("000\u{2009}000", Some("000000")),
+        ("12345678", Some("12345678")),
+        ("1234 5678", Some("12345678")),
+        ("", None),
+        ("   ", None),
+        ("12345", None),
+        ("1234567", None),
+        ("123456789", None),
+        ("12345a", None),
+        ("123-456", None),
+        ("+12345", None),
+        ("１２３４５６", None),
+    ] {
+        let typed = typed(text);
+        let typed = typed.as_ref().map(|typed| typed.expose().as_str());
+        assert_eq!(typed, digits, "{text:?}");
+    }
+}
+
+#[test]
 fn reserved_addresses() {
     for (address, expected) in [
         ("ok@vestry.test", Some(Reserved::Ok)),

@@ -34,6 +34,16 @@ pub trait Codes: Send {
         most_tries: i64,
         now: Timestamp,
     ) -> StoreResult<Option<Attempt>>;
+    /// The code, if it is alive, was tried fewer than `most_tries` times and was made after the given moment.
+    async fn made_since(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> StoreResult<Option<Code>>;
     /// Uses the code up; `false` when it is used, gone or replaced, or expired at `now`. One guarded statement (OTP-3).
     /// It does not look at the tries: the last one allowed may be the right one.
     async fn consume(
@@ -74,7 +84,7 @@ pub trait Guards: Send {
     async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64>;
 }
 
-/// Counters that must be exact and outlive a restart: sends.
+/// Counters that must be exact and outlive a restart: of sends, and of failures.
 #[port]
 pub trait Budgets: Send {
     /// Counts one use of `name` for `subject` in the window that its first use opened, in one statement.
@@ -96,6 +106,20 @@ pub trait Budgets: Send {
         subject: &str,
         uses: u32,
     ) -> StoreResult<()>;
+    /// Closes the windows of several names for one subject, in one statement: their next use is the first.
+    async fn forget(
+        &mut self,
+        world: &World,
+        names: &[&'static str],
+        subject: &str,
+    ) -> StoreResult<()>;
+    /// Uses of `name` in the windows that are open at `now`, those of all its subjects together.
+    async fn total(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        now: Timestamp,
+    ) -> StoreResult<u64>;
     /// Deletes windows that closed before the given moment, in all worlds of an environment; returns how many.
     async fn sweep(
         &mut self,

@@ -27,7 +27,8 @@ pub(crate) struct Request {
     /// The `email_id` or `phone_number_id` that the send call answered.
     #[schema(pattern = "^(email|pn)_[0-9A-Za-z]{27}$")]
     method_id: String,
-    /// The six digits.
+    /// The digits: six, or eight while somebody guesses at many accounts of the App. Spaces do not matter, and what cannot be a
+    /// code does not count as a try.
     #[schema(examples("000000"))]
     otp: String,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.

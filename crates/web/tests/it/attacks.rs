@@ -12,6 +12,7 @@ mod flows;
 mod guesses;
 mod headers;
 mod input;
+mod lockout;
 mod logs;
 mod outward;
 mod passwords;

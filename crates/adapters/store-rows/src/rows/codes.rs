@@ -26,6 +26,7 @@ pub struct CodeRow {
     created_at: i64,
     expires_at: i64,
     for_anybody: bool,
+    user_created: bool,
 }
 
 impl TryFrom<&Code> for CodeRow {
@@ -47,6 +48,7 @@ impl TryFrom<&Code> for CodeRow {
             created_at: code.created_at.unix(),
             expires_at: code.expires_at.unix(),
             for_anybody: code.for_anybody,
+            user_created: code.user_created,
         })
     }
 }
@@ -70,6 +72,7 @@ impl TryFrom<CodeRow> for Attempt {
                 tag: row.mac,
             },
             fingerprint: fingerprint.transpose()?,
+            user_created: row.user_created,
             created_at: Timestamp::from_unix(row.created_at),
             expires_at: Timestamp::from_unix(row.expires_at),
         };

@@ -27,6 +27,8 @@ pub struct LinkRow {
     used_at: Option<i64>,
     session_id: Option<String>,
     handed_at: Option<i64>,
+    landing: Option<String>,
+    user_created: bool,
 }
 
 impl TryFrom<&Link> for LinkRow {
@@ -48,6 +50,8 @@ impl TryFrom<&Link> for LinkRow {
             used_at: link.used_at.map(Timestamp::unix),
             session_id: link.session_id.map(|id| id.to_string()),
             handed_at: link.handed_at.map(Timestamp::unix),
+            landing: link.landing.clone(),
+            user_created: link.user_created,
         })
     }
 }
@@ -74,8 +78,10 @@ impl TryFrom<LinkRow> for Link {
             user_id: table.parse("user_id", &row.user_id)?,
             token: hash("token_hash", row.token_hash)?,
             redirect: redirect.transpose()?,
+            landing: row.landing,
             fingerprint: fingerprint.transpose()?,
             origin: origin.transpose()?,
+            user_created: row.user_created,
             created_at: Timestamp::from_unix(row.created_at),
             expires_at: Timestamp::from_unix(row.expires_at),
             used_at: row.used_at.map(Timestamp::from_unix),

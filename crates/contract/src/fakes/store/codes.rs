@@ -63,6 +63,23 @@ impl Codes for Work {
         })
     }
 
+    async fn made_since(
+        &mut self,
+        world: &World,
+        method: MethodId,
+        purpose: CodePurpose,
+        most_tries: i64,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> StoreResult<Option<Code>> {
+        self.reading(|state| {
+            let wanted = (*world, method, purpose);
+            let row = state.codes.iter().find(|row| key(&row.code) == wanted)?;
+            let lives = !row.is_used && now < row.code.expires_at && row.tries < most_tries;
+            (lives && since < row.code.created_at).then(|| row.code.clone())
+        })
+    }
+
     async fn consume(
         &mut self,
         world: &World,

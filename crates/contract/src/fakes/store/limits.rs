@@ -100,6 +100,34 @@ impl Budgets for Work {
         })
     }
 
+    async fn forget(
+        &mut self,
+        world: &World,
+        names: &[&'static str],
+        subject: &str,
+    ) -> StoreResult<()> {
+        self.writing(|state| {
+            for name in names {
+                state.budgets.remove(&(*world, *name, subject.to_owned()));
+            }
+            Ok(())
+        })
+    }
+
+    async fn total(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        self.reading(|state| {
+            let open = state.budgets.iter().filter(|((of, named, _), budget)| {
+                of == world && *named == name && budget.opened <= now && now < budget.closes
+            });
+            open.map(|(_, budget)| u64::from(budget.used)).sum()
+        })
+    }
+
     async fn sweep(
         &mut self,
         environment: Environment,

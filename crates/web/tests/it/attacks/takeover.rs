@@ -268,6 +268,7 @@ pub(super) async fn a_pending_address_is_no_way_back(
     test.send("PUT", &path, Some(attach)).await.ok();
     let link = link_to(api, LOGIN, ATTACKER).await;
     let reset = link_to(api, RESET, ATTACKER).await;
+    api.pass(20);
     let code = sent(api, &test, ATTACKER).await;
     assert_eq!(code.user_id, user_id);
 

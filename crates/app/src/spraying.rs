@@ -1,0 +1,102 @@
+//! Guesses spread over so many accounts that none of them fails often: counted for the whole App (M-6).
+//!
+//! While more fails than ten times what succeeds, new codes are longer: a hundred guesses then win what one did before. Nobody
+//! is refused for it, because all that is known is that somebody guesses, and not who.
+
+use vestry_domain::limits::{Limit, failures};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World, code};
+use vestry_ports::store::{Repositories, StoreError};
+
+use crate::shards::{SHARDS, shard};
+
+const FAILED: &str = "sign_in_failed";
+const SUCCEEDED: &str = "sign_in_succeeded";
+const WARNED: &str = "spraying_warned";
+/// What is "blocked" while codes are long.
+const SHORT_CODES: &str = "short-codes";
+/// How often an attack that goes on is noted anew: each of its failures would wait for the one before.
+const NOTED_EVERY: Seconds = Seconds(60);
+
+/// Counts, and never refuses.
+const COUNTED: Limit = Limit {
+    most: u32::MAX,
+    window: failures::OF_APP_WINDOW,
+};
+
+/// A wrong code or password; `subject` is what was tried to get in by.
+pub(crate) async fn count_failure(
+    tx: &mut dyn Repositories,
+    world: &World,
+    subject: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let counted = tx
+        .budgets()
+        .spend(world, FAILED, &shard(subject), COUNTED, now)
+        .await?;
+    // If there are too many in all, there is a part with more than its share, and its next failure sees it.
+    let in_part = u64::from(counted.limit - counted.remaining);
+    if in_part * u64::from(SHARDS) <= failures::OF_APP {
+        return Ok(());
+    }
+    let failed = tx.budgets().total(world, FAILED, now).await?;
+    let succeeded = tx.budgets().total(world, SUCCEEDED, now).await?;
+    if failed <= failures::OF_APP || failed <= failures::FOR_EACH_SUCCESS * succeeded {
+        return Ok(());
+    }
+    lengthen_codes(tx, world, now).await?;
+    let once = Limit {
+        most: 1,
+        window: failures::LONG_CODES_FOR,
+    };
+    let warned = tx.budgets().spend(world, WARNED, "", once, now).await?;
+    if warned.admitted {
+        tracing::warn!(%world, failed, succeeded, "sign-ins of an hour fail far more often than they succeed: somebody is guessing over many accounts, and new codes have eight digits");
+    }
+    Ok(())
+}
+
+/// A right code or password.
+pub(crate) async fn count_success(
+    tx: &mut dyn Repositories,
+    world: &World,
+    subject: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    tx.budgets()
+        .spend(world, SUCCEEDED, &shard(subject), COUNTED, now)
+        .await
+        .map(drop)
+}
+
+/// How many digits a new code has.
+pub(crate) async fn digits(
+    repositories: &mut dyn Repositories,
+    world: &World,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let until = repositories
+        .guards()
+        .blocked_until(world, SHORT_CODES)
+        .await?;
+    Ok(match until {
+        Some(until) if now < until => code::LONG_DIGITS,
+        _ => code::DIGITS,
+    })
+}
+
+async fn lengthen_codes(
+    tx: &mut dyn Repositories,
+    world: &World,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let until = now + failures::LONG_CODES_FOR;
+    let noted = tx.guards().blocked_until(world, SHORT_CODES).await?;
+    if noted.is_some_and(|noted| until <= noted) {
+        return Ok(());
+    }
+    tx.guards()
+        .block(world, SHORT_CODES, until + NOTED_EVERY)
+        .await
+}

@@ -1,0 +1,343 @@
+//! M-5: whoever has messages sent to somebody else's address keeps nobody from signing in.
+
+use vestry_app::codes::{LoginOrCreate, SentCode};
+use vestry_app::links::{LoginByLink, SentLink};
+use vestry_app::passwords::{BeginReset, BegunReset, CompleteReset};
+use vestry_app::sessions::SessionFields;
+use vestry_app::test_env::FindMessages;
+use vestry_app::{Caller, Refusal};
+use vestry_domain::limits::texts::SENDS_PER_NUMBER_AND_DAY;
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::DeviceFingerprint;
+use vestry_domain::{Environment, Secret, World};
+
+use crate::links::link_for;
+use crate::rig::{Rig, login, text};
+
+const ADA: &str = "ada@example.com";
+
+/// The wait that a send met, if it met one.
+fn wait<T>(outcome: Result<T, Refusal>) -> Option<i64> {
+    match outcome {
+        Ok(_) => None,
+        Err(Refusal::TooMany { retry_after }) => Some(retry_after.0),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn code(rig: &Rig, caller: &Caller, email: &str) -> Result<SentCode, Refusal> {
+    rig.service
+        .login_or_create_by_email(caller, login(email))
+        .await
+}
+
+async fn link(rig: &Rig, caller: &Caller, email: &str) -> Result<SentLink, Refusal> {
+    rig.service
+        .login_or_create_by_link(caller, link_for(email))
+        .await
+}
+
+async fn reset(rig: &Rig, caller: &Caller, email: &str) -> Result<BegunReset, Refusal> {
+    let command = BeginReset {
+        email: email.to_owned(),
+        ..BeginReset::default()
+    };
+    rig.service.begin_reset(caller, command).await
+}
+
+/// How many messages were captured for whom.
+async fn messages(rig: &Rig, caller: &Caller, to: &str) -> usize {
+    rig.deliver().await;
+    let query = FindMessages {
+        to: Some(to.to_owned()),
+        ..FindMessages::default()
+    };
+    let found = rig.service.captured_messages(caller, query).await;
+    found.unwrap().len()
+}
+
+/// Spends the budget of ten minutes.
+async fn spend(rig: &Rig, caller: &Caller, email: &str) {
+    for _ in 0..5 {
+        assert_eq!(wait(code(rig, caller, email).await), None);
+        rig.pass(20);
+    }
+}
+
+/// Beyond the budget, one of each kind a quarter of an hour, whichever of the limits was met.
+#[tokio::test]
+async fn m_5_a_little_always_goes_on() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.user(&test, ADA).await;
+    // The budget of the day, in six bursts.
+    for _ in 0..6 {
+        spend(&rig, &test, ADA).await;
+        rig.pass(500);
+    }
+    for quarter in 0..3 {
+        assert_eq!(wait(code(&rig, &test, ADA).await), None, "{quarter}");
+        assert_eq!(wait(link(&rig, &test, ADA).await), None, "{quarter}");
+        assert_eq!(wait(reset(&rig, &test, ADA).await), None, "{quarter}");
+        rig.pass(20);
+        assert_eq!(wait(code(&rig, &test, ADA).await), Some(880));
+        assert_eq!(wait(link(&rig, &test, ADA).await), Some(880));
+        assert_eq!(wait(reset(&rig, &test, ADA).await), Some(880));
+        rig.pass(879);
+        assert_eq!(wait(code(&rig, &test, ADA).await), Some(1));
+        rig.pass(1);
+    }
+    assert_eq!(rig.waiting().await, 30 + 9);
+}
+
+/// Where the budget opens again sooner than the quarter of an hour ends, that is what the answer says.
+#[tokio::test]
+async fn m_5_the_wait_is_the_shorter_one() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    spend(&rig, &test, ADA).await;
+    assert_eq!(
+        wait(code(&rig, &test, ADA).await),
+        None,
+        "beyond the budget"
+    );
+    rig.pass(20);
+    let left = 600 - 120;
+    assert_eq!(wait(code(&rig, &test, ADA).await), Some(left));
+    rig.pass(left);
+    assert_eq!(wait(code(&rig, &test, ADA).await), None);
+}
+
+/// Numbers alike.
+#[tokio::test]
+async fn m_5_texts_go_on_too() {
+    const NUMBER: &str = "+442071838750";
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ask = async || {
+        let sent = rig.service.login_or_create_by_text(&test, text(NUMBER));
+        wait(sent.await)
+    };
+    for _ in 0..SENDS_PER_NUMBER_AND_DAY.most {
+        assert_eq!(ask().await, None);
+        rig.pass(200);
+    }
+    assert_eq!(ask().await, None, "beyond the budget of the day");
+    rig.pass(20);
+    assert_eq!(ask().await, Some(880));
+    rig.pass(880);
+    assert_eq!(ask().await, None);
+}
+
+/// All Apps together have one more message for an address whose common limit is met, however many they are.
+#[tokio::test]
+async fn m_5_attack_8_apps_share_what_goes_on() {
+    let rig = Rig::new().await;
+    let service = rig.process_with_cap(1);
+    let (one, other) = (rig.test().await, rig.stranger().await);
+    let ask = async |caller: &Caller| {
+        let sent = service.login_or_create_by_email(caller, login(ADA));
+        wait(sent.await)
+    };
+    assert_eq!(ask(&one).await, None);
+    assert_eq!(ask(&other).await, None, "beyond the common limit");
+    rig.pass(20);
+    assert_eq!(ask(&one).await, Some(880));
+    assert_eq!(ask(&other).await, Some(880));
+}
+
+/// A double click: the same answer, no second message, and nothing is counted.
+#[tokio::test]
+async fn m_5_a_second_send_within_seconds_is_the_first() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for second in [0, 19] {
+        let email = format!("code{second}@example.com");
+        let first = code(&rig, &test, &email).await.unwrap();
+        rig.pass(second);
+        for _ in 0..10 {
+            let again = code(&rig, &test, &email).await.unwrap();
+            assert_eq!(again.email.id, first.email.id);
+            assert_eq!(again.email.user_id, first.email.user_id);
+            assert!(first.user_created && again.user_created);
+            assert_eq!(again.status, first.status);
+        }
+        assert_eq!(messages(&rig, &test, &email).await, 1);
+        rig.pass(20 - second);
+        let later = code(&rig, &test, &email).await.unwrap();
+        assert!(!later.user_created, "that is another send");
+        assert_eq!(messages(&rig, &test, &email).await, 2);
+    }
+    let first = link(&rig, &test, ADA).await.unwrap();
+    let again = link(&rig, &test, ADA).await.unwrap();
+    assert_eq!(
+        (first.user_id, first.email_id),
+        (again.user_id, again.email_id)
+    );
+    assert!(first.user_created && again.user_created);
+    assert_eq!(messages(&rig, &test, ADA).await, 1);
+    let first = reset(&rig, &test, ADA).await.unwrap();
+    let again = reset(&rig, &test, ADA).await.unwrap();
+    assert_eq!(
+        (first.user_id, first.email_id),
+        (again.user_id, again.email_id)
+    );
+    assert_eq!(messages(&rig, &test, ADA).await, 2);
+    // Two were counted, so three are left.
+    for _ in 0..3 {
+        rig.pass(20);
+        assert_eq!(wait(reset(&rig, &test, ADA).await), None);
+    }
+    rig.pass(20);
+    assert_eq!(
+        wait(code(&rig, &test, ADA).await),
+        None,
+        "beyond the budget"
+    );
+    assert_eq!(
+        wait(reset(&rig, &test, ADA).await),
+        None,
+        "beyond the budget"
+    );
+    rig.pass(20);
+    assert!(wait(reset(&rig, &test, ADA).await).is_some());
+}
+
+/// What the first one cannot serve is no repeat: another place to land, another kind of step, another device where devices
+/// count, and whatever comes after the code was used.
+#[tokio::test]
+async fn m_5_what_differs_is_sent() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.user(&test, ADA).await;
+    code(&rig, &test, ADA).await.unwrap();
+    rig.sent_code(&test, ADA).await;
+    assert_eq!(messages(&rig, &test, ADA).await, 2, "send is another step");
+    let (sent, right) = rig.fresh_code(&test, ADA).await;
+    rig.verify(&test, sent.email.id, &right).await.unwrap();
+    code(&rig, &test, ADA).await.unwrap();
+    assert_eq!(messages(&rig, &test, ADA).await, 4, "the first one is used");
+
+    let elsewhere = "https://app.example.com/elsewhere";
+    let world = World::new(rig.app.id, Environment::Test);
+    let added = rig
+        .service
+        .add_redirect_url(world, RedirectKind::Login, elsewhere, false);
+    added.await.unwrap();
+    link(&rig, &test, ADA).await.unwrap();
+    let command = LoginByLink {
+        login_redirect_url: Some(elsewhere.to_owned()),
+        ..link_for(ADA)
+    };
+    let sent = rig.service.login_or_create_by_link(&test, command.clone());
+    sent.await.unwrap();
+    assert_eq!(messages(&rig, &test, ADA).await, 6, "it leads elsewhere");
+
+    rig.pass(20);
+    code(&rig, &test, ADA).await.unwrap();
+    link(&rig, &test, ADA).await.unwrap();
+    assert_eq!(messages(&rig, &test, ADA).await, 8, "no code is a link");
+    code(&rig, &test, ADA).await.unwrap();
+    assert_eq!(
+        messages(&rig, &test, ADA).await,
+        8,
+        "there is one in its mail"
+    );
+
+    const BOB: &str = "bob@example.com";
+    rig.set(&[("device_fingerprint_match", "ip")]).await;
+    let test = rig.test().await;
+    for (ip, expected) in [("192.0.2.1", 1), ("192.0.2.2", 2), ("192.0.2.2", 2)] {
+        let device = DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap();
+        let command = LoginOrCreate {
+            device_fingerprint: Some(device),
+            ..login(BOB)
+        };
+        let sent = rig.service.login_or_create_by_email(&test, command).await;
+        sent.unwrap();
+        assert_eq!(messages(&rig, &test, BOB).await, expected, "{ip}");
+    }
+}
+
+/// A right code, link or reset shows that the owner is here: what others have had sent counts no more.
+#[tokio::test]
+async fn m_5_a_right_answer_opens_the_budget() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    rig.user(&test, ADA).await;
+    for way in ["code", "link", "reset"] {
+        spend(&rig, &test, ADA).await;
+        match way {
+            "code" => {
+                let (sent, right) = rig.fresh_code(&test, ADA).await;
+                rig.verify(&test, sent.email.id, &right).await.unwrap();
+            }
+            "link" => {
+                let (_, mail) = rig.fresh_link(&test, ADA).await;
+                rig.open(&test, &mail.token).await.unwrap();
+            }
+            _ => {
+                reset(&rig, &test, ADA).await.unwrap();
+                let mail = rig.newest_to(&test, ADA).await;
+                let command = CompleteReset {
+                    token: Secret::new(mail.message.token),
+                    password: Secret::new("correct horse battery".to_owned()),
+                    session_fields: SessionFields::default(),
+                    device_fingerprint: DeviceFingerprint::default(),
+                };
+                rig.service.complete_reset(&test, command).await.unwrap();
+            }
+        }
+    }
+    // Each time five were sent and the sixth went beyond the budget; without an answer nothing goes on.
+    spend(&rig, &test, ADA).await;
+    assert_eq!(wait(code(&rig, &test, ADA).await), None);
+    rig.pass(20);
+    assert!(wait(code(&rig, &test, ADA).await).is_some());
+}
+
+/// A wrong answer opens nothing.
+#[tokio::test]
+async fn m_5_a_wrong_answer_opens_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    spend(&rig, &test, ADA).await;
+    let (sent, right) = rig.fresh_code(&test, ADA).await;
+    let wrong = crate::rig::wrong(&right);
+    rig.verify(&test, sent.email.id, wrong).await.unwrap_err();
+    rig.pass(20);
+    assert!(wait(code(&rig, &test, ADA).await).is_some());
+}
+
+/// Unlocking a user clears sends and failures alike.
+#[tokio::test]
+async fn m_5_unlocking_clears_what_was_sent() {
+    const NUMBER: &str = "+442071838750";
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let (sent, _) = rig.fresh_text(&test, NUMBER).await;
+    let user = sent.phone.user_id;
+    rig.attach_claim(&test, user, ADA).await;
+    let ask_text = async || {
+        let sent = rig.service.login_or_create_by_text(&test, text(NUMBER));
+        wait(sent.await)
+    };
+    for _ in 0..5 {
+        rig.pass(20);
+        reset(&rig, &test, ADA).await.unwrap();
+        assert_eq!(ask_text().await, None);
+    }
+    for _ in 0..2 {
+        rig.pass(20);
+        let _ = reset(&rig, &test, ADA).await;
+        ask_text().await;
+    }
+    assert!(wait(reset(&rig, &test, ADA).await).is_some());
+    assert!(ask_text().await.is_some());
+    rig.service.unlock_user(test.world, user).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(wait(reset(&rig, &test, ADA).await), None);
+        assert_eq!(ask_text().await, None);
+        rig.pass(20);
+    }
+}

@@ -1,0 +1,207 @@
+//! M-6: guesses that are spread over many accounts, or come from many addresses.
+
+use vestry_app::codes::{VerifyCode, VerifyCodeError};
+use vestry_app::passwords::VerifyPassword;
+use vestry_app::sessions::SessionFields;
+use vestry_app::totps::{VerifyTotp, VerifyTotpError};
+use vestry_app::{Caller, Refusal};
+use vestry_domain::Secret;
+use vestry_domain::code::{DIGITS, LONG_DIGITS, MAX_TRIES};
+use vestry_domain::ids::{Id, UserId};
+use vestry_domain::limits::codes::SENDS_PER_APP;
+use vestry_domain::limits::failures;
+use vestry_domain::session::DeviceFingerprint;
+
+use crate::rig::{Rig, proof, wrong};
+use crate::totps::{code, recovery, shown_at};
+
+fn device(ip: &str) -> DeviceFingerprint {
+    DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap()
+}
+
+/// Tries a password of a user who does not exist.
+async fn guess_password(rig: &Rig, caller: &Caller, number: u32, ip: &str) -> Result<(), Refusal> {
+    let mut random = [0; 16];
+    random[..4].copy_from_slice(&number.to_be_bytes());
+    let command = VerifyPassword {
+        user_id: UserId::new(rig.now(), random),
+        password: Secret::new("a wrong password".to_owned()),
+        session_fields: SessionFields::default(),
+        device_fingerprint: device(ip),
+    };
+    let tried = rig.service.verify_password(caller, command).await;
+    tried.map(drop)
+}
+
+/// A hundred failures from one address, of whatever kind and of whichever accounts: then nothing that comes from there is tried,
+/// right or wrong, until the ten minutes are over. Other addresses, and calls that name none, go on.
+#[tokio::test]
+async fn m_6_an_address_waits_after_a_hundred_failures_of_any_kind() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    // Of IPv6 the network counts.
+    let from = |number: u32| format!("2001:db8:0:1::{number:x}");
+    let user = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let totp = rig.verified_totp(&test, user).await;
+    let (sent, right) = rig.fresh_code(&test, "bob@example.com").await;
+    let mut failed = 0;
+    for account in 0..8 {
+        let email = format!("user{account}@example.com");
+        let (sent, right) = rig.fresh_code(&test, &email).await;
+        for _ in 0..MAX_TRIES {
+            failed += 1;
+            let command = VerifyCode {
+                device_fingerprint: device(&from(failed)),
+                ..proof(sent.email.id, wrong(&right))
+            };
+            let tried = rig.service.verify_code(&test, command).await;
+            assert!(matches!(tried, Err(VerifyCodeError::InvalidCode)));
+        }
+    }
+    for _ in 0..40 {
+        failed += 1;
+        let tried = guess_password(&rig, &test, failed, &from(failed)).await;
+        assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
+    }
+    for _ in 0..10 {
+        for guess in [code(user, "000000"), recovery(user, "aaaaa-aaaaa")] {
+            failed += 1;
+            let command = VerifyTotp {
+                device_fingerprint: device(&from(failed)),
+                ..guess
+            };
+            let tried = rig.service.verify_totp(&test, command).await;
+            assert!(matches!(tried, Err(VerifyTotpError::InvalidCode)));
+        }
+    }
+    assert_eq!(failed, failures::PER_ADDRESS.most);
+
+    let here = device(&from(0xffff));
+    let held_up = async || {
+        let command = VerifyCode {
+            device_fingerprint: here.clone(),
+            ..proof(sent.email.id, &right)
+        };
+        let tried = rig.service.verify_code(&test, command).await;
+        let by_code = matches!(tried, Err(VerifyCodeError::Common(Refusal::TooMany { .. })));
+        let command = VerifyTotp {
+            device_fingerprint: here.clone(),
+            ..code(user, &shown_at(&totp, rig.now()))
+        };
+        let tried = rig.service.verify_totp(&test, command).await;
+        let by_totp = matches!(tried, Err(VerifyTotpError::Common(Refusal::TooMany { .. })));
+        let tried = guess_password(&rig, &test, 0, &here.ip).await;
+        let by_password = matches!(tried, Err(Refusal::TooMany { .. }));
+        assert_eq!((by_code, by_totp), (by_password, by_password));
+        by_password
+    };
+    assert!(held_up().await);
+    let tried = guess_password(&rig, &test, 1_000, "2001:db8:0:2::1").await;
+    assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
+    let tried = guess_password(&rig, &test, 1_001, "").await;
+    assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
+    rig.pass(failures::PER_ADDRESS.window.0);
+    assert!(!held_up().await, "the window is over");
+}
+
+/// A failed try of a whole App; each is of another account and address.
+async fn spray(rig: &Rig, caller: &Caller, from: u32, most: u32) {
+    for number in from..from + most {
+        let ip = format!("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255);
+        let tried = guess_password(rig, caller, number, &ip).await;
+        assert!(matches!(tried, Err(Refusal::InvalidCredentials)));
+    }
+}
+
+/// Over a thousand failures of an hour and ten for each success: new codes have eight digits, and sign people in as ever. They
+/// stay long until an hour has passed without.
+#[tokio::test]
+async fn m_6_codes_are_long_while_somebody_guesses_over_many_accounts() {
+    let rig = Rig::new().await;
+    let (test, live) = (rig.test().await, rig.live().await);
+    spray(&rig, &test, 0, 950).await;
+    let (_, short) = rig.fresh_code(&test, "ada@example.com").await;
+    assert_eq!(short.len(), DIGITS);
+    rig.pass(600);
+    spray(&rig, &test, 950, 250).await;
+    let (sent, long) = rig.fresh_code(&test, "bob@example.com").await;
+    assert_eq!(long.len(), LONG_DIGITS);
+    let spaced = format!("{} {}", &long[..4], &long[4..]);
+    rig.verify(&test, sent.email.id, &spaced).await.unwrap();
+    let text = rig.fresh_text(&test, "+442071838750").await.1;
+    assert_eq!(text.len(), LONG_DIGITS);
+    rig.login(&live, "ada@example.com").await;
+    rig.deliver().await;
+    let (_, mail) = rig.mailer.sent().pop().unwrap();
+    assert_eq!(mail.code.len(), DIGITS, "another world");
+
+    rig.pass(3_000);
+    let (_, long) = rig.fresh_code(&test, "eve@example.com").await;
+    assert_eq!(long.len(), LONG_DIGITS);
+    rig.pass(700);
+    let (_, short) = rig.fresh_code(&test, "eve@example.com").await;
+    assert_eq!(short.len(), DIGITS);
+}
+
+/// Where people sign in often, as many failures are their own.
+#[tokio::test]
+async fn m_6_failures_of_a_busy_app_are_no_attack() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    for number in 0..130 {
+        let email = format!("user{number}@example.com");
+        let (sent, right) = rig.fresh_code(&test, &email).await;
+        rig.verify(&test, sent.email.id, &right).await.unwrap();
+    }
+    spray(&rig, &test, 0, 1_250).await;
+    let (_, short) = rig.fresh_code(&test, "ada@example.com").await;
+    assert_eq!(short.len(), DIGITS);
+    spray(&rig, &test, 1_250, 250).await;
+    let (_, long) = rig.fresh_code(&test, "bob@example.com").await;
+    assert_eq!(long.len(), LONG_DIGITS);
+}
+
+/// What a million addresses win from a million accounts in a day, by guessing every code that the App can be made to send. The
+/// first 400 accounts are really attacked; from then on nothing changes.
+#[tokio::test]
+async fn m_6_attack_3_what_a_million_addresses_win() {
+    const ATTACKED: u32 = 400;
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (mut at_short, mut at_long) = (0_u32, 0_u32);
+    for account in 0..ATTACKED {
+        let email = format!("user{account}@example.com");
+        let (sent, right) = rig.fresh_code(&test, &email).await;
+        for _ in 0..MAX_TRIES {
+            let ip = format!("10.0.{}.{}", account >> 8, account & 255);
+            let guess = if right.len() == DIGITS {
+                wrong(&right).to_owned()
+            } else {
+                format!("00{}", wrong(&right[2..]))
+            };
+            let command = VerifyCode {
+                device_fingerprint: device(&ip),
+                ..proof(sent.email.id, &guess)
+            };
+            let tried = rig.service.verify_code(&test, command).await;
+            assert!(matches!(tried, Err(VerifyCodeError::InvalidCode)));
+            match right.len() {
+                DIGITS => at_short += 1,
+                _ => at_long += 1,
+            }
+        }
+    }
+    // What the App's own budget of mails lets out in a day, five guesses each: fewer than a million accounts and addresses could
+    // try, so they add nothing.
+    let codes = 24.0 * f64::from(SENDS_PER_APP.most);
+    let guesses = codes * 5.0;
+    let before = guesses / 1e6;
+    let short = f64::from(at_short);
+    let after = short / 1e6 + (guesses - short) / 1e8;
+    println!(
+        "attack 3: of {} guesses at {ATTACKED} accounts {at_short} were at codes of {DIGITS} digits and {at_long} at codes of {LONG_DIGITS}; a day of {codes} codes and {guesses} guesses from 10^6 addresses at 10^6 accounts wins {before:.3} accounts with {DIGITS} digits always, {after:.3} as it is",
+        at_short + at_long
+    );
+    assert!(f64::from(at_short) <= 1.2 * 1e3, "{at_short}");
+    assert!(after < before / 50.0, "{before} {after}");
+}

@@ -1,0 +1,226 @@
+//! Attack 24: somebody has messages sent in another person's name as fast as he may, and she signs in all the same (M-5).
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use vestry_contract::browser::Browser;
+use vestry_contract::fakes::SeededEntropy;
+use vestry_domain::Timestamp;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::clock::Clock;
+use vestry_ports::entropy::Entropy;
+
+use super::people::{self, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, mail_to};
+use crate::journeys::signed_in;
+use crate::rig::{Answer, Api, on_both};
+
+on_both! {
+    attack_24_a_day_of_sends_keeps_nobody_out
+    m_5_sends_at_once_are_one_message
+}
+
+const VICTIM: &str = "ada@example.com";
+const DAY: Seconds = Seconds(86_400);
+const QUARTER: Seconds = Seconds(900);
+
+/// A way in that begins with a message.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The call that has it sent.
+    path: &'static str,
+    /// What the message is called in the test environment.
+    kind: &'static str,
+}
+
+const WAYS: [Way; 3] = [
+    Way {
+        path: "/v1/auth/otps/email/login_or_create",
+        kind: "otp",
+    },
+    Way {
+        path: "/v1/auth/magic_links/email/login_or_create",
+        kind: "magic_link",
+    },
+    Way {
+        path: "/v1/auth/passwords/reset/begin",
+        kind: "password_reset",
+    },
+];
+
+impl Way {
+    async fn ask(self, api: &Api) -> Answer {
+        let request = json!({ "email": VICTIM });
+        api.test().post(self.path, request).await
+    }
+
+    /// Signs in with the newest message of this way, as whoever reads the mailbox does.
+    async fn answer(self, api: &Api, sent: &Answer) -> Answer {
+        let mail = match self.kind {
+            "otp" => newest_code_to(api, VICTIM).await,
+            kind => mail_to(api, kind, VICTIM).await,
+        };
+        let test = api.test();
+        match self.kind {
+            "otp" => {
+                let method = sent.text_at("/email_id");
+                let request =
+                    json!({"method_id": method, "otp": mail["code"], "session_expires_in": 60});
+                test.post(CODES, request).await
+            }
+            "magic_link" => {
+                let request = json!({"token": mail["token"], "session_expires_in": 60});
+                test.post(LINKS, request).await
+            }
+            _ => {
+                let request = json!({
+                    "token": mail["token"], "password": PASSWORD, "session_expires_in": 60,
+                });
+                test.post("/v1/auth/passwords/reset/complete", request)
+                    .await
+            }
+        }
+    }
+}
+
+/// An attacker who asks again in the very second in which he may.
+struct Attacker {
+    next: [Timestamp; WAYS.len()],
+    sent: u32,
+    refused: u32,
+}
+
+impl Attacker {
+    fn begins(now: Timestamp) -> Self {
+        Self {
+            next: [now; WAYS.len()],
+            sent: 0,
+            refused: 0,
+        }
+    }
+
+    /// Does what he does up to a moment, which is then.
+    async fn goes_on_until(&mut self, api: &Api, moment: Timestamp) {
+        while let Some(at) = self.next.iter().copied().min().filter(|at| *at <= moment) {
+            pass_to(api, at);
+            for (way, next) in WAYS.iter().zip(&mut self.next) {
+                if *next > at {
+                    continue;
+                }
+                let now = api.clock.machine();
+                let answer = way.ask(api).await;
+                *next = now + wait(&answer).unwrap_or(Seconds(20));
+                // Mails of one second have no order.
+                api.deliver().await;
+                api.pass(1);
+                match answer.status {
+                    200 => self.sent += 1,
+                    _ => self.refused += 1,
+                }
+            }
+        }
+        pass_to(api, moment);
+    }
+}
+
+/// The newest mail with a code, which may be that of a link.
+async fn newest_code_to(api: &Api, email: &str) -> Value {
+    api.deliver().await;
+    let path = format!("/v1/test/messages?to={email}");
+    let mut found = api.test().get(&path).await.ok().body;
+    let messages = found["messages"].as_array_mut().unwrap();
+    let newest = messages.iter().position(|mail| mail["code"] != "");
+    messages.swap_remove(newest.expect("a code"))
+}
+
+fn pass_to(api: &Api, moment: Timestamp) {
+    let left = moment - api.clock.machine();
+    api.pass(left.0.max(0));
+}
+
+/// How long a refused call says to wait.
+fn wait(answer: &Answer) -> Option<Seconds> {
+    if answer.status != 429 {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        return None;
+    }
+    answer.refuses(429, "too_many_attempts", None);
+    let wait = answer.header("retry-after").expect("how long");
+    Some(Seconds(wait.parse().unwrap()))
+}
+
+/// Twenty-four simulated hours. The attacker has codes, links and resets sent to her as fast as the service lets him, always a
+/// moment before she asks. Once an hour she signs in by each of them, and by passkey: never does it take her longer than a
+/// quarter of an hour.
+async fn attack_24_a_day_of_sends_keeps_nobody_out(api: &Api) {
+    people::with_urls(api).await;
+    let user = signed_in(api, VICTIM).await.text_at("/user_id");
+    let mut browser = Browser::at(PAGE);
+    people::passkey(api, &mut browser, &user).await;
+    api.pass(86_400);
+    let entropy = SeededEntropy::fresh();
+    let begin = api.clock.machine();
+    let mut attacker = Attacker::begins(begin);
+    let (mut longest, mut signed) = (Seconds(0), 0);
+    while api.clock.machine() < begin + DAY {
+        let mut random = [0; 2];
+        entropy.fill(&mut random);
+        let later = Seconds(i64::from(u16::from_be_bytes(random)) % 3_600);
+        attacker
+            .goes_on_until(api, api.clock.machine() + later)
+            .await;
+        for way in WAYS {
+            let asked = api.clock.machine();
+            let mut answer = way.ask(api).await;
+            while let Some(left) = wait(&answer) {
+                attacker
+                    .goes_on_until(api, api.clock.machine() + left)
+                    .await;
+                answer = way.ask(api).await;
+            }
+            let proved = way.answer(api, &answer).await.ok();
+            assert_eq!(proved.text_at("/user_id"), user);
+            longest = longest.max(api.clock.machine() - asked);
+            signed += 1;
+        }
+        let credential = people::assertion(api, &mut browser).await;
+        let request = json!({"public_key_credential": credential, "session_expires_in": 60});
+        let proved = api.test().post(PASSKEYS, request).await.ok();
+        assert_eq!(proved.text_at("/user_id"), user);
+    }
+    println!(
+        "attack 24: in a day {} sends of the attacker went through and {} were refused; {signed} of her sign-ins by message worked, the slowest after {} s",
+        attacker.sent, attacker.refused, longest.0
+    );
+    assert!(signed > 24, "{signed}");
+    assert!(attacker.refused > 24, "the attacker met the limits");
+    // And the seconds that the attacker's own calls take, which come before hers.
+    assert!(longest.0 <= QUARTER.0 + 3, "{} s", longest.0);
+}
+
+/// Twenty requests at once for an address that nobody has: one user, one message, and twenty answers that are the same.
+async fn m_5_sends_at_once_are_one_message(api: &Api) {
+    people::with_urls(api).await;
+    for way in &WAYS[..2] {
+        let email = format!("{}@example.com", way.kind);
+        let request = json!({ "email": email });
+        let asked = (0..20).map(|_| async { api.test().post(way.path, request.clone()).await });
+        let answers: Vec<Value> = join_all(asked)
+            .await
+            .into_iter()
+            .map(|answer| answer.ok().body)
+            .collect();
+        for answer in &answers {
+            assert_eq!(answer["user_created"], true);
+            assert_eq!(answer["user_id"], answers[0]["user_id"]);
+            assert_eq!(answer["email_id"], answers[0]["email_id"]);
+        }
+        api.deliver().await;
+        let path = format!("/v1/test/messages?to={email}");
+        let found = api.test().get(&path).await.ok();
+        assert_eq!(found.body["messages"].as_array().unwrap().len(), 1);
+        let found = json!({"filters": {"operator": "AND", "fields": [
+            {"field": "email", "operator": "eq", "value": email}
+        ]}});
+        let found = api.test().post("/v1/auth/users/search", found).await.ok();
+        assert_eq!(found.body["total_count"], 1);
+    }
+}
