@@ -68,7 +68,10 @@ impl Postgres {
 
     /// Makes an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
     fn create(&self, durability: Durability) -> Result<Place, Failure> {
-        let directory = temporary::directory("postgres")?;
+        let directory = match durability {
+            Durability::Disk => temporary::directory("postgres")?,
+            Durability::Memory => temporary::directory_in_memory("postgres")?,
+        };
         if let Some(Owner { user, group }) = self.owner {
             chown(&directory, Some(user), Some(group))
                 .context("cannot give the Postgres directory away")?;

@@ -65,7 +65,7 @@ impl Server {
     /// The request limit of the test environment is off: a check makes more than 100 requests a minute, and
     /// answers of 429 would hide what it is looking for. `name` is that of its log, `target/<name>.log`.
     pub(crate) fn start(binary: &Path, name: &str) -> Result<Self, Failure> {
-        let directory = temporary::directory(name)?;
+        let directory = temporary::directory_in_memory(name)?;
         let log = project::target().join(format!("{name}.log"));
         let mut command = Command::new(binary);
         command

@@ -3,22 +3,53 @@
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::failure::{Context, Failure};
+use crate::process;
+
+/// Where Linux has files that no disk knows.
+const MEMORY: &str = "/dev/shm";
+/// What the tests and their servers may need of it at once, in KiB: 4 GiB.
+const NEEDED: u64 = 4 << 20;
 
 /// Creates an empty directory that only this user may enter (0700), below the system's temporary directory.
 ///
 /// Not below `target`: a server that must not run as root could not reach it where a home directory is closed,
 /// and the path of a Unix socket may not be long.
 pub(crate) fn directory(purpose: &str) -> Result<PathBuf, Failure> {
+    directory_below(&std::env::temp_dir(), purpose)
+}
+
+/// The same for what nobody will miss: in memory, where there is room for it. Each test on Postgres makes a database of some
+/// three hundred files and deletes it again, and on a disk that takes longer than the test.
+pub(crate) fn directory_in_memory(purpose: &str) -> Result<PathBuf, Failure> {
+    match memory() {
+        Some(memory) => directory_below(memory, purpose),
+        None => directory(purpose),
+    }
+}
+
+/// Where temporary files can be in memory; `None` where there is no such place, or too little of it.
+pub(crate) fn memory() -> Option<&'static Path> {
+    let mut ask = Command::new("df");
+    ask.args(["-k", "--output=fstype,avail", MEMORY])
+        .stderr(Stdio::null());
+    let said = process::output(&mut ask).ok()?;
+    let (kind, free) = said.lines().nth(1)?.trim().split_once(' ')?;
+    let free: u64 = free.trim().parse().ok()?;
+    (kind == "tmpfs" && free >= NEEDED).then_some(Path::new(MEMORY))
+}
+
+fn directory_below(parent: &Path, purpose: &str) -> Result<PathBuf, Failure> {
     // No name twice in a process: whoever waits for the end of a directory must not see another one in its place.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
     for _attempt in 0..1_000 {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("vestry-{purpose}-{process}-{number}"));
+        let path = parent.join(format!("vestry-{purpose}-{process}-{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}

@@ -13,7 +13,7 @@ use crate::postgres::{self, Cluster, Durability, Postgres};
 use crate::python::{self, Python};
 use crate::redis::{self, Redis};
 use crate::server::{self, Built};
-use crate::{api_fuzz, environment, interop, process, project};
+use crate::{api_fuzz, environment, interop, process, project, temporary};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole suite, with throwaway servers.
@@ -230,6 +230,9 @@ impl Servers {
             ),
             ("VESTRY_TEST_LANES_MISSING", missing),
         ];
+        if let Some(memory) = temporary::memory() {
+            command.env("TMPDIR", memory);
+        }
         for (name, value) in found {
             match value {
                 Some(value) => command.env(name, value),
