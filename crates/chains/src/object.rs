@@ -1,8 +1,8 @@
 //! A JSON object of a request, read field by field.
 
 use serde_json::Value;
-use vestry_domain::Invalid;
 use vestry_domain::signing::Fields;
+use vestry_domain::{Invalid, number};
 
 /// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent;
 /// fields that nobody asks for are ignored.
@@ -67,10 +67,8 @@ impl<'a> Object<'a> {
 
     /// A whole number from 0 on that must be there.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Invalid> {
-        self.present(name)
-            .ok_or_else(|| self.missing(name))?
-            .as_u64()
-            .ok_or_else(|| self.refusal(name, "must be a whole number"))
+        let value = self.present(name).ok_or_else(|| self.missing(name))?;
+        number::natural(value).ok_or_else(|| self.refusal(name, "must be a whole number"))
     }
 
     /// A truth value; absent is false.
@@ -85,5 +83,35 @@ impl<'a> Object<'a> {
     /// Any value, if it is there.
     pub(crate) fn present(&self, name: &str) -> Option<&'a Value> {
         self.fields.get(name).filter(|value| !value.is_null())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// However it is written, and never rounded.
+    #[test]
+    fn m_19_a_number_of_a_request_is_whole() {
+        let read = |value: Value| {
+            let fields = Fields::from_iter([("version".to_owned(), value)]);
+            Object::params(&fields)
+                .number("version")
+                .map_err(|invalid| invalid.param)
+        };
+        for whole in [json!(5), json!(5.0), json!(50e-1)] {
+            assert_eq!(read(whole.clone()), Ok(5), "{whole}");
+        }
+        for other in [
+            json!(5.5),
+            json!(-5.0),
+            json!("5"),
+            json!(true),
+            json!(null),
+        ] {
+            assert_eq!(read(other.clone()), Err("params.version".into()), "{other}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! `vestry app create|list|show|set`.
 
-use vestry_domain::World;
+use serde_json::Value;
 use vestry_domain::app::{self, App, AppSettings};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
-use vestry_domain::{Environment, Invalid};
+use vestry_domain::{Environment, Invalid, World, number};
 
 use super::AdminError;
 use crate::fault::retried;
@@ -91,8 +91,7 @@ impl Service {
             let slot = known.ok_or_else(|| {
                 Invalid::unknown(name.clone(), format!("there is no setting {name}"))
             })?;
-            // `true`, `60` and `null` are JSON; everything else, such as `ES256`, is a word.
-            *slot = serde_json::from_str(value).unwrap_or_else(|_word| value.clone().into());
+            *slot = setting(value);
             serde_json::from_value::<AppSettings>(settings.clone()).map_err(|_unfit| {
                 Invalid::value(name.clone(), format!("{name} cannot take this value"))
             })?;
@@ -111,5 +110,16 @@ impl Service {
             return Err(AdminError::NotFound("app"));
         }
         Ok(tx.commit().await?)
+    }
+}
+
+/// `true`, `60`, `60.0` and `null` are JSON; everything else, such as `ES256`, is a word.
+fn setting(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(Value::Number(number)) => {
+            number::whole(&number).map_or(Value::Number(number), Value::from)
+        }
+        Ok(value) => value,
+        Err(_word) => text.into(),
     }
 }

@@ -1,7 +1,8 @@
 //! A user as one line of JSON: what `vestry users export` writes and `vestry users import` reads.
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use vestry_domain::email::Email;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
@@ -9,7 +10,7 @@ use vestry_domain::password::{Normalization, PasswordHash};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
-use vestry_domain::{Invalid, Secret, Timestamp, text};
+use vestry_domain::{Invalid, Secret, Timestamp, number, text};
 
 /// Most bytes of an external key.
 const LONGEST_KEY: usize = 255;
@@ -53,7 +54,7 @@ pub struct PortableUser {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// Unix seconds; the time inside the id, or the moment of the import, when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub created_at: Option<i64>,
     /// Hash of the password, in one of the forms that `docs/migrate-users.md` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +99,17 @@ pub struct PortableWallet {
 /// A name; `null`, which other services write for one that is not known, is none.
 fn name<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
     Option::deserialize(field).map(Option::unwrap_or_default)
+}
+
+/// A whole number, or `null` for none.
+fn whole<'de, D: Deserializer<'de>>(field: D) -> Result<Option<i64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(field)? else {
+        return Ok(None);
+    };
+    let whole = number::whole(&number);
+    whole
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("not a whole number"))
 }
 
 /// serde passes a reference.

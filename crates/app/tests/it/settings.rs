@@ -26,6 +26,19 @@ async fn refused(rig: &Rig, changes: &[(&str, &str)]) -> Invalid {
     }
 }
 
+/// A whole number is one however it is written.
+#[tokio::test]
+async fn m_19_a_setting_takes_a_whole_number_however_it_is_written() {
+    let rig = Rig::new().await;
+    for (text, expected) in [("60", 60), ("61.0", 61), ("6.2e1", 62)] {
+        let changes = pairs(&[("session_idle_minutes", text)]);
+        let app = rig.service.set_app(rig.app.id, &changes).await.unwrap();
+        assert_eq!(app.settings.session_idle_minutes, expected, "{text}");
+    }
+    let invalid = refused(&rig, &[("session_idle_minutes", "5.5")]).await;
+    assert_eq!(invalid.param, "session_idle_minutes");
+}
+
 #[tokio::test]
 async fn every_setting_can_be_changed() {
     let rig = Rig::new().await;

@@ -2,7 +2,7 @@
 
 use parity_scale_codec::{Compact, Encode};
 use serde_json::Value;
-use vestry_domain::Invalid;
+use vestry_domain::{Invalid, number};
 
 use super::extensions::{Part, parts};
 use super::names_the_wallet;
@@ -43,7 +43,7 @@ pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTrans
 fn version(object: &Object<'_>) -> Result<(), Invalid> {
     match object.present("version") {
         None => Err(object.missing("version")),
-        Some(version) if version.as_u64() == Some(VERSION) => Ok(()),
+        Some(version) if number::natural(version) == Some(VERSION) => Ok(()),
         Some(_) => Err(object.refusal("version", "is not 4, the one version that is signed here")),
     }
 }
@@ -220,8 +220,7 @@ fn asset(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
 fn mode(object: &Object<'_>, field: &'static str) -> Result<Encoded, Invalid> {
     let mode = match object.present(field) {
         None => 0,
-        Some(mode) => mode
-            .as_u64()
+        Some(mode) => number::natural(mode)
             .and_then(|mode| u8::try_from(mode).ok())
             .filter(|mode| *mode <= 1)
             .ok_or_else(|| object.refusal(field, "is neither the number 0 nor 1"))?,

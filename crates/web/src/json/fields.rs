@@ -71,7 +71,7 @@ impl Fields {
     fn whole_number(&self) -> Option<i64> {
         match (&self.value, self.form) {
             (Value::Number(number), _) => number::whole(number),
-            (Value::String(text), Form::Query) if !text.starts_with('+') => text.parse().ok(),
+            (Value::String(text), Form::Query) => number::written(text),
             _ => None,
         }
     }

@@ -265,6 +265,10 @@ fn a_query_reads_numbers_from_text() {
         newest: Some(true),
     };
     assert_eq!(filter, Ok(expected));
+    // M-19
+    let written_otherwise = query(&[("id", "x"), ("limit", "-5.0"), ("wait", "3e1")]);
+    let numbers = written_otherwise.map(|filter| (filter.limit, filter.wait));
+    assert_eq!(numbers, Ok((Some(-5), Some(30))));
     let empty = query(&[("id", "x"), ("limit", ""), ("wait", "")]);
     assert_eq!(
         empty,
@@ -285,7 +289,7 @@ fn a_query_names_what_it_refuses() {
         (&[("id", "")], "id", Reason::Missing),
         (&[("id", "x"), ("limit", "ten")], "limit", Reason::Value),
         (&[("id", "x"), ("limit", "+5")], "limit", Reason::Value),
-        (&[("id", "x"), ("limit", "1.0")], "limit", Reason::Value),
+        (&[("id", "x"), ("limit", "1.5")], "limit", Reason::Value),
         (&[("id", "x"), ("wait", "-1")], "wait", Reason::Value),
         (&[("id", "x"), ("newest", "yes")], "newest", Reason::Value),
     ];

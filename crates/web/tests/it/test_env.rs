@@ -15,6 +15,7 @@ on_both! {
     a_clock_is_set_read_and_reset
     a_clock_names_what_it_refuses
     a_link_of_time_is_short_by_the_test_clock
+    m_19_a_query_takes_a_whole_number_however_it_is_written
 }
 
 const CLOCK: &str = "/v1/test/clock";
@@ -245,4 +246,26 @@ async fn a_link_of_time_is_short_by_the_test_clock(api: &Api) {
         (over.status, &over.body["error"]["code"]),
         (401, &json!("invalid_session"))
     );
+}
+
+async fn m_19_a_query_takes_a_whole_number_however_it_is_written(api: &Api) {
+    for wait in ["0", "0.0", "0e0"] {
+        api.test()
+            .get(&format!("{MESSAGES}?wait={wait}"))
+            .await
+            .ok();
+    }
+    for limit in ["10", "10.0", "1e1"] {
+        api.test()
+            .get(&format!("/v1/wallets/list?limit={limit}"))
+            .await
+            .ok();
+    }
+    for limit in ["10.5", "+10", "ten", "0x10"] {
+        let refused = api
+            .test()
+            .get(&format!("/v1/wallets/list?limit={limit}"))
+            .await;
+        refused.refuses(400, "invalid_field", Some("limit"));
+    }
 }

@@ -6,7 +6,7 @@ use alloy_primitives::hex;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use vestry_domain::Invalid;
+use vestry_domain::{Invalid, number};
 
 use super::sighash::Sighash;
 use crate::hex_digits::after_prefix;
@@ -131,8 +131,7 @@ fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), I
     let index = object
         .present("index")
         .ok_or_else(|| object.missing("index"))?;
-    let index = index
-        .as_u64()
+    let index = number::natural(index)
         .and_then(|index| usize::try_from(index).ok())
         .ok_or_else(|| object.refusal("index", "must be the number of an input, from 0"))?;
     let sighash = object

@@ -2,6 +2,7 @@
 
 use ::bitcoin::sighash::{EcdsaSighashType, TapSighashType};
 use serde_json::Value;
+use vestry_domain::number;
 
 /// One of the types that consensus knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Sighash {
                 .iter()
                 .find(|(name, _)| name == text)
                 .map(|(_, sighash)| *sighash),
-            _ => Self::of_number(u32::try_from(value.as_u64()?).ok()?),
+            _ => Self::of_number(u32::try_from(number::natural(value)?).ok()?),
         }
     }
 

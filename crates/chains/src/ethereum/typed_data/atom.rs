@@ -3,7 +3,7 @@
 use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{B256, I256, U256, keccak256};
 use serde_json::Value;
-use vestry_domain::Invalid;
+use vestry_domain::{Invalid, number};
 
 use crate::ethereum::fields::Field;
 use crate::hex_digits::only_digits;
@@ -58,7 +58,7 @@ impl Atom {
 /// A whole number as JSON, in decimal, or in hex after `0x`.
 fn unsigned(value: &Value, bits: usize) -> Option<U256> {
     let number = match value {
-        Value::Number(number) => U256::from(number.as_u64()?),
+        Value::Number(_) => U256::from(number::natural(value)?),
         Value::String(text) => magnitude(text)?,
         _ => return None,
     };
@@ -68,9 +68,9 @@ fn unsigned(value: &Value, bits: usize) -> Option<U256> {
 /// As [`unsigned`], and `-` may stand before decimal digits.
 fn signed(value: &Value, bits: usize) -> Option<I256> {
     let number = match value {
-        Value::Number(number) => match number.as_i64() {
+        Value::Number(number) => match number::whole(number) {
             Some(number) => I256::try_from(number).ok()?,
-            None => I256::try_from(number.as_u64()?).ok()?,
+            None => I256::try_from(number::natural(value)?).ok()?,
         },
         Value::String(text) => match text.strip_prefix('-') {
             Some(digits) => negative(decimal(digits)?)?,
