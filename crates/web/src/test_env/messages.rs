@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Exactly this recipient.
+    /// Exactly this recipient. A `+` in it need not be escaped.
     #[param(nullable = false)]
     to: Option<String>,
     /// Exactly this kind: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.
@@ -93,7 +93,8 @@ pub(crate) async fn handle(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Answer>, Problem> {
     let query = FindMessages {
-        to: filter.to,
+        // A plus sign that was not escaped reads as a blank in a query, and no address or number has a blank.
+        to: filter.to.map(|to| to.replace(' ', "+")),
         kind: filter.kind,
         after: filter.after.map(|id| parse_id("after", &id)).transpose()?,
         wait: filter.wait,

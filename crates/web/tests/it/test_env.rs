@@ -15,6 +15,7 @@ on_both! {
     a_clock_is_set_read_and_reset
     a_clock_names_what_it_refuses
     a_link_of_time_is_short_by_the_test_clock
+    m_19_a_plus_in_a_recipient_needs_no_escape
     m_19_a_query_takes_a_whole_number_however_it_is_written
 }
 
@@ -246,6 +247,28 @@ async fn a_link_of_time_is_short_by_the_test_clock(api: &Api) {
         (over.status, &over.body["error"]["code"]),
         (401, &json!("invalid_session"))
     );
+}
+
+/// Numbers begin with a plus, and addresses may have a tag behind one.
+async fn m_19_a_plus_in_a_recipient_needs_no_escape(api: &Api) {
+    send(api, "ada+shop@example.com").await;
+    send(api, "ada@example.com").await;
+    let request = json!({"phone_number": "+14155552671"});
+    let path = "/v1/auth/otps/sms/login_or_create";
+    api.test().post(path, request).await.ok();
+    api.deliver().await;
+    for (to, expected) in [
+        ("+14155552671", "+14155552671"),
+        ("%2B14155552671", "+14155552671"),
+        ("ada+shop@example.com", "ada+shop@example.com"),
+        ("ada%2Bshop%40example.com", "ada+shop@example.com"),
+        ("ada@example.com", "ada@example.com"),
+    ] {
+        let found = api.test().get(&format!("{MESSAGES}?to={to}")).await.ok();
+        let messages = found.body["messages"].as_array().unwrap();
+        let recipients: Vec<_> = messages.iter().map(|message| &message["to"]).collect();
+        assert_eq!(recipients, [expected], "{to}");
+    }
 }
 
 async fn m_19_a_query_takes_a_whole_number_however_it_is_written(api: &Api) {
