@@ -49,15 +49,36 @@ impl FromStr for RedirectKind {
     }
 }
 
-/// A URL that may be registered: `https`, or `http` on a loopback host for development; no user, no fragment.
+/// A URL that may be registered.
 ///
-/// The registered form `https://*.example.com/path` stands for one label in front of the host.
+/// - `https`, or `http` on a loopback host; no user, no fragment. `https://*.example.com/path` stands for one label in front of the
+///   host, and `http://127.0.0.1/path` and `http://[::1]/path` for every port (RFC 8252, section 7.3).
+/// - A native app's private-use scheme, `com.example.app:/path` (RFC 8252, section 7.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedirectTarget(String);
 
 const MAX_LENGTH: usize = 2048;
 /// How the form that stands for many hosts begins.
 const PATTERN: &str = "https://*.";
+/// How URLs on this machine begin that are admitted on any port: a native app listens on one that is free at the moment. Names
+/// are none of them, for a name is what somebody resolves it to (RFC 8252, section 8.3).
+const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
+/// What the scheme of an app must not be mistaken for; nor for anything that begins with `http`.
+const SCHEMES_OF_BROWSERS: [&str; 12] = [
+    "about",
+    "blob",
+    "content",
+    "data",
+    "file",
+    "ftp",
+    "intent",
+    "javascript",
+    "mailto",
+    "vbscript",
+    "ws",
+    "wss",
+];
+const ABSOLUTE: &str = "url must be absolute, such as https://app.example.com/callback, or com.example.app:/callback for a native app";
 /// Where the token of a link stands in the query.
 const TOKEN_PARAMETER: &str = "token";
 /// Where the code of a failure stands in the query.
@@ -67,9 +88,9 @@ impl RedirectTarget {
     /// Checks a URL that somebody wants to register. The text is kept as it was written: matching is exact.
     ///
     /// # Errors
-    /// Not an absolute URL, another scheme, plain `http` to another machine, user information or a fragment.
+    /// Not an absolute URL, a scheme that is neither of the web nor a native app's own, plain `http` to another machine, user
+    /// information or a fragment.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let refuse = |why: &'static str| Err(Invalid::value("url", why));
         if text.len() > MAX_LENGTH
             || text
                 .chars()
@@ -79,40 +100,10 @@ impl RedirectTarget {
                 "url is at most 2048 characters without blanks, backslashes or control characters",
             );
         }
-        if !names_its_host(text) {
-            return refuse("url must be absolute, such as https://app.example.com/callback");
-        }
-        let concrete = match text.strip_prefix("https://*.") {
-            Some(rest) => format!("https://label.{rest}"),
-            None => text.to_owned(),
+        let url = match text.split_once(':') {
+            Some((scheme, rest)) if is_of_an_app(scheme) => private_use(text, scheme, rest)?,
+            Some(_) | None => web(text)?,
         };
-        if concrete.contains('*') {
-            return refuse(
-                "a wildcard stands only for the first label: https://*.example.com/path",
-            );
-        }
-        let is_pattern = text.starts_with(PATTERN);
-        let Ok(url) = Url::parse(&concrete) else {
-            return refuse("url must be absolute, such as https://app.example.com/callback");
-        };
-        let loopback = match url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => return refuse("url needs a host"),
-        };
-        match url.scheme() {
-            "https" => {}
-            "http" if loopback => {}
-            _ => return refuse("url must be https; plain http is for localhost only"),
-        }
-        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return refuse("url must not carry user information or a fragment");
-        }
-        // `https://*.com/` would be everybody's. Which domains are open to the public beyond that only their owner knows.
-        if is_pattern && url.domain().is_none_or(|host| labels(host) < 3) {
-            return refuse("a wildcard needs a domain below it: https://*.example.com/path");
-        }
         if url.query_pairs().any(|(name, _)| name == TOKEN_PARAMETER) {
             return refuse("url must not have a parameter `token` of its own");
         }
@@ -130,16 +121,28 @@ impl RedirectTarget {
     }
 
     /// Whether a URL is the registered one: the same text, or for the form with the star, the same text but for one label
-    /// of lower-case letters, digits and inner hyphens in its place (ML-4, O-1).
+    /// of lower-case letters, digits and inner hyphens in its place (ML-4, O-1), or for a loopback address without a port, the same
+    /// text with one.
     ///
     /// Nothing is parsed or normalized: two programs that take a URL apart differently are how open redirects are made.
     pub fn admits(&self, url: &str) -> bool {
-        let Some(registered) = self.0.strip_prefix(PATTERN) else {
-            return self.0 == url;
-        };
-        let after_scheme = url.strip_prefix("https://");
-        let split = after_scheme.and_then(|rest| rest.split_once('.'));
-        split.is_some_and(|(label, rest)| is_label(label) && rest == registered)
+        if let Some(registered) = self.0.strip_prefix(PATTERN) {
+            let after_scheme = url.strip_prefix("https://");
+            let split = after_scheme.and_then(|rest| rest.split_once('.'));
+            return split.is_some_and(|(label, rest)| is_label(label) && rest == registered);
+        }
+        self.0 == url || self.admits_with_port(url).unwrap_or(false)
+    }
+
+    /// `None` where no port is put in.
+    fn admits_with_port(&self, url: &str) -> Option<bool> {
+        let host = LOOPBACK.into_iter().find(|host| self.0.starts_with(host))?;
+        let registered = self.0.strip_prefix(host)?;
+        let ends_with_host = registered.is_empty() || registered.starts_with(['/', '?']);
+        let after_colon = url.strip_prefix(host)?.strip_prefix(':')?;
+        let digits = after_colon.bytes().take_while(u8::is_ascii_digit).count();
+        let (port, rest) = after_colon.split_at_checked(digits)?;
+        Some(ends_with_host && is_port(port) && rest == registered)
     }
 
     /// The URL to redirect to when a call names it, or this one when the call names none.
@@ -184,6 +187,79 @@ impl Landing {
     }
 }
 
+fn refuse<T>(why: &'static str) -> Result<T, Invalid> {
+    Err(Invalid::value("url", why))
+}
+
+/// A URL of the web, or of this machine; one with a star with a label in its place.
+fn web(text: &str) -> Result<Url, Invalid> {
+    if !names_its_host(text) {
+        return refuse(ABSOLUTE);
+    }
+    let concrete = match text.strip_prefix(PATTERN) {
+        Some(rest) => format!("https://label.{rest}"),
+        None => text.to_owned(),
+    };
+    if concrete.contains('*') {
+        return refuse("a wildcard stands only for the first label: https://*.example.com/path");
+    }
+    let Ok(url) = Url::parse(&concrete) else {
+        return refuse(ABSOLUTE);
+    };
+    let loopback = match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => return refuse("url needs a host"),
+    };
+    match url.scheme() {
+        "https" => {}
+        "http" if loopback => {}
+        _ => return refuse("url must be https; plain http is for localhost only"),
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return refuse("url must not carry user information or a fragment");
+    }
+    // `https://*.com/` would be everybody's. Which domains are open to the public beyond that only their owner knows.
+    let is_pattern = text.starts_with(PATTERN);
+    if is_pattern && url.domain().is_none_or(|host| labels(host) < 3) {
+        return refuse("a wildcard needs a domain below it: https://*.example.com/path");
+    }
+    Ok(url)
+}
+
+/// Whether a scheme can be an app's own: it has a dot, for it is a domain name of the app's maker in reverse order (RFC 8252,
+/// section 7.1). No scheme of a browser has one.
+fn is_of_an_app(scheme: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    scheme.contains('.') && scheme.bytes().all(allowed)
+}
+
+/// `com.example.app:/path`. Apps and systems compare schemes in lower case, and so a registered one has no other.
+fn private_use(text: &str, scheme: &str, rest: &str) -> Result<Url, Invalid> {
+    let top = scheme.split('.').next().unwrap_or_default();
+    if !scheme.split('.').all(is_label) || !top.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return refuse(
+            "the scheme of a native app is a domain name in reverse order and lower case, such as com.example.app:/callback",
+        );
+    }
+    // To a person who reads it, not to a browser.
+    if top.starts_with("http") || SCHEMES_OF_BROWSERS.contains(&top) {
+        return refuse("the scheme of a native app must not begin like one of a browser");
+    }
+    // There is nobody to name between two slashes.
+    if !rest.starts_with('/') || rest.starts_with("//") {
+        return refuse("one slash follows the scheme of a native app: com.example.app:/callback");
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@/?%".contains(&byte);
+    if !rest.bytes().all(allowed) {
+        return refuse(
+            "the path and query of a native app's URL take the characters of RFC 3986, without a star and without a fragment",
+        );
+    }
+    Url::parse(text).or_else(|_no_url| refuse(ABSOLUTE))
+}
+
 /// Whether the host stands right behind `https://` or `http://`. Parsers of URLs also take fewer slashes or more of them, and to a
 /// browser `https:/app.example.com` on a page of `https` is a path of that page's own site.
 fn names_its_host(text: &str) -> bool {
@@ -206,6 +282,11 @@ fn is_label(text: &str) -> bool {
 
 fn labels(host: &str) -> usize {
     host.split('.').filter(|label| !label.is_empty()).count()
+}
+
+/// A number of a port, as everybody writes it.
+fn is_port(text: &str) -> bool {
+    !text.starts_with('0') && text.parse::<u16>().is_ok()
 }
 
 #[cfg(test)]

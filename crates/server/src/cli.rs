@@ -298,13 +298,15 @@ pub(crate) enum RedirectUrl {
 Examples:
   vestry redirect-url add app_… live https://shop.example.com/signed-in --default
   vestry redirect-url add app_… live https://shop.example.com/welcome --kind registration,invite
-  vestry redirect-url add app_… live 'https://*.example.com/signed-in'   one label in place of the star")]
+  vestry redirect-url add app_… live 'https://*.example.com/signed-in'   one label in place of the star
+  vestry redirect-url add app_… live com.example.app:/signed-in          a native app, by a scheme of its own
+  vestry redirect-url add app_… live http://127.0.0.1/signed-in          a native app, on any port")]
     Add {
         /// Id of the App (app_…)
         app: AppId,
         /// test or live
         environment: Environment,
-        /// https://…, or http:// on localhost
+        /// https://…, http:// on this machine, or the scheme of a native app (com.example.app:/…)
         url: String,
         /// For existing users (login), new ones (registration) or invited ones (invite)
         #[arg(

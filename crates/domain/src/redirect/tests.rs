@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use tricks::{EXACT, PATTERN_URL, TRICKS};
+use tricks::{EXACT, NATIVE, NATIVE_TRICKS, PATTERN_URL, TRICKS};
 
 fn target(url: &str) -> RedirectTarget {
     RedirectTarget::parse(url).unwrap()
@@ -25,6 +25,153 @@ fn attack_17_only_the_registered_url_is_admitted() {
     }
     assert!(exact.admits(EXACT));
     assert!(!exact.admits("https://other.example.com/callback"));
+}
+
+/// None of the tricks is a native app's URL, and no native app's URL is one of the web's.
+#[test]
+fn m_24_attack_17_only_the_registered_app_is_admitted() {
+    let distinct: HashSet<_> = NATIVE_TRICKS.iter().collect();
+    assert!(distinct.len() == NATIVE_TRICKS.len() && NATIVE_TRICKS.len() >= 100);
+    for url in NATIVE {
+        let native = target(url);
+        for trick in TRICKS.iter().chain(NATIVE_TRICKS) {
+            assert!(!native.admits(trick), "{trick:?} passes for {url}");
+            assert_eq!(native.landing(Some(trick)), None, "{trick:?}");
+        }
+        for other in NATIVE {
+            assert_eq!(native.admits(other), other == url, "{other} for {url}");
+        }
+        for of_the_web in [EXACT, PATTERN_URL] {
+            assert!(!native.admits(of_the_web) && !target(of_the_web).admits(url));
+        }
+    }
+    for trick in NATIVE_TRICKS {
+        assert!(
+            !target(EXACT).admits(trick) && !target(PATTERN_URL).admits(trick),
+            "{trick:?}"
+        );
+    }
+}
+
+/// RFC 8252, section 7.3: an app listens on a port that is free at the moment.
+#[test]
+fn m_24_a_loopback_address_is_admitted_on_any_port() {
+    for (registered, before, after) in [
+        ("http://127.0.0.1/callback", "http://127.0.0.1", "/callback"),
+        ("http://[::1]/callback?x=1", "http://[::1]", "/callback?x=1"),
+        ("http://127.0.0.1", "http://127.0.0.1", ""),
+        ("http://127.0.0.1?x=1", "http://127.0.0.1", "?x=1"),
+    ] {
+        for port in ["", ":1", ":80", ":8080", ":49152", ":65535"] {
+            let url = format!("{before}{port}{after}");
+            let landing = target(registered).landing(Some(&url));
+            assert_eq!(
+                landing,
+                Some(Landing(url.clone())),
+                "{url} for {registered}"
+            );
+        }
+    }
+    // A port that is registered is the one, and so is every other name of this machine.
+    for (registered, url) in [
+        (
+            "http://127.0.0.1:3000/callback",
+            "http://127.0.0.1:3001/callback",
+        ),
+        (
+            "http://127.0.0.1:3000/callback",
+            "http://127.0.0.1/callback",
+        ),
+        (
+            "http://127.0.0.1:3000/callback",
+            "http://127.0.0.1:3000:3000/callback",
+        ),
+        (
+            "http://localhost/callback",
+            "http://localhost:3000/callback",
+        ),
+        (
+            "http://localhost:3000/callback",
+            "http://localhost:3001/callback",
+        ),
+        (
+            "http://127.0.0.2/callback",
+            "http://127.0.0.2:3000/callback",
+        ),
+        (
+            "http://127.0.0.10/callback",
+            "http://127.0.0.1:3000/callback",
+        ),
+        (
+            "https://127.0.0.1/callback",
+            "https://127.0.0.1:3000/callback",
+        ),
+    ] {
+        assert!(!target(registered).admits(url), "{url} for {registered}");
+    }
+}
+
+/// RFC 8252, section 7.1: a domain name in reverse order, one slash, and nothing that looks like a scheme of the web.
+#[test]
+fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
+    for url in [
+        "com.example.app:/callback",
+        "com.example.app:/",
+        "com.example.my-app.v2:/oauth/done?flow=sign-in",
+        "com.googleusercontent.apps.1234-abc:/oauth2redirect",
+        "io.example:/callback",
+    ] {
+        assert!(target(url).admits(url), "{url}");
+        let landed = target(url).landing(None).unwrap().with_token("T");
+        assert!(
+            landed.starts_with(url) && landed.ends_with("token=T"),
+            "{landed}"
+        );
+    }
+    for url in [
+        // No dot: anybody's.
+        "myapp:/callback",
+        "myapp://callback",
+        "javascript:/callback",
+        "javascript:/alert(1)",
+        "data:/text/html,x",
+        "file:/etc/passwd",
+        "mailto:ada@example.com",
+        // Like one of the web's.
+        "http.example.app:/callback",
+        "https.example.app:/callback",
+        "httpsx.example:/callback",
+        "javascript.example:/callback",
+        "data.example:/callback",
+        "intent.example:/callback",
+        "app.example.com:8443/callback",
+        "app.example.com://callback",
+        // Names that are none.
+        "com..app:/callback",
+        ".com.app:/callback",
+        "com.app.:/callback",
+        "com.-app:/callback",
+        "com.app-:/callback",
+        "Com.Example.App:/callback",
+        "1com.example:/callback",
+        "com.example+app:/callback",
+        "com.example_app:/callback",
+        // Nothing behind it, or too much.
+        "com.example.app:",
+        "com.example.app:callback",
+        "com.example.app://callback",
+        "com.example.app:///callback",
+        "com.example.app:/callback#x",
+        "com.example.app:/*",
+        "com.example.app:/call back",
+        "com.example.app:/cällback",
+        "com.example.app:/\"callback\"",
+        "com.example.app:/<callback>",
+        "com.example.app:/callback?token=x",
+        "com.example.app:/callback?x=1&%74oken=",
+    ] {
+        assert!(RedirectTarget::parse(url).is_err(), "{url}");
+    }
 }
 
 /// The star is one label of the ASCII form, in lower case; neither none nor two, nor the star itself.
@@ -180,6 +327,31 @@ proptest! {
             prop_assert_eq!((read.port(), read.path()), (None, "/callback"));
             prop_assert_eq!((read.query(), read.fragment()), (None, None));
         }
+    }
+
+    /// Whatever a loopback address admits is, to a strict reader, plain http on that address, with the registered path and query.
+    #[test]
+    fn m_24_what_a_loopback_address_admits_is_on_this_machine(
+        port in "(:[0-9]{0,7}|\\PC{0,8})", rest in "(/callback|\\PC{0,24})",
+    ) {
+        let url = format!("http://127.0.0.1{port}{rest}");
+        if target(NATIVE[0]).admits(&url) {
+            let read = Url::parse(&url).unwrap();
+            prop_assert_eq!((read.scheme(), read.host_str()), ("http", Some("127.0.0.1")));
+            prop_assert!(read.username().is_empty() && read.password().is_none());
+            prop_assert_eq!((read.path(), read.query(), read.fragment()), ("/callback", None, None));
+        }
+    }
+
+    /// An app's URL admits itself and nothing else, however it is edited.
+    #[test]
+    fn m_24_no_edit_of_an_apps_url_is_admitted(
+        at in 0_usize..=NATIVE[2].len(), cut in 0_usize..4, put in "\\PC{0,3}",
+    ) {
+        let end = (at + cut).min(NATIVE[2].len());
+        let mut edited = NATIVE[2].to_owned();
+        edited.replace_range(at..end, &put);
+        prop_assert_eq!(target(NATIVE[2]).admits(&edited), edited == NATIVE[2]);
     }
 
     /// No text makes the reader panic, and what it takes it keeps.

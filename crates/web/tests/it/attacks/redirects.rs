@@ -3,15 +3,17 @@
 #[path = "../../../../domain/src/redirect/tests/tricks.rs"]
 mod tricks;
 
+use serde_json::json;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
 use crate::oauth::{cookie, location, path, public_token};
 use crate::rig::{Api, Client, on_both};
-use tricks::{EXACT, PATTERN_URL, TRICKS};
+use tricks::{EXACT, NATIVE, NATIVE_TRICKS, PATTERN_URL, TRICKS};
 
 on_both! {
     attack_17_a_sign_in_lands_nowhere_else
+    m_24_a_native_app_gets_its_sign_in_back
 }
 
 /// O-1: whatever has been tried against redirect lists is refused before the browser leaves, by the name of the parameter, and
@@ -19,7 +21,8 @@ on_both! {
 async fn attack_17_a_sign_in_lands_nowhere_else(api: &Api) {
     let world = World::new(api.app.id, Environment::Test);
     for kind in [RedirectKind::Login, RedirectKind::Registration] {
-        for url in [EXACT, PATTERN_URL] {
+        for url in [EXACT, PATTERN_URL].iter().chain(&NATIVE) {
+            let url = *url;
             let added = api.service.add_redirect_url(world, kind, url, url == EXACT);
             added.await.unwrap();
         }
@@ -49,7 +52,8 @@ fn begin(parameter: &str, url: &str, identity: &str) -> String {
 
 async fn takes_none(client: &Client<'_>, parameter: &str) {
     // Nothing at all is no trick in a query: the default counts.
-    for trick in TRICKS.iter().filter(|trick| !trick.is_empty()) {
+    let tricks = TRICKS.iter().chain(NATIVE_TRICKS);
+    for trick in tricks.filter(|trick| !trick.is_empty()) {
         let refused = client.get(&begin(parameter, trick, "verified")).await;
         let code = if trick.contains('\0') {
             "invalid_field"
@@ -75,4 +79,38 @@ async fn lands(api: &Api, parameter: &str, url: &str) {
     let back = location(&browser.get(path(&location(&sent))).await);
     let landed = location(&browser.get(path(&back)).await);
     assert!(landed.starts_with(&format!("{url}{ending}")), "{landed}");
+}
+
+/// RFC 8252, section 7: by its own scheme, or on whatever port it listens on.
+async fn m_24_a_native_app_gets_its_sign_in_back(api: &Api) {
+    let world = World::new(api.app.id, Environment::Test);
+    for kind in [RedirectKind::Login, RedirectKind::Registration] {
+        for url in NATIVE {
+            let added = api.service.add_redirect_url(world, kind, url, false);
+            added.await.unwrap();
+        }
+        let added = api.service.add_redirect_url(world, kind, EXACT, true);
+        added.await.unwrap();
+    }
+    let urls = [
+        "com.example.app:/callback",
+        "http://127.0.0.1/callback",
+        "http://127.0.0.1:49152/callback",
+    ];
+    for (number, url) in urls.into_iter().enumerate() {
+        lands(api, "login_redirect_url", url).await;
+        let somebody_new = format!("verified&email=new-{number}@example.com");
+        let begin = begin("registration_redirect_url", url, &somebody_new);
+        let sent = api.test().get(&begin).await;
+        let browser = api.anonymous().header("Cookie", &cookie(&sent));
+        let back = location(&browser.get(path(&location(&sent))).await);
+        let landed = location(&browser.get(path(&back)).await);
+        let token = landed.strip_prefix(&format!("{url}?token="));
+        let verify = json!({"token": token.unwrap_or_else(|| panic!("{landed}"))});
+        api.test().post("/v1/auth/oauth/verify", verify).await.ok();
+    }
+    let by_name = "http://localhost:49152/callback";
+    let begin = begin("login_redirect_url", by_name, "verified");
+    let refused = api.test().get(&begin).await;
+    refused.refuses(400, "redirect_url_not_allowed", Some("login_redirect_url"));
 }
