@@ -85,7 +85,24 @@ const TOKEN_PARAMETER: &str = "token";
 const ERROR_PARAMETER: &str = "error";
 
 impl RedirectTarget {
-    /// Checks a URL that somebody wants to register. The text is kept as it was written: matching is exact.
+    /// Checks a URL that somebody wants to register: one that [`RedirectTarget::parse`] takes, without `.` and `..` as segments
+    /// of its path. Browsers resolve those before they go anywhere, so that the URL would never be the registered one.
+    ///
+    /// # Errors
+    /// As for [`RedirectTarget::parse`], or a dot segment, percent-encoded or not.
+    pub fn register(text: &str) -> Result<Self, Invalid> {
+        let target = Self::parse(text)?;
+        let path = text.split('?').next().unwrap_or_default();
+        if path.split('/').any(is_dot_segment) {
+            return refuse(
+                "url must not have . or .. (or %2e) as a segment of its path, for browsers resolve them and it would never match; \
+                 register what they make of it: https://app.example.com/b in place of https://app.example.com/a/../b",
+            );
+        }
+        Ok(target)
+    }
+
+    /// Reads a URL that was registered. The text is kept as it was written: matching is exact.
     ///
     /// # Errors
     /// Not an absolute URL, a scheme that is neither of the web nor a native app's own, plain `http` to another machine, user
@@ -258,6 +275,12 @@ fn private_use(text: &str, scheme: &str, rest: &str) -> Result<Url, Invalid> {
         );
     }
     Url::parse(text).or_else(|_no_url| refuse(ABSOLUTE))
+}
+
+/// Whether a browser takes it for `.` or `..` (URL Standard, section 4.4).
+fn is_dot_segment(segment: &str) -> bool {
+    let decoded = segment.to_ascii_lowercase().replace("%2e", ".");
+    decoded == "." || decoded == ".."
 }
 
 /// Whether the host stands right behind `https://` or `http://`. Parsers of URLs also take fewer slashes or more of them, and to a

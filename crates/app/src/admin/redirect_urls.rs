@@ -23,7 +23,7 @@ impl Service {
         is_default: bool,
     ) -> Result<RedirectUrl, AdminError> {
         let now = self.ports.clock.machine();
-        let target = RedirectTarget::parse(url)?;
+        let target = RedirectTarget::register(url)?;
         if is_default && target.is_pattern() {
             return Err(Invalid::value(
                 "url",

@@ -202,3 +202,33 @@ async fn bad_urls_and_apps_are_refused() {
             .is_empty()
     );
 }
+
+/// What a browser would resolve is refused, with words about what to register, and nothing is registered.
+#[tokio::test]
+async fn m_19_a_dot_segment_is_refused() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    for url in [
+        "https://app.example.com/a/../b",
+        "https://app.example.com/%2E%2e/b",
+        "com.example.app:/./b",
+    ] {
+        let refused = rig
+            .service
+            .add_redirect_url(world, RedirectKind::Login, url, true);
+        match refused.await {
+            Err(AdminError::Invalid(invalid)) => {
+                assert_eq!(invalid.param, "url");
+                assert!(
+                    invalid.message.contains("register what they make of it"),
+                    "{invalid}"
+                );
+            }
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+    assert_eq!(
+        rig.service.list_redirect_urls(rig.app.id).await.unwrap(),
+        []
+    );
+}

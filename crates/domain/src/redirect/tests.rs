@@ -121,7 +121,8 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         "com.googleusercontent.apps.1234-abc:/oauth2redirect",
         "io.example:/callback",
     ] {
-        assert!(target(url).admits(url), "{url}");
+        assert_eq!(RedirectTarget::register(url), Ok(target(url)), "{url}");
+        assert!(target(url).admits(url));
         let landed = target(url).landing(None).unwrap().with_token("T");
         assert!(
             landed.starts_with(url) && landed.ends_with("token=T"),
@@ -171,6 +172,52 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
         "com.example.app:/callback?x=1&%74oken=",
     ] {
         assert!(RedirectTarget::parse(url).is_err(), "{url}");
+    }
+}
+
+/// A browser resolves them before it goes anywhere. What was registered before that was refused can still be read.
+#[test]
+fn m_19_dot_segments_are_not_registered() {
+    for url in [
+        "https://x.example/a/../b",
+        "https://x.example/a/./b",
+        "https://x.example/..",
+        "https://x.example/.",
+        "https://x.example/a/..",
+        "https://x.example/a/.?x=1",
+        "https://x.example/a/%2e%2e/b",
+        "https://x.example/a/%2E%2e/b",
+        "https://x.example/a/.%2e/b",
+        "https://x.example/a/%2e./b",
+        "https://x.example/%2E",
+        "https://*.x.example/a/../b",
+        "http://localhost:3000/a/../b",
+        "http://127.0.0.1/a/../b",
+        "com.example.app:/a/../b",
+        "com.example.app:/%2e%2e",
+    ] {
+        let refused = RedirectTarget::register(url).unwrap_err();
+        assert_eq!(refused.param, "url", "{url}");
+        assert!(
+            refused
+                .message
+                .contains("https://app.example.com/b in place of"),
+            "{refused}"
+        );
+        assert_eq!(target(url).as_str(), url);
+    }
+    for url in [
+        "https://x.example/a..b",
+        "https://x.example/.../b",
+        "https://x.example/.well-known/x",
+        "https://x.example/a.b/..c",
+        "https://x.example/%2e%2e%2e",
+        "https://x.example/%2e%2eb",
+        "https://x.example/a?next=/../b",
+        EXACT,
+        PATTERN_URL,
+    ] {
+        assert_eq!(RedirectTarget::register(url), Ok(target(url)), "{url}");
     }
 }
 
