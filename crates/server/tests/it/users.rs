@@ -206,6 +206,43 @@ fn bad_lines_are_reported_by_number() {
     assert!(said.stderr.contains("nothing.jsonl"), "{said:?}");
 }
 
+/// JSON that is no object is told from an object with a wrong field, and none of it is an array of the fields in their order.
+#[test]
+fn m_19_a_line_that_is_no_object_is_told_so() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let lines = [
+        r#"["user", "old-1", [], []]"#,
+        "[]",
+        r#""ada@example.com""#,
+        "5",
+        "null",
+        "true",
+        "ada@example.com,Ada",
+        r#"{"emails":[{"email":"ada@example.com"}]"#,
+        r#"{"emails":"ada@example.com"}"#,
+        r#"{"emails":[{"email":"ada@example.com"}],"created_at":1.5}"#,
+        r#"  {"emails":[{"email":"bob@example.com"}],"created_at":1600000000.0}"#,
+    ];
+    fs::write(site.file("users.jsonl"), lines.join("\n")).unwrap();
+    let arguments = command("import", Some("users.jsonl"), &keys.app, &["--json"]);
+    let said = site.run(&arguments);
+    assert_eq!(said.code, 1);
+    let report = said.json();
+    assert_eq!(report["imported"], 1, "{report}");
+    let refused = report["refused"].as_array().unwrap();
+    let is_no_object =
+        |refusal: &Value| text(refusal, "reason").starts_with("this is no JSON object");
+    let told: Vec<_> = refused
+        .iter()
+        .map(|refusal| (refusal["line"].as_u64().unwrap(), is_no_object(refusal)))
+        .collect();
+    let mut expected: Vec<_> = (1..=8).map(|line| (line, true)).collect();
+    expected.extend([(9, false), (10, false)]);
+    assert_eq!(told, expected, "{report}");
+    assert!(!report.to_string().contains("example.com"), "{report}");
+}
+
 /// Hashes leave only when they are asked for by name.
 #[test]
 fn an_export_has_no_hashes_unless_it_is_told_to() {

@@ -113,8 +113,13 @@ fn parse(line: &[u8], is_cut: bool) -> Result<Option<PortableUser>, String> {
     if is_cut {
         return Err("the line is longer than 128 KiB".to_owned());
     }
-    if line.trim_ascii().is_empty() {
+    let line = line.trim_ascii();
+    if line.is_empty() {
         return Ok(None);
+    }
+    // The library would take an array of the fields in their order for an object.
+    if !line.starts_with(b"{") {
+        return Err("this is no JSON object".to_owned());
     }
     // Says which field and where, never what stands there: serde quotes values of a wrong type.
     serde_json::from_slice(line).map(Some).map_err(|error| {
