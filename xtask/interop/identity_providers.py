@@ -133,7 +133,7 @@ class Signing:
             file.write(secret)
             file.flush()
             answer = self.service.operate(
-                *("provider", "set", name, "--app", self.service.app_id, "--environment", "test"),
+                *("provider", "set", self.service.app_id, "test", name),
                 *("--client-id", client_id, "--client-secret-file", file.name, "--json", *options),
             )
         return json.loads(answer)["providers"][0]["callback_url"]

@@ -1,5 +1,8 @@
 //! The command line.
 
+mod earlier;
+
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -41,6 +44,16 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the words of a command line, as commands are spelled now or were before.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(words).or_else(|refused| match earlier::respelled(words) {
+            Some(words) => Self::try_parse_from(words),
+            None => Err(refused),
+        })
+    }
 }
 
 /// What to do.
@@ -235,17 +248,15 @@ simply run again. Every line that is refused is named with its reason, and the
 exit code is 1 if there was one. docs/migrate-users.md describes the lines.
 
 Examples:
-  vestry users import users.jsonl --app app_… --environment live --dry-run
-  vestry users import users.jsonl --app app_… --environment live")]
+  vestry users import app_… live users.jsonl --dry-run
+  vestry users import app_… live users.jsonl")]
     Import {
-        /// The file
-        file: PathBuf,
         /// Id of the App (app_…)
-        #[arg(long)]
         app: AppId,
         /// test or live
-        #[arg(long)]
         environment: Environment,
+        /// The file
+        file: PathBuf,
         /// Check every line and change nothing
         #[arg(long)]
         dry_run: bool,
@@ -257,13 +268,11 @@ Examples:
 Wallets, sessions, second factors and provider links are not part of it.
 
 Example:
-  vestry users export --app app_… --environment live --with-password-hashes > users.jsonl")]
+  vestry users export app_… live --with-password-hashes > users.jsonl")]
     Export {
         /// Id of the App (app_…)
-        #[arg(long)]
         app: AppId,
         /// test or live
-        #[arg(long)]
         environment: Environment,
         /// With the hashes of passwords: whoever has them can guess passwords, so keep the file as you keep the sign-in key
         #[arg(long)]
@@ -275,16 +284,14 @@ After wrong codes or passwords in a row a user has to wait, longer each time.
 This forgets them, for every way in that the user has. It signs nobody in.
 
 Example:
-  vestry users unlock user_… --app app_… --environment live")]
+  vestry users unlock app_… live user_…")]
     Unlock {
-        /// Id of the user (user_…)
-        user: UserId,
         /// Id of the App (app_…)
-        #[arg(long)]
         app: AppId,
         /// test or live
-        #[arg(long)]
         environment: Environment,
+        /// Id of the user (user_…)
+        user: UserId,
         #[command(flatten)]
         answer: Answer,
     },
@@ -351,31 +358,28 @@ URL to enter in the provider's console; docs/providers says where. What is not
 named is not kept from before, but for the callback URL.
 
 Examples:
-  vestry provider set google --app app_… --environment live \\
-    --client-id 1234.apps.googleusercontent.com --client-secret-file google.secret
-  vestry provider set apple --app app_… --environment live --client-id com.example.web \\
+  vestry provider set app_… live google --client-id 1234.apps.googleusercontent.com \\
+    --client-secret-file google.secret
+  vestry provider set app_… live apple --client-id com.example.web \\
     --client-secret-file AuthKey_ABC.p8 --apple-team-id TEAM --apple-key-id ABC
-  vestry provider set acme --app app_… --environment live --issuer https://id.acme.example \\
+  vestry provider set app_… live acme --issuer https://id.acme.example \\
     --client-id vestry --client-secret-file acme.secret --trust-email-verified")]
     Set(Box<SetProvider>),
     /// List the connections of an App with their callback URLs
     List {
         /// Id of the App (app_…)
-        #[arg(long)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
     },
     /// Remove a connection; who is linked stays linked
     Remove {
-        /// Name of the provider
-        name: ProviderName,
         /// Id of the App (app_…)
-        #[arg(long)]
         app: AppId,
         /// test or live
-        #[arg(long)]
         environment: Environment,
+        /// Name of the provider
+        name: ProviderName,
         #[command(flatten)]
         answer: Answer,
     },
@@ -384,14 +388,12 @@ Examples:
 /// `vestry provider set`
 #[derive(Debug, Args)]
 pub(crate) struct SetProvider {
-    /// google, apple, microsoft, github, discord, or a name of your own for an OpenID Connect issuer
-    pub(crate) name: ProviderName,
     /// Id of the App (app_…)
-    #[arg(long)]
     pub(crate) app: AppId,
     /// test or live
-    #[arg(long)]
     pub(crate) environment: Environment,
+    /// google, apple, microsoft, github, discord, or a name of your own for an OpenID Connect issuer
+    pub(crate) name: ProviderName,
     /// The App's id at the provider
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: String,

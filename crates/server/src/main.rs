@@ -25,10 +25,10 @@ mod signals;
 mod tls;
 mod worker;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -46,7 +46,8 @@ fn main() -> ExitCode {
     logging::quiet_panics();
     let refused = hardening::apply();
     tls::install_provider();
-    let cli = Cli::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = Cli::read(&words).unwrap_or_else(|answer| answer.exit());
     let format = cli.command.format();
     match run(cli, started, &refused) {
         Ok(()) => ExitCode::SUCCESS,

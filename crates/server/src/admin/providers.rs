@@ -28,9 +28,9 @@ pub(super) async fn run(service: &Service, command: cli::Provider) -> Result<(),
             print(&connections, answer)
         }
         cli::Provider::Remove {
-            name,
             app,
             environment,
+            name,
             answer,
         } => {
             let world = World::new(app, environment);

@@ -14,9 +14,9 @@ use crate::failure::Failure;
 pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Failure> {
     match command {
         cli::Users::Import {
-            file,
             app,
             environment,
+            file,
             dry_run,
             answer,
         } => {
@@ -29,9 +29,9 @@ pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Fa
             with_password_hashes,
         } => export::run(service, World::new(app, environment), with_password_hashes).await,
         cli::Users::Unlock {
-            user,
             app,
             environment,
+            user,
             answer,
         } => {
             let unlocked = service.unlock_user(World::new(app, environment), user);

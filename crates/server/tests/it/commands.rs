@@ -377,15 +377,7 @@ fn providers_are_set_listed_and_removed() {
     fs::write(&secret, "the-client-secret\n").unwrap();
     let set = |name: &str, more: &[&str]| {
         let file = secret.to_str().unwrap();
-        let mut arguments = vec![
-            "provider",
-            "set",
-            name,
-            "--app",
-            &app,
-            "--environment",
-            "live",
-        ];
+        let mut arguments = vec!["provider", "set", &app, "live", name];
         arguments.extend(["--client-id", "client", "--client-secret-file", file]);
         arguments.extend(more);
         site.run(&[&arguments[..], &["--json"]].concat())
@@ -411,17 +403,9 @@ fn providers_are_set_listed_and_removed() {
         assert_eq!(refused.code, 2, "{name} {more:?}: {refused:?}");
     }
     set("acme", &["--issuer", "https://id.acme.example"]).done();
-    let list = || site.admin(&["provider", "list", "--app", &app]);
+    let list = || site.admin(&["provider", "list", &app]);
     assert_eq!(list()["providers"].as_array().unwrap().len(), 2);
-    let remove = [
-        "provider",
-        "remove",
-        "google",
-        "--app",
-        &app,
-        "--environment",
-        "live",
-    ];
+    let remove = ["provider", "remove", &app, "live", "google"];
     assert_eq!(site.admin(&remove)["removed"], true);
     assert_eq!(site.run(&remove).code, 1);
     assert_eq!(list()["providers"][0]["provider"], "acme");

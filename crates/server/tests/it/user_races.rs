@@ -347,15 +347,7 @@ async fn no_planted_session_outlives_the_founding(site: Site) {
     let lines: String = (0..ROUNDS).map(line).collect();
     std::fs::write(site.file("users.jsonl"), lines).unwrap();
     let app = field.keys.app.as_str();
-    let import = [
-        "users",
-        "import",
-        "users.jsonl",
-        "--app",
-        app,
-        "--environment",
-        "test",
-    ];
+    let import = ["users", "import", app, "test", "users.jsonl"];
     tokio::task::block_in_place(|| site.admin(&import));
     let mut sessions = 0;
     for round in 0..ROUNDS {

@@ -88,9 +88,8 @@ fn command<'a>(
     app: &'a str,
     more: &[&'a str],
 ) -> Vec<&'a str> {
-    let mut arguments = vec!["users", verb];
+    let mut arguments = vec!["users", verb, app, "test"];
     arguments.extend(file);
-    arguments.extend(["--app", app, "--environment", "test"]);
     arguments.extend(more);
     arguments
 }
