@@ -56,6 +56,16 @@ impl Cli {
     }
 }
 
+/// What is wrong with a command line, as one line; how it is used is left to the help.
+pub(crate) fn wrong_usage(refused: &clap::Error) -> String {
+    let text = refused.render().to_string();
+    let lines = text.lines().map(str::trim);
+    let told = lines.take_while(|line| !line.starts_with("Usage:"));
+    let told: Vec<_> = told.filter(|line| !line.is_empty()).collect();
+    let told = told.join(" ");
+    told.strip_prefix("error: ").unwrap_or(&told).to_owned()
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -23,6 +23,9 @@ enum Kind {
 }
 
 impl Failure {
+    /// The exit code when the command line itself is wrong.
+    pub(crate) const WRONG_USAGE: u8 = 2;
+
     /// The command was understood and failed.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
@@ -58,7 +61,7 @@ impl Failure {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Failed | Kind::Answered => 1,
-            Kind::Usage => 2,
+            Kind::Usage => Self::WRONG_USAGE,
         }
     }
 

@@ -47,7 +47,10 @@ fn main() -> ExitCode {
     let refused = hardening::apply();
     tls::install_provider();
     let words: Vec<OsString> = std::env::args_os().collect();
-    let cli = Cli::read(&words).unwrap_or_else(|answer| answer.exit());
+    let cli = match Cli::read(&words) {
+        Ok(cli) => cli,
+        Err(answer) => return answer_of_the_parser(&answer, &words),
+    };
     let format = cli.command.format();
     match run(cli, started, &refused) {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,14 +61,29 @@ fn main() -> ExitCode {
     }
 }
 
+/// Help that was asked for, on stdout; or what is wrong with the command line, on stderr and for a program as on any failure.
+fn answer_of_the_parser(answer: &clap::Error, words: &[OsString]) -> ExitCode {
+    // Nobody is left to be told when both are gone.
+    let _unheard = answer.print();
+    let is_wrong = answer.use_stderr();
+    if is_wrong && words.iter().any(|word| word == "--json") {
+        let _unheard = print_error(&cli::wrong_usage(answer));
+    }
+    ExitCode::from(if is_wrong { Failure::WRONG_USAGE } else { 0 })
+}
+
 /// On stderr for people, and as the one document on stdout for a program that asked for JSON.
 fn tell(failure: &Failure, format: Format) {
     eprintln!("vestry: {failure}");
     if format == Format::Json && !failure.is_answered() {
-        let document = json!({ "error": { "message": failure.to_string() } });
         // Nobody is left to be told when stdout is gone.
-        let _unheard = format.print(&document, String::new);
+        let _unheard = print_error(&failure.to_string());
     }
+}
+
+fn print_error(message: &str) -> Result<(), Failure> {
+    let document = json!({ "error": { "message": message } });
+    Format::Json.print(&document, String::new)
 }
 
 fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {

@@ -66,3 +66,22 @@ fn m_19_the_app_stands_first_and_may_be_spelled_as_before() {
         assert!(read(&wrong.replace("APP", APP)).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn m_19_wrong_usage_is_told_in_one_line() {
+    for (line, told) in [
+        ("frobnicate", "unrecognized subcommand 'frobnicate'"),
+        (
+            "app create --json",
+            "the following required arguments were not provided: <NAME>",
+        ),
+        ("key list nobody", "invalid value 'nobody' for '<APP>':"),
+        ("app list --jsn", "unexpected argument '--jsn' found"),
+    ] {
+        let refused = wrong_usage(&read(line).unwrap_err());
+        assert!(
+            refused.starts_with(told) && !refused.contains(['\n', '\u{1b}']),
+            "{refused:?}"
+        );
+    }
+}

@@ -30,12 +30,37 @@ fn wrong_usage_ends_with_2() {
             "no-equals-sign",
         ],
         &["dev", "--listen", "nowhere"],
-        &["serve", "--json"],
+        &["serve", "--in-haste"],
+        &["openapi", "now"],
+        &["signing-key", "rotate"],
+        &["users", "import", "--app", "nobody"],
+        &["app"],
     ] {
         let said = site.run(arguments);
         assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
         assert_eq!(said.stdout, "");
         assert!(!said.stderr.is_empty());
+        // M-19: for a program, what is wrong is one document.
+        let said = site.run(&[arguments, &["--json"]].concat());
+        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
+        let message = text(&said.json()["error"], "message");
+        assert!(!message.is_empty() && !message.contains('\n'), "{message}");
+        assert!(!said.stderr.is_empty());
+    }
+}
+
+/// Help is no failure, whoever asks for it.
+#[test]
+fn m_19_help_stays_help_under_json() {
+    let site = Site::sqlite();
+    for arguments in [
+        &["--help"][..],
+        &["app", "create", "--help"],
+        &["--version"],
+    ] {
+        let said = site.run(&[arguments, &["--json"]].concat()).done();
+        assert!(said.stdout.contains("vestry"), "{said:?}");
+        assert_eq!(said.stderr, "");
     }
 }
 
