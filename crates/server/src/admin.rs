@@ -53,7 +53,11 @@ pub(crate) async fn run(
         | Command::Worker
         | Command::Migrate(_)
         | Command::Check(_)
-        | Command::Openapi => Err(Failure::new("this command does not work on data")),
+        | Command::Openapi
+        | Command::Operator(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Selftest(_) => Err(Failure::new("this command does not work on data")),
     }
 }
 

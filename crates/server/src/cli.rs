@@ -105,6 +105,37 @@ pub(crate) enum Command {
     Vault(Vault),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
+    /// Not built yet: who may sign in to the console
+    #[command(hide = true)]
+    Operator(NotBuilt),
+    /// Not built yet: a checked backup of database and keys
+    #[command(hide = true)]
+    Backup(NotBuilt),
+    /// Not built yet: an installation out of a backup
+    #[command(hide = true)]
+    Restore(NotBuilt),
+    /// Not built yet: a run through everything that the service does
+    #[command(hide = true)]
+    Selftest(NotBuilt),
+}
+
+/// A command that has its name and nothing else yet. It takes whatever its users will write some day.
+#[derive(Debug, Args)]
+pub(crate) struct NotBuilt {
+    /// Whatever it will take
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<OsString>,
+}
+
+impl NotBuilt {
+    /// The format that was asked for.
+    fn format(&self) -> Format {
+        if self.arguments.iter().any(|argument| argument == "--json") {
+            Format::Json
+        } else {
+            Format::Human
+        }
+    }
 }
 
 /// How to answer.
@@ -533,13 +564,17 @@ keys; run it again for those. Without --retire the old App keys stay.")]
 
 impl Command {
     /// The format of the answer; commands without one speak to people.
-    pub(crate) const fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         match self {
             Self::Dev(_)
             | Self::Serve
             | Self::Worker
             | Self::Openapi
             | Self::Users(Users::Export { .. }) => Format::Human,
+            Self::Operator(later)
+            | Self::Backup(later)
+            | Self::Restore(later)
+            | Self::Selftest(later) => later.format(),
             Self::Migrate(answer) | Self::Check(answer) => answer.format(),
             Self::Provider(Provider::Set(set)) => set.answer.format(),
             Self::App(

@@ -64,6 +64,34 @@ fn m_19_help_stays_help_under_json() {
     }
 }
 
+/// Names that are promised already do not look like typing errors.
+#[test]
+fn m_19_what_is_not_built_says_so() {
+    let site = Site::sqlite();
+    let help = site.run(&["--help"]).done().stdout;
+    for arguments in [
+        &["operator", "create", "ada@example.com", "--owner"][..],
+        &["operator", "reset", "ada@example.com"],
+        &["operator"],
+        &["backup", "copy.db"],
+        &["backup", "--to", "copy.db"],
+        &["restore", "copy.db", "--check-only"],
+        &["selftest"],
+    ] {
+        let said = site.run(arguments);
+        assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{said:?}");
+        let sentence = format!("vestry: `vestry {}` is not built yet: ", arguments[0]);
+        assert!(
+            said.stderr.starts_with(&sentence) && said.stderr.lines().count() == 1,
+            "{said:?}"
+        );
+        let said = site.run(&[arguments, &["--json"]].concat());
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(text(&said.json()["error"], "message").contains("is not built yet"));
+        assert!(!help.contains(&format!("  {}", arguments[0])), "{help}");
+    }
+}
+
 #[test]
 fn help_teaches_and_ends_with_0() {
     let site = Site::sqlite();
