@@ -22,7 +22,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use url::{Url, form_urlencoded};
-use vestry_domain::provider::{AppleKey, ConnectionSettings};
+use vestry_domain::provider::{AppleKey, ConnectionSettings, TokenEndpointAuth};
 use vestry_domain::{Secret, Timestamp};
 
 pub use http::{Reply, Request};
@@ -117,6 +117,8 @@ struct State {
     seen: HashSet<String>,
     issued: u64,
     clock_shift: i64,
+    /// Where the client secret is taken from, unless the shape knows.
+    takes: TokenEndpointAuth,
     spoil: Option<Spoil>,
     replies: HashMap<String, Reply>,
     requests: Vec<Request>,
@@ -159,6 +161,7 @@ impl ProviderServer {
             seen: HashSet::new(),
             issued: 0,
             clock_shift: 0,
+            takes: TokenEndpointAuth::ClientSecretBasic,
             spoil: None,
             replies: HashMap::new(),
             requests: Vec::new(),
@@ -241,6 +244,11 @@ impl ProviderServer {
         let mut next = state.keys.next();
         next.prepare(state.signs_by);
         state.keys = next;
+    }
+
+    /// An issuer like any other: its one client is registered for this, and its document does not say so.
+    pub fn takes_the_secret_by(&self, method: TokenEndpointAuth) {
+        self.state().takes = method;
     }
 
     /// Its clock is off by so many seconds.
@@ -542,7 +550,11 @@ impl State {
     ) -> bool {
         if let Some(login) = request.header("authorization") {
             let expected = STANDARD.encode(format!("{CLIENT_ID}:{CLIENT_SECRET}"));
-            let takes_it = matches!(shape, Shape::OpenId | Shape::Microsoft);
+            let takes_it = match shape {
+                Shape::OpenId => self.takes == TokenEndpointAuth::ClientSecretBasic,
+                Shape::Microsoft => true,
+                Shape::Apple | Shape::GitHub | Shape::Discord => false,
+            };
             return takes_it && login == format!("Basic {expected}");
         }
         let of = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
@@ -551,8 +563,10 @@ impl State {
         }
         match shape {
             Shape::Apple => self.is_signed_by_team(of("client_secret"), url),
-            // Registered as clients are when nothing is said: for HTTP Basic.
-            Shape::OpenId => false,
+            Shape::OpenId => {
+                self.takes == TokenEndpointAuth::ClientSecretPost
+                    && of("client_secret") == CLIENT_SECRET
+            }
             Shape::Microsoft | Shape::GitHub | Shape::Discord => {
                 of("client_secret") == CLIENT_SECRET
             }

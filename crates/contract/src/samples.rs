@@ -22,7 +22,7 @@ use vestry_domain::passkey::{
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::provider::{
     AppleKey, Connection, ConnectionSettings, Flow, Pending, ProvenIdentity, ProviderLink,
-    ProviderName, TestGrant,
+    ProviderName, TestGrant, TokenEndpointAuth,
 };
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, FingerprintMatch, Proof, Session};
@@ -587,6 +587,7 @@ impl Samples {
             token_endpoint: Some(url()),
             userinfo_endpoint: None,
             jwks_uri: Some(url()),
+            token_endpoint_auth_method: self.coin().then_some(TokenEndpointAuth::ClientSecretPost),
             tenants: vec![self.letters(6), self.letters(6)],
             trust_email_verified: self.coin(),
             apple: self.coin().then(|| AppleKey {

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, UserId};
-use vestry_domain::provider::ProviderName;
+use vestry_domain::provider::{ProviderName, TokenEndpointAuth};
 use vestry_domain::redirect::RedirectKind;
 
 use crate::output::Format;
@@ -456,6 +456,9 @@ pub(crate) struct SetProvider {
     /// In place of the discovered address
     #[arg(long, value_name = "URL")]
     pub(crate) jwks_uri: Option<String>,
+    /// client_secret_basic or client_secret_post, in place of what the discovery document says
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) token_endpoint_auth_method: Option<TokenEndpointAuth>,
     /// microsoft: tenants whose e-mail addresses you trust
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) tenant: Vec<String>,

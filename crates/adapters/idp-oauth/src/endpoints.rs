@@ -1,7 +1,7 @@
 //! Where a connection leads: what the App has set, what is known, what is discovered.
 
 use url::{Host, Url};
-use vestry_domain::provider::{Connection, ConnectionSettings};
+use vestry_domain::provider::{Connection, ConnectionSettings, TokenEndpointAuth};
 use vestry_ports::identity_providers::ProviderFault;
 
 use crate::discovery::Discovery;
@@ -61,7 +61,10 @@ impl Endpoints {
             token: or(&settings.token_endpoint, |found| &found.token_endpoint)?,
             userinfo: userinfo.map(url).transpose()?,
             jwks: Some(or(&settings.jwks_uri, |found| &found.jwks_uri)?),
-            secret_in_form: found.is_some_and(Discovery::wants_secret_in_form),
+            secret_in_form: match settings.token_endpoint_auth_method {
+                Some(method) => method == TokenEndpointAuth::ClientSecretPost,
+                None => found.is_some_and(Discovery::wants_secret_in_form),
+            },
             issuer_in_callback: found
                 .is_some_and(|found| found.authorization_response_iss_parameter_supported),
         })

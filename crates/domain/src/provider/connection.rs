@@ -1,5 +1,7 @@
 //! How an App is connected to a provider.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -45,6 +47,10 @@ pub struct ConnectionSettings {
     pub userinfo_endpoint: Option<String>,
     /// Where the issuer's keys are.
     pub jwks_uri: Option<String>,
+    /// How the client secret reaches the token endpoint of an issuer; as the discovery document says when absent, and by HTTP
+    /// Basic where there is none. Left out of what is stored when it is absent: the release before does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_endpoint_auth_method: Option<TokenEndpointAuth>,
     /// Microsoft: tenants (their ids) whose e-mail addresses the App trusts, because it knows who runs them (O-9b).
     pub tenants: Vec<String>,
     /// An issuer of the App's own: whether its `email_verified` counts (O-9b).
@@ -55,6 +61,43 @@ pub struct ConnectionSettings {
     pub store_tokens: bool,
     /// Scopes beyond those that the sign-in needs.
     pub scopes: Vec<String>,
+}
+
+/// Where a token request has the client secret (RFC 6749, section 2.3.1; named as in RFC 7591, section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenEndpointAuth {
+    /// In the header, by HTTP Basic.
+    ClientSecretBasic,
+    /// In the form.
+    ClientSecretPost,
+}
+
+impl TokenEndpointAuth {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::ClientSecretBasic, Self::ClientSecretPost];
+
+    /// The name that it is stored and set under.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+        }
+    }
+}
+
+impl FromStr for TokenEndpointAuth {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let known = Self::ALL.into_iter().find(|method| method.as_str() == text);
+        known.ok_or_else(|| {
+            Invalid::value(
+                "token_endpoint_auth_method",
+                "token_endpoint_auth_method must be client_secret_basic or client_secret_post",
+            )
+        })
+    }
 }
 
 /// Which of Apple's keys signs client secrets.
@@ -113,6 +156,13 @@ impl Connection {
             endpoint
                 .as_deref()
                 .map_or(Ok(()), |url| check_endpoint(param, url))?;
+        }
+        let is_plain = matches!(kind, ProviderKind::GitHub | ProviderKind::Discord);
+        if settings.token_endpoint_auth_method.is_some() && is_plain {
+            return Err(Invalid::value(
+                "token_endpoint_auth_method",
+                "how this provider takes the client secret is known",
+            ));
         }
         match (&settings.apple, kind) {
             (None, ProviderKind::Apple) => return Err(Invalid::missing("apple_team_id")),

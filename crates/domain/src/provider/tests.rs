@@ -83,9 +83,36 @@ fn a_connection_has_what_its_provider_needs_and_nothing_else() {
         with("google", |c| c.settings.scopes.push("a b".to_owned())),
         Err("scopes".into())
     );
+    let in_form = |c: &mut Connection| {
+        c.settings.token_endpoint_auth_method = Some(TokenEndpointAuth::ClientSecretPost);
+    };
+    assert_eq!(with("google", in_form), Ok(()));
+    assert_eq!(
+        with("github", in_form),
+        Err("token_endpoint_auth_method".into())
+    );
     let inner =
         |c: &mut Connection| c.settings.jwks_uri = Some("http://169.254.169.254/".to_owned());
     assert_eq!(with("google", inner), Err("jwks_uri".into()));
+}
+
+/// The release before reads every connection that does not use it, and refuses to read one that does.
+#[test]
+fn m_19_where_the_secret_goes_is_stored_only_when_it_is_set() {
+    let mut settings = ConnectionSettings::default();
+    let stored = serde_json::to_value(&settings).unwrap();
+    assert_eq!(stored.get("token_endpoint_auth_method"), None);
+    for method in TokenEndpointAuth::ALL {
+        settings.token_endpoint_auth_method = Some(method);
+        let stored = serde_json::to_value(&settings).unwrap();
+        assert_eq!(stored["token_endpoint_auth_method"], method.as_str());
+        assert_eq!(method.as_str().parse(), Ok(method));
+        assert_eq!(
+            serde_json::from_value::<ConnectionSettings>(stored).unwrap(),
+            settings
+        );
+    }
+    assert!("private_key_jwt".parse::<TokenEndpointAuth>().is_err());
 }
 
 #[test]

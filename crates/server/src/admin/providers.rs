@@ -69,6 +69,7 @@ fn settings(set: cli::SetProvider) -> ConnectionSettings {
         token_endpoint: set.token_endpoint,
         userinfo_endpoint: set.userinfo_endpoint,
         jwks_uri: set.jwks_uri,
+        token_endpoint_auth_method: set.token_endpoint_auth_method,
         tenants: set.tenant,
         trust_email_verified: set.trust_email_verified,
         apple,

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use url::Url;
 use vestry_contract::provider::{Person, ProviderServer, Reply, Shape, SignsBy};
-use vestry_domain::provider::{ConnectionSettings, ProvenIdentity};
+use vestry_domain::provider::{ConnectionSettings, ProvenIdentity, TokenEndpointAuth};
 use vestry_ports::identity_providers::ProviderFault;
 
-use crate::app::{App, Flow, connection, settings};
+use crate::app::{App, Flow, adapter, connection, settings};
 
 async fn identity(app: &App, server: &ProviderServer) -> ProvenIdentity {
     app.sign_in(server, 1).await.unwrap().identity
@@ -433,4 +433,52 @@ async fn endpoints_can_be_set_without_discovery() {
         matches!(refused, Err(ProviderFault::Misconfigured(_))),
         "{refused:?}"
     );
+}
+
+/// An issuer whose client is registered for the form, and of which the App has said everything: nobody is asked, and nothing is
+/// guessed. Without the setting the secret goes into the header, as it does for a client of which nothing was said.
+#[tokio::test]
+async fn m_19_the_secret_goes_where_the_app_says() {
+    use TokenEndpointAuth::{ClientSecretBasic, ClientSecretPost};
+    let server = ProviderServer::start(Shape::OpenId).await;
+    let at = |path: &str| Some(format!("{}{path}", server.url()));
+    let by_hand = ConnectionSettings {
+        authorization_endpoint: at("/authorize"),
+        token_endpoint: at(server.token_path()),
+        jwks_uri: at(server.keys_path()),
+        ..server.settings()
+    };
+    let providers = adapter(&settings());
+    // By hand, and against what the document says.
+    for settings_of_app in [by_hand, server.settings()] {
+        for (registered, set, is_right) in [
+            (ClientSecretBasic, None, true),
+            (ClientSecretBasic, Some(ClientSecretBasic), true),
+            (ClientSecretBasic, Some(ClientSecretPost), false),
+            (ClientSecretPost, None, false),
+            (ClientSecretPost, Some(ClientSecretBasic), false),
+            (ClientSecretPost, Some(ClientSecretPost), true),
+        ] {
+            server.takes_the_secret_by(registered);
+            let set = ConnectionSettings {
+                token_endpoint_auth_method: set,
+                ..settings_of_app.clone()
+            };
+            let app = App::at(&providers, &server, connection("example", set.clone()));
+            let signed_in = app.sign_in(&server, 3).await;
+            let found = match &signed_in {
+                Ok(_) => true,
+                Err(ProviderFault::Misconfigured(_)) => false,
+                Err(other) => panic!("{other:?}"),
+            };
+            assert_eq!(found, is_right, "{registered:?} {set:?}");
+        }
+    }
+    for request in server.requests() {
+        let in_header = request
+            .header("authorization")
+            .is_some_and(|login| login.starts_with("Basic "));
+        let in_form = request.body.contains("client_secret=");
+        assert!(!(in_header && in_form), "once is enough");
+    }
 }
