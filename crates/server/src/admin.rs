@@ -20,14 +20,15 @@ use vestry_limiter::MemoryLimiter;
 
 use crate::cli::{self, Command};
 use crate::compose;
-use crate::config::Settings;
+use crate::config::{BaseUrl, Settings};
 use crate::failure::Failure;
 
 pub(crate) use vault::make_root_key;
 
-/// Opens what the command works on and runs it.
+/// Opens what the command works on and runs it. Callback URLs begin with `base_url`.
 pub(crate) async fn run(
     settings: &Settings,
+    base_url: Option<&BaseUrl>,
     command: Command,
     runtime: Handle,
 ) -> Result<(), Failure> {
@@ -37,14 +38,13 @@ pub(crate) async fn run(
     }
     // An admin command answers no requests: there is nothing to count, and nobody to issue a token for.
     let limiter = Arc::new(MemoryLimiter::new());
-    let base_url = settings.http.base_url.as_ref();
     let service = compose::service(settings, store, limiter, base_url, runtime)?;
     match command {
         Command::App(command) => apps::run(&service, command).await,
         Command::Key(command) => keys::run(&service, command).await,
         Command::Users(command) => users::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
-        Command::Provider(command) => providers::run(&service, command).await,
+        Command::Provider(command) => providers::run(&service, command, base_url.is_some()).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
         Command::Audit(command) => audit::run(&service, command).await,
         Command::Vault(command) => vault::run(&service, command).await,

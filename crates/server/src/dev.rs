@@ -19,7 +19,7 @@ use vestry_ports::store::Store;
 use vestry_store_sql::Database;
 
 use crate::cli::Dev;
-use crate::config::{Settings, VaultSettings};
+use crate::config::{BaseUrl, Settings, VaultSettings};
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::http::{Edge, Listener, Times};
@@ -91,6 +91,18 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
     });
     end(runtime);
     served
+}
+
+/// The public URL that is set, else that of the `vestry dev` whose database this is: where it said last that it answers.
+pub(crate) fn public_url(settings: &Settings) -> Option<BaseUrl> {
+    let set = settings.http.base_url.clone();
+    set.or_else(|| match &settings.database.database {
+        Database::Sqlite(file) => {
+            let record = Record::read(&file.with_file_name(data_dir::RECORD))?;
+            record.base_url.parse().ok()
+        }
+        Database::Postgres(_) => None,
+    })
 }
 
 /// The settings of the environment and of `--config`, with everything else inside the data directory.

@@ -117,7 +117,10 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
             logging::start(&settings.log);
             with_runtime(async move |handle| match command {
                 Command::Migrate(answer) => migrate::run(&settings.database, answer).await,
-                command => admin::run(&settings, command, handle).await,
+                command => {
+                    let base_url = dev::public_url(&settings);
+                    admin::run(&settings, base_url.as_ref(), command, handle).await
+                }
             })
         }
     }

@@ -13,7 +13,17 @@ use crate::cli;
 use crate::failure::{Context, Failure};
 use crate::output::{date, table};
 
-pub(super) async fn run(service: &Service, command: cli::Provider) -> Result<(), Failure> {
+pub(super) async fn run(
+    service: &Service,
+    command: cli::Provider,
+    has_base_url: bool,
+) -> Result<(), Failure> {
+    let shows_callbacks = !matches!(command, cli::Provider::Remove { .. });
+    if shows_callbacks && !has_base_url {
+        return Err(Failure::new(
+            "http.base_url is not set, and callback URLs begin with it: set it as for `vestry serve`",
+        ));
+    }
     match command {
         cli::Provider::Set(set) => {
             let world = World::new(set.app, set.environment);

@@ -15,9 +15,12 @@ pub(super) struct DataDir {
     _lock: File,
 }
 
+/// The file that tells other programs of a start; beside the database.
+pub(super) const RECORD: &str = "dev.json";
+
 /// Everything a start may leave in the directory, and all that `--fresh` deletes: the directory may be somebody's own.
 const OURS: [&str; 12] = [
-    "dev.json",
+    RECORD,
     "vestry.db",
     "vestry.db-wal",
     "vestry.db-shm",
@@ -79,7 +82,7 @@ impl DataDir {
     }
 
     pub(super) fn record(&self) -> PathBuf {
-        self.path.join("dev.json")
+        self.path.join(RECORD)
     }
 
     pub(super) fn certificate(&self) -> CertificateFiles {

@@ -463,3 +463,61 @@ fn providers_are_set_listed_and_removed() {
     assert_eq!(site.run(&remove).code, 1);
     assert_eq!(list()["providers"][0]["provider"], "acme");
 }
+
+/// Whoever has no public URL of his own yet has that of `vestry dev`, and whoever has none is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn m_19_callback_urls_are_whole_beside_vestry_dev() {
+    let mut site = Site::sqlite();
+    site.unset("http.base_url");
+    let app = tokio::task::block_in_place(|| site.set_up()).app;
+    fs::write(site.file("acme.secret"), "the-client-secret").unwrap();
+    let set = [
+        "provider",
+        "set",
+        &app,
+        "test",
+        "acme",
+        "--issuer",
+        "https://id.acme.example",
+    ];
+    let client = [
+        "--client-id",
+        "client",
+        "--client-secret-file",
+        "acme.secret",
+    ];
+    let set = [&set[..], &client].concat();
+    let list = ["provider", "list", &app];
+    for command in [&set[..], &list] {
+        let refused = site.run(command);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(
+            refused.stderr.contains("http.base_url is not set"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(
+        site.run(&["provider", "remove", &app, "test", "acme"]).code,
+        1,
+        "nothing was set"
+    );
+
+    let server = site.dev(&[]).await;
+    let callbacks = format!("{}/v1/auth/oauth/callback/oauthcb_", server.base_url);
+    let made = site.admin(&set);
+    assert!(
+        text(&made["providers"][0], "callback_url").starts_with(&callbacks),
+        "{made}"
+    );
+    let said = site.run(&list).done();
+    assert!(said.stdout.contains(&callbacks), "{said:?}");
+    // What is set counts before what `vestry dev` said.
+    site.set("http.base_url", "https://id.example.com");
+    let listed = site.admin(&list);
+    let callback = text(&listed["providers"][0], "callback_url");
+    assert!(
+        callback.starts_with("https://id.example.com/v1/"),
+        "{callback}"
+    );
+    server.process.stop().await;
+}
