@@ -28,6 +28,8 @@ pub(crate) struct Endpoint {
     pub(crate) errors: &'static [Code],
     /// Whether it changes nothing that a second call would change again, though its method may.
     reads: bool,
+    /// Whether pages of any origin may call it.
+    pub(crate) for_pages: bool,
     pub(crate) describe: fn() -> Operation,
     pub(crate) schemas: fn(&mut Schemas),
     route: fn() -> actix_web::Route,
@@ -49,6 +51,7 @@ impl Endpoint {
             access,
             errors,
             reads: false,
+            for_pages: false,
             describe: describe::<D>,
             schemas: D::schemas,
             route,
@@ -58,6 +61,12 @@ impl Endpoint {
     /// The same, as one that only reads, or answers what is true at the moment.
     pub(crate) const fn reads(mut self) -> Self {
         self.reads = true;
+        self
+    }
+
+    /// The same, as one that pages of any origin may call.
+    pub(crate) const fn for_pages(mut self) -> Self {
+        self.for_pages = true;
         self
     }
 
@@ -88,6 +97,7 @@ pub(crate) fn resource(
     let door = Rc::new(Door {
         route: Route(first.path.as_str().into()),
         access: first.access,
+        for_pages: first.for_pages,
         keyed: endpoints
             .iter()
             .filter(|endpoint| endpoint.takes_idempotency_key())

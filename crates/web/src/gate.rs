@@ -16,6 +16,7 @@ use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::limits::Verdict;
 
 use crate::client;
+use crate::cors;
 use crate::idempotency;
 use crate::net::guarded;
 use crate::problem::{Code, Problem};
@@ -45,6 +46,8 @@ pub(crate) enum Access {
 pub(crate) struct Door {
     pub(crate) route: Route,
     pub(crate) access: Access,
+    /// Whether pages may call it; see [`cors`].
+    pub(crate) for_pages: bool,
     /// Methods whose answers are kept for requests with an `Idempotency-Key`.
     pub(crate) keyed: Vec<Method>,
 }
@@ -59,7 +62,7 @@ impl Route {
     }
 }
 
-/// Lets a request through to its handler, or answers in its place.
+/// Lets a request through to its handler, or answers in its place; tells browsers which pages may read the answer.
 pub(crate) async fn gate(
     state: Data<State>,
     door: Rc<Door>,
@@ -67,10 +70,30 @@ pub(crate) async fn gate(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     request.extensions_mut().insert(door.route.clone());
+    if !door.for_pages {
+        return pass(state, &door, request, next).await;
+    }
+    if cors::is_preflight(&request) {
+        return Ok(request.into_response(cors::preflight()));
+    }
+    let is_open = door.access == Access::Public || !has_secret_key(request.headers());
+    let mut answer = pass(state, &door, request, next).await?;
+    if is_open {
+        cors::open(answer.headers_mut());
+    }
+    Ok(answer)
+}
+
+async fn pass(
+    state: Data<State>,
+    door: &Door,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
     if door.access == Access::Public {
         return guarded(request, next).await;
     }
-    let (caller, verdict) = match admission(&state, &door, &request).await {
+    let (caller, verdict) = match admission(&state, door, &request).await {
         Ok(admission) => admission,
         Err(problem) => return Ok(request.error_response(problem)),
     };
@@ -164,6 +187,15 @@ fn public_token(headers: &HeaderMap, query: &str) -> Result<Option<Secret<String
             }
         }
     }
+}
+
+/// Whether a request carries a secret key, or what stands where one does.
+fn has_secret_key(headers: &HeaderMap) -> bool {
+    let mut sent = headers.get_all(AUTHORIZATION).map(HeaderValue::as_bytes);
+    sent.any(|value| {
+        let scheme = value.trim_ascii_start().get(..6);
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer"))
+    })
 }
 
 /// The credentials of the one `Authorization` header (RFC 6750, section 2.1). Another scheme, or two headers, are a key

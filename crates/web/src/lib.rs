@@ -1,7 +1,7 @@
 //! The HTTP edge of the API: it parses, calls one use case, and presents. It decides nothing.
 //!
 //! A request passes the `edge` (request id, the HTTPS rule, the body of refusals, the log line), the `gate` of its
-//! endpoint (key, rate limit, the `net` for panics) and reaches its handler, one file each. `routes` is the table of all
+//! endpoint (key, rate limit, `cors`, the `net` for panics) and reaches its handler, one file each. `routes` is the table of all
 //! endpoints; the router and the OpenAPI description are both made from it. `problem` is the table of all errors.
 //!
 //! Errors that actix itself answers while it reads a request's head (broken framing, a head that is too long or too slow)
@@ -13,6 +13,7 @@ mod binary;
 mod body;
 mod call;
 mod client;
+mod cors;
 mod edge;
 mod endpoint;
 mod gate;

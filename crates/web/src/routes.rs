@@ -23,6 +23,7 @@ macro_rules! endpoints {
 
 /// In the order in which the router tries those of a group ([`by_prefix`]): a fixed segment before an id in its place. What is
 /// marked `reads` has a method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
+/// What is marked `for_pages` may be called by pages of any origin ([`crate::cors`]).
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
@@ -50,7 +51,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey magic_links email_login_status;
         SecretKey magic_links create;
         SecretKey magic_links verify;
-        SecretKeyOrPublicToken oauth begin;
+        SecretKeyOrPublicToken oauth begin for_pages;
         Public oauth callback;
         Public oauth callback_form;
         Public oauth test_authorize;
@@ -74,7 +75,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey sessions delete;
         SecretKey sessions delete_all;
         SecretKeyOrQuery jwks of_caller;
-        Public jwks of_app;
+        Public jwks of_app for_pages;
         SecretKey wallets create;
         SecretKey wallets list;
         SecretKey wallets import_begin;

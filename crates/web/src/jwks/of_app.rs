@@ -27,7 +27,7 @@ pub(crate) struct Filter {
 
 /// Key set of an App
 ///
-/// The public keys that verify session JWTs of an App, for anybody. New keys are published five minutes before they
+/// The public keys that verify session JWTs of an App, for anybody, and for pages of any origin. New keys are published five minutes before they
 /// sign, so a verifier that fetches the set again when it meets an unknown `kid` never fails.
 #[utoipa::path(
     get,

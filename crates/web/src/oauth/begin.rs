@@ -1,6 +1,6 @@
 //! `GET /v1/auth/oauth/{provider}/begin`
 
-use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, LOCATION, REFERRER_POLICY, SET_COOKIE};
+use actix_web::http::header::{LOCATION, REFERRER_POLICY, SET_COOKIE};
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub(crate) struct ForPage {
 /// Takes a secret key or, from a page, a public token (`?public_token=pk_…`, or `Authorization: PublicToken pk_…`). With
 /// `redirect=true` a link is enough: `<a href="…/v1/auth/oauth/google/begin?public_token=pk_…&redirect=true">`. After the provider,
 /// the browser lands on the App's login URL (existing users) or registration URL (new ones) with `?token=`, for `oauth/verify`,
-/// or on the login URL with `?error=`.
+/// or on the login URL with `?error=`. Pages of any origin may call it with a public token.
 ///
 /// A secret key needs the scope `auth:write`.
 #[utoipa::path(
@@ -144,19 +144,16 @@ pub(crate) async fn handle(
         }
         return Ok(answer.finish());
     }
-    let mut answer = HttpResponse::Ok();
-    Ok(if is_public {
-        // Any page may ask; what it is told, a public token tells everybody.
-        answer.insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"));
-        answer.json(Answer::Public(ForPage {
+    Ok(HttpResponse::Ok().json(if is_public {
+        Answer::Public(ForPage {
             redirect_url: begun.url,
-        }))
+        })
     } else {
-        answer.json(Answer::Secret(ForBackend {
+        Answer::Secret(ForBackend {
             url: begun.url,
             state: begun.state.expose().clone(),
-        }))
-    })
+        })
+    }))
 }
 
 fn test_choice(

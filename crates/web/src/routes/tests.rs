@@ -63,3 +63,30 @@ fn the_endpoints_of_a_path_ask_for_the_same_key() {
         );
     }
 }
+
+/// What takes nothing but a secret key is never for pages, and what takes a public token always is.
+#[test]
+fn m_25_pages_may_call_what_needs_no_secret_key() {
+    let for_pages = endpoints()
+        .into_iter()
+        .filter(|endpoint| endpoint.for_pages);
+    let for_pages: Vec<_> = for_pages
+        .map(|endpoint| (endpoint.path, endpoint.access))
+        .collect();
+    assert_eq!(
+        for_pages,
+        [
+            (
+                "/v1/auth/oauth/{provider}/begin".to_owned(),
+                SecretKeyOrPublicToken
+            ),
+            ("/v1/auth/jwks/{app_id}".to_owned(), Public),
+        ]
+    );
+    let takes_token = |endpoint: &Endpoint| endpoint.access == SecretKeyOrPublicToken;
+    assert!(
+        endpoints()
+            .iter()
+            .all(|endpoint| !takes_token(endpoint) || endpoint.for_pages)
+    );
+}

@@ -14,6 +14,7 @@ mod rig;
 
 mod attacks;
 mod claims;
+mod cors;
 mod health;
 mod https;
 mod idempotency;
