@@ -491,7 +491,7 @@ pub(crate) enum SigningKey {
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make the next signing key; it is published at once and signs five minutes later
+    /// Make the next signing key; everybody finds it within two minutes, and it signs after five
     #[command(after_help = "\
 The key in use stays published until its last token has expired, so no session notices.
 

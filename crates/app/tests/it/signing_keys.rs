@@ -241,6 +241,28 @@ async fn a_key_of_another_process_is_looked_up() {
     rig.by_jwt(&test, &theirs).await.unwrap();
 }
 
+/// A process that has just read the keys has the new one in its answers a minute after it was made. Whoever may keep an answer for
+/// one minute more (`Cache-Control` of the endpoint) still has three until the key signs.
+#[tokio::test]
+async fn m_19_a_new_key_is_in_every_key_set_a_minute_after_it_was_made() {
+    let rig = Rig::new().await;
+    let world = rig.test().await.world;
+    let other = rig.other_process();
+    let set = async || {
+        let set = other.public_key_set(world.app_id, Some(Environment::Test));
+        set.await.unwrap()
+    };
+    assert_eq!(set().await.len(), 1);
+    let new = rig.service.rotate_signing_key(world).await.unwrap();
+    rig.pass(60);
+    let published = set().await;
+    assert!(
+        kids(&published).contains(&&*new.id.to_string()),
+        "{published:?}"
+    );
+    assert_eq!(new.active_from.unix() - rig.now().unix(), 240);
+}
+
 /// Strangers who send tokens with made-up keys cost one look a second, not one each.
 #[tokio::test]
 async fn unknown_keys_are_looked_up_once_a_second() {

@@ -27,8 +27,9 @@ pub(crate) struct Filter {
 
 /// Key set of an App
 ///
-/// The public keys that verify session JWTs of an App, for anybody, and for pages of any origin. New keys are published five minutes before they
-/// sign, so a verifier that fetches the set again when it meets an unknown `kid` never fails.
+/// The public keys that verify session JWTs of an App, for anybody, and for pages of any origin. A new key signs five minutes
+/// after it was made and is in every answer two minutes after it was made, so that a verifier that fetches the set again when it
+/// meets an unknown `kid` never fails.
 #[utoipa::path(
     get,
     path = "/v1/auth/jwks/{app_id}",
