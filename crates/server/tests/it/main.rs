@@ -14,6 +14,7 @@ mod audit;
 mod commands;
 mod crash;
 mod dev;
+mod documentation;
 mod flood;
 mod https;
 mod idempotency;

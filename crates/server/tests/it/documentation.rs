@@ -1,0 +1,496 @@
+//! What the documentation says to type, is typed: every command in a code block runs, every command in a sentence is one, and every
+//! path is there with its method. A page that tells of something that does not work fails here.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::site::{Said, Site, binary, text};
+
+/// Commands that end when somebody ends them. They are read, and not run.
+const ENDLESS: [(&str, &str); 3] = [
+    ("vestry dev", "serves until it is stopped"),
+    ("vestry serve", "serves until it is stopped"),
+    ("vestry worker", "delivers until it is stopped"),
+];
+
+/// What has been done in the installation in which commands run, and can be done once.
+const ONCE: [&str; 1] = ["vestry vault init"];
+
+/// A prefix of paths, where the text speaks of all calls below it.
+const PREFIXES: [&str; 2] = ["/v1/test", "/v1/test/…"];
+
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/// Somebody to be imported, for commands that read a file of people.
+const PEOPLE: &str = "{\"emails\":[{\"email\":\"ada@example.com\",\"verified\":true}]}\n";
+
+/// A page, and where it is.
+struct Page {
+    name: String,
+    text: String,
+}
+
+/// Something that a page says, and the line on which it begins.
+#[derive(Debug, Clone)]
+struct Passage {
+    place: String,
+    text: String,
+}
+
+/// The README and everything below `docs/`, but for the requirements: those say what shall be.
+fn pages() -> Vec<Page> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = vec![root.join("README.md")];
+    let mut directories = vec![root.join("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("docs/requirements") {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    let page = |path: PathBuf| Page {
+        name: path.strip_prefix(&root).unwrap().display().to_string(),
+        text: fs::read_to_string(&path).unwrap(),
+    };
+    found.into_iter().map(page).collect()
+}
+
+impl Page {
+    /// Lines of code blocks, each with those that it goes on in; and the paragraphs between the blocks.
+    fn passages(&self) -> (Vec<Passage>, Vec<Passage>) {
+        let (mut code, mut prose) = (Vec::new(), Vec::new());
+        let mut is_code = false;
+        let mut open: Option<Passage> = None;
+        for (index, line) in self.text.lines().enumerate() {
+            let is_fence = line.trim_start().starts_with("```");
+            let goes_on = is_code && line.ends_with('\\');
+            let line = line.strip_suffix('\\').unwrap_or(line);
+            if !is_fence && !line.trim().is_empty() {
+                let begun = open.get_or_insert_with(|| Passage {
+                    place: format!("{}:{}", self.name, index + 1),
+                    text: String::new(),
+                });
+                begun.text.push_str(line);
+                begun.text.push('\n');
+            }
+            let is_over = is_fence || line.trim().is_empty() || (is_code && !goes_on);
+            if let Some(passage) = open.take_if(|_| is_over) {
+                let kind = if is_code { &mut code } else { &mut prose };
+                kind.push(passage);
+            }
+            is_code ^= is_fence;
+        }
+        prose.extend(open);
+        (code, prose)
+    }
+}
+
+/// The spans between single backticks, with each blank or line end as one blank.
+fn spans(paragraph: &Passage) -> Vec<Passage> {
+    let spans = paragraph.text.split('`').skip(1).step_by(2);
+    let passage = |span: &str| Passage {
+        place: paragraph.place.clone(),
+        text: span.split_whitespace().collect::<Vec<_>>().join(" "),
+    };
+    spans.map(passage).collect()
+}
+
+/// Commands in code blocks, without what a shell takes for a comment.
+fn commands_of_blocks(pages: &[Page]) -> Vec<Passage> {
+    let lines = pages.iter().flat_map(|page| page.passages().0);
+    let commands = lines.filter(|line| line.text.trim_start().starts_with("vestry "));
+    commands
+        .map(|line| {
+            let text = line.text.replace('\n', " ");
+            let text = text.split(" #").next().unwrap_or_default().trim();
+            Passage {
+                text: text.to_owned(),
+                ..line
+            }
+        })
+        .collect()
+}
+
+/// Commands in sentences and tables; `list|show` there is two.
+fn commands_of_sentences(pages: &[Page]) -> Vec<Passage> {
+    let paragraphs = pages.iter().flat_map(|page| page.passages().1);
+    let spans: Vec<_> = paragraphs.flat_map(|paragraph| spans(&paragraph)).collect();
+    let commands = spans
+        .into_iter()
+        .filter(|span| span.text.starts_with("vestry "));
+    commands
+        .flat_map(|command| alternatives(&command))
+        .collect()
+}
+
+fn alternatives(command: &Passage) -> Vec<Passage> {
+    let text = command.text.replace("\\|", "|");
+    let Some(word) = text.split(' ').find(|word| word.contains('|')) else {
+        return vec![Passage {
+            text,
+            ..command.clone()
+        }];
+    };
+    let one = |choice: &str| Passage {
+        text: text.replacen(word, choice, 1),
+        ..command.clone()
+    };
+    word.split('|').map(one).collect()
+}
+
+/// A name of a command and nothing for it to work on.
+fn is_a_name(command: &str) -> bool {
+    let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    let mut words = command.split(' ');
+    words.all(|word| !word.starts_with('-') && word.bytes().all(is_lower))
+}
+
+/// An installation in which everything is there that commands of the documentation speak of.
+struct Stage {
+    site: Site,
+    app: String,
+    user: String,
+}
+
+impl Stage {
+    fn set_up() -> Self {
+        let mut site = Site::sqlite();
+        site.set("http.base_url", "https://id.example.com");
+        let app = site.set_up().app;
+        fs::write(site.file("users.jsonl"), PEOPLE).unwrap();
+        site.admin(&["users", "import", &app, "live", "users.jsonl"]);
+        let exported = site.run(&["users", "export", &app, "live"]).done().stdout;
+        let user: Value = serde_json::from_str(exported.trim()).unwrap();
+        let user = text(&user, "id");
+        Self { site, app, user }
+    }
+
+    /// What stands in the place of a word that every reader fills in himself.
+    fn word(&self, word: &str) -> String {
+        match word {
+            "APP" | "APP_ID" | "app_…" => self.app.clone(),
+            "KEY" | "key_…" => {
+                let made = self.site.admin(&["key", "create", &self.app, "live"]);
+                text(&made, "id")
+            }
+            "user_…" => self.user.clone(),
+            "NAME=VALUE" | "name=value" => "name=Shop".to_owned(),
+            // "And so on."
+            "…" => String::new(),
+            // The rest of an id that only its owner knows.
+            _ => word.replace('…', "0"),
+        }
+    }
+
+    /// Runs a command through a shell, for its quotes and `>`.
+    fn type_in(&self, command: &str) -> Said {
+        let words: Vec<_> = command.split(' ').map(|word| self.word(word)).collect();
+        for secret in words
+            .windows(2)
+            .filter(|pair| pair[0] == "--client-secret-file")
+        {
+            fs::write(self.site.file(&secret[1]), "the-client-secret").unwrap();
+        }
+        in_shell(&self.site, &words.join(" "))
+    }
+
+    /// Runs a command of a code block; one that would not end is read.
+    fn try_out(&self, command: &str) -> Said {
+        let is_endless = ENDLESS.iter().any(|(endless, _)| {
+            let rest = command.strip_prefix(endless);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        });
+        if is_endless {
+            return self.read(command);
+        }
+        if ONCE.contains(&command) {
+            let fresh = Site::sqlite();
+            fresh.admin(&["migrate"]);
+            return in_shell(&fresh, command);
+        }
+        self.type_in(command)
+    }
+
+    /// Has a command read as far as it goes, and nothing done.
+    fn read(&self, command: &str) -> Said {
+        self.type_in(&format!("{command} --help"))
+    }
+
+    /// Runs a command of a sentence; one that is only named is read.
+    fn try_out_named(&self, command: &str) -> Said {
+        if is_a_name(command) {
+            self.read(command)
+        } else {
+            self.try_out(command)
+        }
+    }
+}
+
+fn in_shell(site: &Site, command: &str) -> Said {
+    let directory = binary().parent().unwrap().display();
+    let mut shell = site.command_of(Path::new("/bin/sh"), &["-c", command]);
+    let output = shell
+        .env("PATH", format!("{directory}:/usr/bin:/bin"))
+        .output()
+        .unwrap();
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn m_19_every_command_of_the_documentation_runs() {
+    let pages = pages();
+    let stage = Stage::set_up();
+    let (typed, named) = (commands_of_blocks(&pages), commands_of_sentences(&pages));
+    assert!(
+        typed.len() >= 20 && named.len() >= 60,
+        "{} {}",
+        typed.len(),
+        named.len()
+    );
+    let mut wrong = Vec::new();
+    let of_blocks = typed
+        .iter()
+        .map(|command| (command, stage.try_out(&command.text)));
+    let of_sentences = named
+        .iter()
+        .map(|command| (command, stage.try_out_named(&command.text)));
+    for (Passage { place, text }, said) in of_blocks.chain(of_sentences) {
+        if said.code != 0 {
+            wrong.push(format!("{place}: {text}\n  {}", said.stderr.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    // The exceptions above are about commands that pages name.
+    let all: BTreeSet<_> = typed
+        .iter()
+        .chain(&named)
+        .map(|command| command.text.as_str())
+        .collect();
+    for exception in ENDLESS.iter().map(|(command, _)| *command).chain(ONCE) {
+        assert!(all.contains(exception), "no page names {exception}");
+    }
+}
+
+/// The test above finds what does not run: the commands that it was written for, and a typing error in a sentence.
+#[test]
+fn m_19_a_command_that_does_not_run_is_found() {
+    let page = Page {
+        name: "page.md".to_owned(),
+        text: "See `vestry\nkey list APP --jsno` and `vestry app show\\|hide`.\n\n```sh\nvestry signing-key rotate APP_ID \\\n  \
+               --environment live   # makes one\nvestry app set APP siwe_domains='[\"a b\"]'\nvestry app show APP > app.txt\n```\n"
+            .to_owned(),
+    };
+    let pages = [page];
+    let stage = Stage::set_up();
+    let (named, typed) = (commands_of_sentences(&pages), commands_of_blocks(&pages));
+    let named = named
+        .iter()
+        .map(|command| (command, stage.try_out_named(&command.text)));
+    let typed = typed
+        .iter()
+        .map(|command| (command, stage.try_out(&command.text)));
+    let tried = named
+        .chain(typed)
+        .map(|(command, said)| (command.place.as_str(), command.text.as_str(), said.code));
+    let expected = [
+        ("page.md:1", "vestry key list APP --jsno", 2),
+        ("page.md:1", "vestry app show", 0),
+        ("page.md:1", "vestry app hide", 2),
+        (
+            "page.md:5",
+            "vestry signing-key rotate APP_ID    --environment live",
+            2,
+        ),
+        (
+            "page.md:7",
+            "vestry app set APP siwe_domains='[\"a b\"]'",
+            2,
+        ),
+        ("page.md:8", "vestry app show APP > app.txt", 0),
+    ];
+    assert_eq!(tried.collect::<Vec<_>>(), expected);
+    assert!(stage.site.file("app.txt").exists());
+}
+
+/// A path of the API in a page.
+#[derive(Debug, PartialEq, Eq)]
+struct Call {
+    method: Option<&'static str>,
+    path: String,
+}
+
+/// The calls that a line or paragraph speaks of. A line with `curl` says the method as curl takes it.
+fn calls(passage: &str) -> Vec<Call> {
+    let mut calls = Vec::new();
+    let of_curl = passage.contains("curl ").then(|| method_of_curl(passage));
+    for (at, _) in passage.match_indices("/v1/") {
+        let (before, path) = passage.split_at(at);
+        let is_end = |c: char| c.is_whitespace() || "\"'`)<>?,;*".contains(c);
+        let path = path.split(is_end).next().unwrap_or_default();
+        let word = before
+            .split([' ', '\n', '`'])
+            .rfind(|word| !word.is_empty());
+        let named = METHODS.into_iter().find(|method| word == Some(method));
+        calls.push(Call {
+            method: named.or(of_curl),
+            path: path.trim_end_matches(['.', ':']).to_owned(),
+        });
+    }
+    calls
+}
+
+fn method_of_curl(line: &str) -> &'static str {
+    let named = line.split("-X ").nth(1);
+    let named = named.and_then(|rest| METHODS.into_iter().find(|method| rest.starts_with(method)));
+    let has_body = [" -d ", " --data "]
+        .iter()
+        .any(|option| line.contains(option));
+    named.unwrap_or(if has_body { "POST" } else { "GET" })
+}
+
+/// Whether a path that somebody wrote is this one of the description. What a reader fills in fits a parameter only.
+fn fits(template: &str, written: &str) -> bool {
+    let (template, written) = (template.split('/'), written.split('/'));
+    template.clone().count() == written.clone().count()
+        && template.zip(written).all(|(ours, theirs)| {
+            let is_open = theirs.contains(['…', '{', '$']);
+            if ours.starts_with('{') {
+                !theirs.is_empty()
+            } else {
+                !is_open && ours == theirs
+            }
+        })
+}
+
+/// Methods and paths of the API.
+fn described() -> Vec<(String, String)> {
+    let document: Value =
+        serde_json::from_str(&Site::sqlite().run(&["openapi"]).done().stdout).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().keys();
+        methods.map(move |method| (method.to_uppercase(), path.clone()))
+    });
+    operations.collect()
+}
+
+/// As the router does, a path that stands in the description as it is, is no other one.
+fn is_described(described: &[(String, String)], call: &Call) -> bool {
+    let stands_there = described.iter().any(|(_, path)| *path == call.path);
+    described.iter().any(|(method, path)| {
+        let is_it = if stands_there {
+            *path == call.path
+        } else {
+            fits(path, &call.path)
+        };
+        is_it && call.method.is_none_or(|wanted| wanted == method)
+    })
+}
+
+#[test]
+fn m_19_every_path_of_the_documentation_is_there() {
+    let described = described();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for page in pages() {
+        let (code, prose) = page.passages();
+        for passage in code.iter().chain(&prose) {
+            for call in calls(&passage.text) {
+                seen += 1;
+                let is_prefix = call.method.is_none() && PREFIXES.contains(&call.path.as_str());
+                if !is_prefix && !is_described(&described, &call) {
+                    wrong.push(format!("{}: {call:?}", passage.place));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(seen >= 80, "{seen}");
+}
+
+/// The test above knows a path and a method that are not there.
+#[test]
+fn m_19_a_path_that_is_not_there_is_found() {
+    let described = described();
+    for (passage, path, method, is_there) in [
+        (
+            "GET /v1/auth/users/user_…",
+            "/v1/auth/users/user_…",
+            Some("GET"),
+            true,
+        ),
+        (
+            "POST /v1/auth/users/user_…",
+            "/v1/auth/users/user_…",
+            Some("POST"),
+            false,
+        ),
+        (
+            "`DELETE /v1/auth/sessions/delete`",
+            "/v1/auth/sessions/delete",
+            Some("DELETE"),
+            true,
+        ),
+        (
+            "see /v1/auth/sessions/{id}.",
+            "/v1/auth/sessions/{id}",
+            None,
+            false,
+        ),
+        (
+            "curl $URL/v1/wallets/create -d '{}'",
+            "/v1/wallets/create",
+            Some("POST"),
+            true,
+        ),
+        (
+            "curl $URL/v1/wallets/create",
+            "/v1/wallets/create",
+            Some("GET"),
+            false,
+        ),
+        (
+            "curl -X PUT \"$URL/v1/wallets/$ID/disable\"",
+            "/v1/wallets/$ID/disable",
+            Some("PUT"),
+            false,
+        ),
+        (
+            "<a href=\"https://x.example/v1/auth/oauth/google/begin?a=b\">",
+            "/v1/auth/oauth/google/begin",
+            None,
+            true,
+        ),
+        (
+            "call GET /v1/test/messages?to=a",
+            "/v1/test/messages",
+            Some("GET"),
+            true,
+        ),
+        (
+            "GET /v1/test/massages",
+            "/v1/test/massages",
+            Some("GET"),
+            false,
+        ),
+    ] {
+        let found = calls(passage);
+        let expected = Call {
+            method,
+            path: path.to_owned(),
+        };
+        assert_eq!(found, [expected], "{passage}");
+        assert_eq!(is_described(&described, &found[0]), is_there, "{passage}");
+    }
+}
