@@ -31,7 +31,7 @@ use vestry_domain::test_clock::{Mode, TestClock};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::totp::{RECOVERY_CODES, StoredRecoveryCode, Totp};
-use vestry_domain::user::{User, UserEmail, UserPhone, UserStatus};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Timestamp, World};
@@ -332,9 +332,18 @@ impl Samples {
             last_name: self.text(),
             status: self.pick(&[UserStatus::Pending, UserStatus::Active]),
             founded: self.coin(),
+            disabled: None,
             metadata: self.metadata(),
             created_at,
             updated_at: self.moment(),
+        }
+    }
+
+    /// Since when and why a user may not sign in.
+    pub fn user_disabled(&mut self) -> UserDisabled {
+        UserDisabled {
+            at: self.moment(),
+            reason: self.text(),
         }
     }
 

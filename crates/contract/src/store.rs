@@ -128,6 +128,9 @@ macro_rules! store_suite {
                 a_user_comes_back_as_it_was
                 a_user_may_have_no_identifiers
                 a_user_is_added_once
+                a_user_is_disabled_and_enabled_once
+                a_disabled_user_stays_disabled
+                a_disabling_is_seen_by_whoever_comes_after
                 look_ups_stay_in_their_world
                 the_same_ids_in_two_worlds_are_two_users
                 a_profile_holds_no_others_identifiers

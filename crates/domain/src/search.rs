@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ids::{EmailId, Id, PhoneNumberId, TotpId, UserId, WalletId};
 use crate::phone::PhoneNumber;
-use crate::user::UserStatus;
+use crate::user::ShownStatus;
 use crate::{Invalid, Timestamp, number};
 
 use crate::email::EmailIdentity;
@@ -45,7 +45,7 @@ pub enum Condition {
     /// The id.
     UserId(Vec<UserId>),
     /// The status.
-    Status(Vec<UserStatus>),
+    Status(Vec<ShownStatus>),
     /// Part of the folded name ([`crate::user::User::folded_name`]).
     FullNameMatch(String),
     /// A number of the user.
@@ -205,7 +205,7 @@ impl UserFilter {
     }
 
     /// The statuses wanted, when nothing else is asked for.
-    pub fn only_statuses(&self) -> Option<&[UserStatus]> {
+    pub fn only_statuses(&self) -> Option<&[ShownStatus]> {
         match self.conditions.as_slice() {
             [Condition::Status(statuses)] => Some(statuses),
             _ => None,

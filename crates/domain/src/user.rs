@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, World, text};
 
-/// Whether a user has been let in yet.
+/// Whether a user has been let in yet. A user who is disabled keeps it: it counts again once the user is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserStatus {
     /// Created, and no identifier verified yet.
@@ -55,6 +55,62 @@ impl FromStr for UserStatus {
     }
 }
 
+/// The status of a user as answers show it and searches ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShownStatus {
+    /// See [`UserStatus::Pending`].
+    Pending,
+    /// See [`UserStatus::Active`].
+    Active,
+    /// May not sign in, whatever it could before.
+    Disabled,
+}
+
+impl ShownStatus {
+    /// `pending`, `active` or `disabled`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+impl From<UserStatus> for ShownStatus {
+    fn from(status: UserStatus) -> Self {
+        match status {
+            UserStatus::Pending => Self::Pending,
+            UserStatus::Active => Self::Active,
+        }
+    }
+}
+
+impl FromStr for ShownStatus {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "active" => Ok(Self::Active),
+            "disabled" => Ok(Self::Disabled),
+            _ => Err(Invalid::value(
+                "status",
+                "status must be pending, active or disabled",
+            )),
+        }
+    }
+}
+
+/// Since when a user may not sign in, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserDisabled {
+    /// Since when.
+    pub at: Timestamp,
+    /// Why, in the App's own words; `""` when it said nothing.
+    pub reason: String,
+}
+
 /// A user's own record, without what is attached to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
@@ -73,6 +129,8 @@ pub struct User {
     /// Whether something of the account is proved: an address, a number, a wallet that signs in, a link to an identity provider,
     /// or the operator's word. For good: an account that was founded belongs to somebody.
     pub founded: bool,
+    /// Since when and why it may not sign in; `None` while it may.
+    pub disabled: Option<UserDisabled>,
     /// Free-form data of the App.
     pub metadata: Metadata,
     /// When the user was created; the time inside the id.
@@ -92,9 +150,18 @@ impl User {
             last_name: String::new(),
             status,
             founded: false,
+            disabled: None,
             metadata: Metadata::default(),
             created_at: at,
             updated_at: at,
+        }
+    }
+
+    /// The status as answers show it.
+    pub fn shown_status(&self) -> ShownStatus {
+        match self.disabled {
+            Some(_) => ShownStatus::Disabled,
+            None => self.status.into(),
         }
     }
 

@@ -32,6 +32,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey users delete_totp;
         SecretKey users update;
         SecretKey users delete;
+        SecretKey users disable;
+        SecretKey users enable;
+        SecretKey users unlock;
         SecretKey users delete_email;
         SecretKey users delete_phone_number;
         SecretKey users delete_phone_number_alias;

@@ -6,7 +6,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, Select
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreResult, UserPage};
 
@@ -14,6 +14,9 @@ use super::{Unit, in_world, read_all};
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::schema::{user_counts, user_emails, user_phones, users};
 use vestry_store_rows::wanted::{self, Wanted};
+
+/// What it is kept of how many users have it.
+const KEPT: [UserStatus; 2] = [UserStatus::Pending, UserStatus::Active];
 
 impl Unit {
     pub(super) async fn search_users(
@@ -45,12 +48,9 @@ impl Unit {
         let total = match (filter.map(UserFilter::only_statuses), wanted) {
             // The page is all there is.
             _ if after.is_none() && shown < limit => shown,
-            (Some(Some(statuses)), _) => self.counted(world, statuses).await?,
+            (Some(Some(statuses)), _) => self.count_shown(world, statuses).await?,
             (_, Some(wanted)) => self.count_wanted(world, wanted).await?,
-            (_, None) => {
-                let all = [UserStatus::Pending, UserStatus::Active];
-                self.counted(world, &all).await?
-            }
+            (_, None) => self.counted(world, &KEPT.map(UserStatus::as_str)).await?,
         };
         Ok(UserPage {
             users: self.with_identifiers(world, users).await?,
@@ -77,9 +77,35 @@ impl Unit {
         Ok(Wanted::new(world, filter, now, &found))
     }
 
+    /// How many users are shown with one of these statuses: those that have it by what is kept of it, without those who are disabled,
+    /// which have to be counted.
+    async fn count_shown(&mut self, world: &World, statuses: &[ShownStatus]) -> StoreResult<i64> {
+        let kept: Vec<&str> = KEPT
+            .into_iter()
+            .filter(|status| statuses.contains(&(*status).into()))
+            .map(UserStatus::as_str)
+            .collect();
+        let mut count = self.counted(world, &kept).await?;
+        count -= self.count_disabled(world, &kept).await?;
+        if statuses.contains(&ShownStatus::Disabled) {
+            let all = KEPT.map(UserStatus::as_str);
+            count += self.count_disabled(world, &all).await?;
+        }
+        Ok(count)
+    }
+
+    /// How many users that are disabled had one of these statuses before.
+    async fn count_disabled(&mut self, world: &World, names: &[&str]) -> StoreResult<i64> {
+        let query = in_world!(users, world)
+            .filter(users::disabled_at.is_not_null())
+            .filter(users::status.eq_any(names))
+            .count();
+        let counted = query.get_result(self.reading()?).await;
+        self.done(counted)
+    }
+
     /// How many users have one of these statuses, from what is kept of it.
-    async fn counted(&mut self, world: &World, statuses: &[UserStatus]) -> StoreResult<i64> {
-        let names: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
+    async fn counted(&mut self, world: &World, names: &[&str]) -> StoreResult<i64> {
         let query = in_world!(user_counts, world)
             .filter(user_counts::status.eq_any(names))
             .select(user_counts::users);

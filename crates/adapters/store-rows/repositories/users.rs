@@ -10,7 +10,7 @@ use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
@@ -92,6 +92,46 @@ impl Users for Unit {
         }
         self.index_metadata(user).await?;
         Ok(true)
+    }
+
+    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        let row = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::disabled_at.is_null());
+        let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+        let admitted = update.execute(self.writing()?).await;
+        Ok(self.done(admitted)? == 1)
+    }
+
+    async fn disable(
+        &mut self,
+        world: &World,
+        id: UserId,
+        disabled: &UserDisabled,
+    ) -> StoreResult<bool> {
+        let row = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::disabled_at.is_null());
+        let update = diesel::update(row).set((
+            users::disabled_at.eq(disabled.at.unix()),
+            users::disabled_reason.eq(&disabled.reason),
+            users::updated_at.eq(disabled.at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn enable(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool> {
+        let row = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::disabled_at.is_not_null());
+        let update = diesel::update(row).set((
+            users::disabled_at.eq(None::<i64>),
+            users::disabled_reason.eq(None::<String>),
+            users::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
     }
 
     async fn delete(&mut self, world: &World, id: UserId) -> StoreResult<Option<Vec<WalletId>>> {

@@ -77,6 +77,8 @@ diesel::table! {
         updated_at -> BigInt,
         folded_name -> Text,
         founded -> Bool,
+        disabled_at -> Nullable<BigInt>,
+        disabled_reason -> Nullable<Text>,
     }
 }
 

@@ -15,7 +15,7 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, HasSqlType, Text};
 use diesel::{QueryResult, SelectableExpression};
 use vestry_domain::search::{Combined, Condition, UserFilter};
-use vestry_domain::user::UserStatus;
+use vestry_domain::user::ShownStatus;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Timestamp, World};
 
@@ -177,10 +177,7 @@ const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 fn test(condition: &Condition, now: Timestamp) -> Test {
     match condition {
         Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
-        Condition::Status(statuses) => Test::Own(among(
-            "status IN (",
-            statuses.iter().copied().map(UserStatus::as_str).map(text),
-        )),
+        Condition::Status(statuses) => Test::Own(shown_as(statuses)),
         Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
         Condition::CreatedAt(period) => {
             // The id carries the time, and pages are read along the ids; but no time before ids have one, which users of
@@ -261,6 +258,23 @@ fn among(opening: &'static str, values: impl Iterator<Item = Piece>) -> Vec<Piec
     joined(&mut pieces, ", ", values.map(|value| vec![value]));
     pieces.push(Piece::Sql(")"));
     pieces
+}
+
+/// The row keeps the status of a user who is disabled for the day on which it counts again.
+fn shown_as(statuses: &[ShownStatus]) -> Vec<Piece> {
+    let kept = statuses
+        .iter()
+        .filter(|status| **status != ShownStatus::Disabled);
+    let kept: Vec<_> = kept.map(|status| text(status.as_str())).collect();
+    match (kept.is_empty(), statuses.contains(&ShownStatus::Disabled)) {
+        (true, _) => vec![Piece::Sql("disabled_at IS NOT NULL")],
+        (false, false) => among("disabled_at IS NULL AND status IN (", kept.into_iter()),
+        (false, true) => {
+            let mut either = among("(disabled_at IS NOT NULL OR status IN (", kept.into_iter());
+            either.push(Piece::Sql(")"));
+            either
+        }
+    }
 }
 
 /// A part of a text. The characters that mean something to LIKE stand for themselves.

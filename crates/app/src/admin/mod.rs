@@ -12,8 +12,8 @@ pub use providers::ListedConnection;
 
 use vestry_domain::Invalid;
 
-use crate::Fault;
 use crate::fault::MayLoseRace;
+use crate::{Fault, Refusal};
 
 /// Why an admin command did nothing.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,18 @@ pub enum AdminError {
 impl MayLoseRace for AdminError {
     fn lost_race(&self) -> bool {
         matches!(self, Self::Fault(fault) if fault.lost_race())
+    }
+}
+
+/// Of what a caller with a key may do as well.
+impl From<AdminError> for Refusal {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Invalid(invalid) => invalid.into(),
+            AdminError::NotFound(what) => Self::NotFound(what),
+            AdminError::Exists(what) => Self::Taken(what.into()),
+            AdminError::Fault(fault) => fault.into(),
+        }
     }
 }
 

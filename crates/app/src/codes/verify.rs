@@ -6,7 +6,7 @@ use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::session::{DeviceFingerprint, Factor, Proof, SignIn};
+use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
@@ -14,7 +14,7 @@ use crate::budget::text_was_verified;
 use crate::fault::retried;
 use crate::guard::Guarded;
 use crate::refusal::has_common;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf, Proven};
 use crate::{Caller, Fault, Refusal, Service};
@@ -46,7 +46,7 @@ pub struct VerifiedCode {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyCodeError {
-    /// Wrong, expired, used or unknown: one and the same answer.
+    /// Wrong, expired, used or unknown, or its user is disabled: one and the same answer.
     #[error("the code is not valid")]
     InvalidCode,
     /// See [`Refusal`].
@@ -65,6 +65,18 @@ impl From<ProofError> for VerifyCodeError {
         }
     }
 }
+
+impl From<GrantError> for VerifyCodeError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::InvalidCode,
+            GrantError::Common(refusal) => refusal.into(),
+        }
+    }
+}
+
+/// Who has signed in, and the session with its token when one was wanted.
+type SignedIn = (UserId, Option<(Session, Secret<String>)>);
 
 /// What was presented, in the form in which it is compared.
 struct Presented<'a> {
@@ -108,7 +120,11 @@ impl Service {
             method,
             mac,
         };
-        let (user_id, granted) = retried(|| self.try_code(caller, &presented, &wish)).await?;
+        let Some((user_id, granted)) = retried(|| self.try_code(caller, &presented, &wish)).await?
+        else {
+            retried(|| self.count_as_wrong(caller, &presented)).await?;
+            return Err(VerifyCodeError::InvalidCode);
+        };
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedCode {
             method_id: command.method_id,
@@ -117,33 +133,19 @@ impl Service {
         })
     }
 
+    /// `None`: the code is right, but its user may not sign in. Nothing was changed.
     async fn try_code(
         &self,
         caller: &Caller,
         presented: &Presented<'_>,
         wish: &SessionWish,
-    ) -> Result<
-        (
-            UserId,
-            Option<(vestry_domain::session::Session, Secret<String>)>,
-        ),
-        VerifyCodeError,
-    > {
+    ) -> Result<Option<SignedIn>, VerifyCodeError> {
         let world = &caller.world;
         let now = self.now(world);
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
-        if let Some(retry_after) = presented.guarded.wait(&mut *tx, world, now).await? {
-            return Err(Refusal::TooMany { retry_after }.into());
-        }
-        // The try is counted before anything is compared, and the row stays locked until the end (OTP-3, OTP-4).
-        let most_tries = if reserved { i64::MAX } else { code::MAX_TRIES };
-        let attempt = tx
-            .codes()
-            .attempt(world, method_id, CodePurpose::SignIn, most_tries, now)
-            .await?;
-        let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
+        let code = begin_try(&mut *tx, caller, presented, reserved, now).await?;
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
                 presented
@@ -190,9 +192,32 @@ impl Service {
             factor: factor(method_id, proven, now),
             device_fingerprint: presented.command.device_fingerprint.clone(),
         };
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        let granted = match self.grant(&mut *tx, caller, wish, sign_in, now).await {
+            Err(GrantError::ShutOut) => return Ok(None),
+            granted => granted?,
+        };
         caller.commit_last(tx).await?;
-        Ok((user_id, granted))
+        Ok(Some((user_id, granted)))
+    }
+
+    /// A right code of a user who may not sign in meets the limits of a wrong one.
+    async fn count_as_wrong(
+        &self,
+        caller: &Caller,
+        presented: &Presented<'_>,
+    ) -> Result<(), VerifyCodeError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        let reserved = is_reserved(&mut *tx, caller, presented.command.method_id).await?;
+        begin_try(&mut *tx, caller, presented, reserved, now).await?;
+        if !reserved {
+            presented
+                .guarded
+                .count_failure(&mut *tx, world, now)
+                .await?;
+        }
+        Ok(tx.commit().await?)
     }
 
     /// Compares digits, in constant time, and device (OTP-7, OTP-8).
@@ -221,6 +246,28 @@ impl Service {
             .is_none_or(|sent| sent.matches(&command.device_fingerprint, rule));
         Ok(digits && device)
     }
+}
+
+/// The code to compare with. The try is counted before anything is compared, and the row stays locked until the end (OTP-3,
+/// OTP-4).
+async fn begin_try(
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    presented: &Presented<'_>,
+    reserved: bool,
+    now: Timestamp,
+) -> Result<Code, VerifyCodeError> {
+    let world = &caller.world;
+    if let Some(retry_after) = presented.guarded.wait(tx, world, now).await? {
+        return Err(Refusal::TooMany { retry_after }.into());
+    }
+    let method_id = presented.command.method_id;
+    let most_tries = if reserved { i64::MAX } else { code::MAX_TRIES };
+    let attempt = tx
+        .codes()
+        .attempt(world, method_id, CodePurpose::SignIn, most_tries, now)
+        .await?;
+    Ok(attempt.ok_or(VerifyCodeError::InvalidCode)?.code)
 }
 
 /// The factor that a proved identifier is.

@@ -17,7 +17,7 @@ use super::verify::factor;
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::IssuedSession;
-use crate::sessions::issue::hold;
+use crate::sessions::issue::{GrantError, admit, hold};
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// What the caller sent.
@@ -46,7 +46,7 @@ pub enum LoginStatusError {
     /// Nobody has used the link yet; ask again.
     #[error("the link was not used yet")]
     NotVerified,
-    /// Nobody used the link in time, its outcome was not asked for in time, or its session has ended since.
+    /// Nobody used the link in time, its outcome was not asked for in time, or its session has ended since, or its user is disabled.
     #[error("the link has expired; send a new one")]
     Expired,
     /// Not the token of this address's newest link, or one that has got its session.
@@ -58,6 +58,15 @@ pub enum LoginStatusError {
 }
 
 has_common!(LoginStatusError);
+
+impl From<GrantError> for LoginStatusError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::Expired,
+            GrantError::Common(refusal) => refusal.into(),
+        }
+    }
+}
 
 impl Service {
     /// Asks after a link. Answers a session once.
@@ -87,7 +96,9 @@ impl Service {
         };
         let profile = read.users().profile(world, link.user_id).await?;
         drop(read);
-        let status = profile.ok_or(LoginStatusError::Expired)?.user.status;
+        let owner = profile.map(|profile| profile.user);
+        let owner = owner.filter(|user| user.disabled.is_none());
+        let status = owner.ok_or(LoginStatusError::Expired)?.status;
         let issued = match link.session_id {
             Some(session) => Some(self.hand_over(caller, &link, session, used_at).await?),
             None => None,
@@ -126,6 +137,7 @@ impl Service {
         if !tx.links().hand_over(world, &link.token, now).await? {
             return Err(LoginStatusError::InvalidOrigin);
         }
+        admit(&mut *tx, world, link.user_id).await?;
         let known = tx.sessions().find(world, session).await?;
         let first = match &known {
             Some(known) => hold(&mut *tx, known, limits, now).await?,

@@ -11,7 +11,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::retried;
 use crate::refusal::has_common;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf};
 use crate::{Caller, Refusal, Service, guard};
@@ -43,7 +43,8 @@ pub struct VerifiedLink {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyLinkError {
-    /// Unknown, used, expired, replaced, for something else, or opened on another device: one and the same answer (ML-3).
+    /// Unknown, used, expired, replaced, for something else, of a disabled user, or opened on another device: one and the same
+    /// answer (ML-3).
     #[error("the link is not valid")]
     InvalidToken,
     /// The link is good, but not in this browser (ML-8). It was not used up.
@@ -62,6 +63,15 @@ impl From<ProofError> for VerifyLinkError {
             ProofError::Gone => Self::InvalidToken,
             ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
             ProofError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for VerifyLinkError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::InvalidToken,
+            GrantError::Common(refusal) => refusal.into(),
         }
     }
 }

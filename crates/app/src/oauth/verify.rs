@@ -16,7 +16,7 @@ use super::join::{Candidate, probable_user};
 use super::{ExchangeError, Person, Returned};
 use crate::fault::retried;
 use crate::refusal::has_common;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
 use crate::{Caller, Fault, Refusal, Service};
@@ -72,7 +72,7 @@ pub struct VerifiedOauth {
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyOauthError {
     /// Unknown, used, expired, or of another state: one and the same answer. Also a code that the provider did not accept, or
-    /// for which it answered what does not hold.
+    /// for which it answered what does not hold, and what is right but of a disabled user.
     #[error("the token or code is not valid")]
     InvalidToken,
     /// No flow of this state waits for the App's own callback: unknown, used, expired, or begun for ours.
@@ -104,6 +104,15 @@ impl From<ExchangeError> for VerifyOauthError {
             ExchangeError::Provider(fault @ ProviderFault::Misconfigured(_)) => {
                 Self::Misconfigured(fault)
             }
+        }
+    }
+}
+
+impl From<GrantError> for VerifyOauthError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::InvalidToken,
+            GrantError::Common(refusal) => refusal.into(),
         }
     }
 }

@@ -6,15 +6,16 @@ use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::token::TokenHash;
-use vestry_domain::user::UserStatus;
+use vestry_domain::user::ShownStatus;
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::passkeys::{Asserted, Expected, KnownCredential, PresentedAssertion, Refused};
 use vestry_ports::store::PasskeyUse;
 
 use super::{must_verify_user, origins};
 use crate::fault::retried;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
+use crate::users::status::status_of;
 use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
@@ -52,8 +53,8 @@ impl Service {
     /// checks said, and another one writes the count of signatures if it may follow the stored one.
     ///
     /// # Errors
-    /// [`Refusal::InvalidCredentials`] for a challenge that is unknown, used or expired, an unknown passkey, and a check that
-    /// failed; [`Refusal::InsufficientFactor`] while the user is pending.
+    /// [`Refusal::InvalidCredentials`] for a challenge that is unknown, used or expired, an unknown passkey, a check that failed, and
+    /// a disabled user; [`Refusal::InsufficientFactor`] while the user is pending.
     pub async fn verify_passkey(
         &self,
         caller: &Caller,
@@ -139,6 +140,12 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
+        // Before the challenge and the passkey, as a takeover locks them.
+        if let Ok((passkey, _)) = &answer.checked
+            && !tx.users().lock(world, passkey.user_id).await?
+        {
+            return Err(Refusal::InvalidCredentials);
+        }
         let hash = &answer.challenge.hash;
         if !tx
             .passkeys()
@@ -168,14 +175,18 @@ impl Service {
             );
             return Err(Refusal::InvalidCredentials);
         }
-        let profile = tx.users().profile(world, passkey.user_id).await?;
-        let profile = profile.ok_or(Refusal::InvalidCredentials)?;
-        if profile.user.status == UserStatus::Pending {
+        let refused = match status_of(&mut *tx, world, passkey.user_id).await? {
+            Some(ShownStatus::Active) => None,
+            Some(ShownStatus::Pending) => Some(Refusal::InsufficientFactor),
+            Some(ShownStatus::Disabled) | None => Some(Refusal::InvalidCredentials),
+        };
+        if let Some(refused) = refused {
             tx.commit().await?;
-            return Err(Refusal::InsufficientFactor);
+            return Err(refused);
         }
         let sign_in = sign_in(passkey, device, now);
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await;
+        let granted = granted.map_err(GrantError::into_refusal)?;
         caller.commit_last(tx).await?;
         Ok((passkey.clone(), granted))
     }

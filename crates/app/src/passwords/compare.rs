@@ -3,7 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{Password, PasswordHash, StoredPassword};
-use vestry_domain::user::UserStatus;
+use vestry_domain::user::{ShownStatus, User};
 use vestry_ports::passwords::HasherError;
 use vestry_ports::store::{Repositories, StoreError};
 
@@ -46,7 +46,7 @@ impl Service {
         let seen = read.passwords().find(world, user).await?;
         drop(read);
         let hasher = &self.ports.passwords;
-        let may_sign_in = profile.is_some_and(|profile| may_sign_in(profile.user.status));
+        let may_sign_in = profile.is_some_and(|profile| may_sign_in(&profile.user));
         let Some(seen) = seen.filter(|_| may_sign_in) else {
             // A seal costs as much to make as to open.
             let (nobody, now) = (PasswordHash::of_nobody(), self.now(world));
@@ -86,12 +86,12 @@ impl RightPassword {
     }
 }
 
-/// Whether a user of this status can sign in with a password.
-const fn may_sign_in(status: UserStatus) -> bool {
-    match status {
+/// Whether a user can sign in with a password.
+fn may_sign_in(user: &User) -> bool {
+    match user.shown_status() {
         // A pending user who has a password was imported with it, and has to prove an identifier first: no other way than
         // such a proof lets a pending user in. The answer does not tell (P-10).
-        UserStatus::Pending => false,
-        UserStatus::Active => true,
+        ShownStatus::Pending | ShownStatus::Disabled => false,
+        ShownStatus::Active => true,
     }
 }

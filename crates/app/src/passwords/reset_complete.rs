@@ -14,7 +14,7 @@ use super::set::NewPassword;
 use crate::fault::retried;
 use crate::guard;
 use crate::refusal::has_common;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf};
 use crate::{Caller, Fault, Refusal, Service};
@@ -44,7 +44,7 @@ pub struct CompletedReset {
 /// Why no password was set.
 #[derive(Debug, thiserror::Error)]
 pub enum CompleteResetError {
-    /// Wrong, expired, used and unknown: one and the same answer (ML-3).
+    /// Wrong, expired, used and unknown, or of a disabled user: one and the same answer (ML-3).
     #[error("the token is not valid")]
     InvalidToken,
     /// See [`Refusal`].
@@ -60,6 +60,15 @@ impl From<ProofError> for CompleteResetError {
             ProofError::Gone => Self::InvalidToken,
             ProofError::NeedsSession => Refusal::UnprovenIdentifier.into(),
             ProofError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<GrantError> for CompleteResetError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::InvalidToken,
+            GrantError::Common(refusal) => refusal.into(),
         }
     }
 }
@@ -87,7 +96,7 @@ impl Service {
             .good_reset(caller, &token, &command.device_fingerprint)
             .await?;
         // Hashing costs much; only who has a good link and may use it is worth it.
-        self.require_second_factor_early(caller, link.user_id, &wish)
+        self.require_usable_early(caller, link.user_id, &wish)
             .await?;
         let new = self.new_password(caller, link.user_id, &password).await?;
         let device = &command.device_fingerprint;
@@ -138,8 +147,9 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Before anything is hashed, which costs much. The app of an account that is not founded does not count: the proof removes it.
-    async fn require_second_factor_early(
+    /// Before anything is hashed, which costs much, and before anything is said of the password. The app of an account that is not
+    /// founded does not count: the proof removes it.
+    async fn require_usable_early(
         &self,
         caller: &Caller,
         user: UserId,
@@ -147,7 +157,11 @@ impl Service {
     ) -> Result<(), CompleteResetError> {
         let mut read = self.ports.store.read().await?;
         let profile = read.users().profile(&caller.world, user).await?;
-        if profile.is_some_and(|profile| profile.user.founded) {
+        let owner = profile.map(|profile| profile.user);
+        if owner.as_ref().is_some_and(|user| user.disabled.is_some()) {
+            return Err(CompleteResetError::InvalidToken);
+        }
+        if owner.is_some_and(|user| user.founded) {
             self.require_second_factor(&mut *read, caller, user, wish)
                 .await?;
         }

@@ -9,7 +9,7 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use super::compare::RightPassword;
 use crate::fault::retried;
 use crate::guard::Guarded;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -57,8 +57,8 @@ impl Service {
     /// Verifies a password, and issues or continues a session.
     ///
     /// # Errors
-    /// [`Refusal::InvalidCredentials`] for a wrong password, an unknown user and one without a password, at the same price
-    /// (P-10); [`Refusal::TooMany`] after too many for this user, or from this address (P-11). A wrong try stays counted.
+    /// [`Refusal::InvalidCredentials`] for a wrong password, an unknown user, one without a password and a disabled one, at the same
+    /// price (P-10); [`Refusal::TooMany`] after too many for this user, or from this address (P-11). A wrong try stays counted.
     pub async fn verify_password(
         &self,
         caller: &Caller,
@@ -132,7 +132,8 @@ impl Service {
             tx.commit().await?;
             return Err(Refusal::InvalidCredentials);
         };
-        if !right.hold(&mut *tx).await? {
+        // The user before the password, as a takeover locks them.
+        if !tx.users().lock(world, compared.user).await? || !right.hold(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);
         }
         compared.guarded.count_success(&mut *tx, world, now).await?;
@@ -144,7 +145,12 @@ impl Service {
             },
             device_fingerprint: compared.device.clone(),
         };
-        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await?;
+        let granted = self.grant(&mut *tx, caller, wish, sign_in, now).await;
+        let granted = match granted {
+            // The next look finds it so, and counts it.
+            Err(GrantError::ShutOut) => return Ok(Concluded::ChangedMeanwhile),
+            granted => granted.map_err(GrantError::into_refusal)?,
+        };
         caller.commit_last(tx).await?;
         Ok(Concluded::SignedIn(Box::new(granted)))
     }

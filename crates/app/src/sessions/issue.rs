@@ -10,6 +10,7 @@ use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use super::object::check_size;
+use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
 /// The optional fields about sessions of every verify call.
@@ -56,6 +57,28 @@ pub(crate) struct SessionWish {
 pub(crate) struct Presented {
     pub(crate) session: Session,
     token: Option<TokenHash>,
+}
+
+/// Why what was proved signs nobody in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrantError {
+    /// The user is disabled, or was deleted meanwhile. The transaction must be dropped, and the answer is that to what is wrong.
+    #[error("the user may not sign in")]
+    ShutOut,
+    #[error(transparent)]
+    Common(Refusal),
+}
+
+has_common!(GrantError);
+
+impl GrantError {
+    /// The refusal of use cases that have no words of their own for what is wrong.
+    pub(crate) fn into_refusal(self) -> Refusal {
+        match self {
+            Self::ShutOut => Refusal::InvalidCredentials,
+            Self::Common(refusal) => refusal,
+        }
+    }
 }
 
 impl Presented {
@@ -188,9 +211,9 @@ impl Service {
         session.ok_or(Refusal::InvalidSession)
     }
 
-    /// Writes the session that a proved factor leads to: a new one, or the presented one with the factor added, the end moved
-    /// if that was asked for, and a fresh token (S-2). `None` when no session was wanted. Its JWT is signed after the commit,
-    /// so a session that would not fit into one is refused here, where nothing is decided yet.
+    /// Lets a user sign in by a proved factor, and writes the session that it leads to: a new one, or the presented one with the
+    /// factor added, the end moved if that was asked for, and a fresh token (S-2). `None` when no session was wanted. Its JWT is
+    /// signed after the commit, so a session that would not fit into one is refused here, where nothing is decided yet.
     pub(crate) async fn grant(
         &self,
         tx: &mut dyn Repositories,
@@ -198,7 +221,8 @@ impl Service {
         wish: &SessionWish,
         sign_in: SignIn,
         now: Timestamp,
-    ) -> Result<Option<(Session, Secret<String>)>, Refusal> {
+    ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
+        admit(tx, &caller.world, sign_in.user_id).await?;
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
@@ -225,7 +249,7 @@ impl Service {
                 hash,
             };
             if !tx.sessions().update(&session, Some(fresh)).await? {
-                return Err(Refusal::InvalidSession);
+                return Err(Refusal::InvalidSession.into());
             }
             return Ok(Some((session, token)));
         }
@@ -272,6 +296,19 @@ impl Service {
             token,
             jwt,
         }))
+    }
+}
+
+/// Every sign-in comes by here. A user who may sign in is locked until the transaction ends: a disabling at this moment comes before,
+/// and is seen here, or after the commit, and ends the session with the others (S-5).
+pub(crate) async fn admit(
+    tx: &mut dyn Repositories,
+    world: &World,
+    user: UserId,
+) -> Result<(), GrantError> {
+    match tx.users().admit(world, user).await? {
+        true => Ok(()),
+        false => Err(GrantError::ShutOut),
     }
 }
 

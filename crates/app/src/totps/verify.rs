@@ -9,6 +9,7 @@ use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::totp::{self, Totp};
+use vestry_domain::user::ShownStatus;
 use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
@@ -16,10 +17,10 @@ use super::seed_place;
 use crate::fault::retried;
 use crate::guard::{Guarded, Try};
 use crate::refusal::has_common;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
-use crate::users::pending::is_pending;
+use crate::users::status::status_of;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the end user typed.
@@ -68,7 +69,7 @@ pub struct VerifiedTotp {
 /// Why the code does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyTotpError {
-    /// Wrong, used, of an authenticator app that has expired, or there is none: one and the same answer.
+    /// Wrong, used, of an authenticator app that has expired, or there is none, or the user is disabled: one and the same answer.
     #[error("the code is not valid")]
     InvalidCode,
     /// See [`Refusal`].
@@ -77,6 +78,15 @@ pub enum VerifyTotpError {
 }
 
 has_common!(VerifyTotpError);
+
+impl From<GrantError> for VerifyTotpError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::ShutOut => Self::InvalidCode,
+            GrantError::Common(refusal) => refusal.into(),
+        }
+    }
+}
 
 /// An authenticator app that what was presented fits.
 #[derive(Clone, Copy)]
@@ -263,19 +273,21 @@ impl Service {
                 return Err(Refusal::TooMany { retry_after }.into());
             }
         };
+        let user_id = tried.command.user_id;
+        let status = status_of(&mut *tx, world, user_id).await?;
         // Whether the code was right is not told, so nothing was guessed, and nothing is counted.
-        if is_pending(&mut *tx, world, tried.command.user_id).await? {
+        if status == Some(ShownStatus::Pending) {
             return Err(Refusal::InsufficientFactor.into());
         }
-        if tried.matches.is_empty() {
+        if tried.matches.is_empty() || status == Some(ShownStatus::Disabled) {
             guarded.failed(&mut *tx, world, failures, now).await?;
             count_for_the_day(&mut *tx, world, tried, guarded.subject()).await?;
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
-        // The first code of an authenticator app changes what a new password asks for (P-13): whoever sets one at this moment
-        // is waited for, or waits.
-        if tried.change.is_some() && !tx.users().lock(world, tried.command.user_id).await? {
+        // Before the authenticator app, as a takeover locks them. And its first code changes what a new password asks for (P-13):
+        // whoever sets one at this moment is waited for, or waits.
+        if !tx.users().lock(world, user_id).await? {
             return Err(Refusal::NotFound("user").into());
         }
         // A right code that was used before is no guess: nothing is committed, so it costs no wait. Otherwise whoever sends
@@ -284,7 +296,7 @@ impl Service {
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
         guarded.count_success(&mut *tx, world, now).await?;
         let sign_in = SignIn {
-            user_id: tried.command.user_id,
+            user_id,
             factor: factor(taken, now),
             device_fingerprint: tried.command.device_fingerprint.clone(),
         };

@@ -109,6 +109,11 @@ fn portable(profile: UserProfile) -> PortableUser {
         last_name: user.last_name,
         status: Some(user.status.to_string()),
         founded: user.founded,
+        disabled: user.disabled.is_some(),
+        disabled_reason: user
+            .disabled
+            .map(|disabled| disabled.reason)
+            .unwrap_or_default(),
         metadata: user.metadata.as_object().clone(),
         created_at: Some(user.created_at.unix()),
         password_hash: None,

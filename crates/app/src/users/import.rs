@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
-use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::AddressOrder;
@@ -221,6 +221,7 @@ impl UserImport<'_> {
                 last_name,
                 status: line.status,
                 founded: line.founded,
+                disabled: line.disabled.map(|reason| UserDisabled { at: now, reason }),
                 metadata: line.metadata,
                 created_at: line.created_at,
                 updated_at: now,

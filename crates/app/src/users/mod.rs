@@ -9,13 +9,15 @@ pub mod get;
 pub mod import;
 pub mod portable;
 pub mod search;
+pub mod switch;
+pub mod unlock;
 pub mod update;
 
 pub(crate) mod arrival;
 pub(crate) mod credentials;
 pub(crate) mod last_way;
-pub(crate) mod pending;
 pub(crate) mod proof;
+pub(crate) mod status;
 
 mod unproven_wallets;
 

@@ -50,6 +50,12 @@ pub struct PortableUser {
     /// verified, or a wallet signs in.
     #[serde(skip_serializing_if = "is_false")]
     pub founded: bool,
+    /// Whether the user may not sign in.
+    #[serde(skip_serializing_if = "is_false")]
+    pub disabled: bool,
+    /// Why, in the App's own words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub disabled_reason: String,
     /// Free-form data.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -126,6 +132,8 @@ pub(super) struct CheckedUser {
     /// Likewise.
     pub(super) phones: Vec<(PhoneNumber, bool)>,
     pub(super) founded: bool,
+    /// Why it may not sign in, if it may not.
+    pub(super) disabled: Option<String>,
     /// Chains and addresses, as they were written.
     pub(super) wallets: Vec<(WalletType, String)>,
     pub(super) names: [String; 3],
@@ -185,6 +193,7 @@ impl PortableUser {
                 text::name("last_name", &self.last_name)?,
             ],
             status: status.parse()?,
+            disabled: self.disabled()?,
             metadata: Metadata::new(self.metadata.clone())?,
             created_at,
             password: self.password()?,
@@ -201,6 +210,17 @@ impl PortableUser {
         let rows = self.phone_numbers.iter();
         rows.map(|row| Ok((PhoneNumber::parse(&row.phone_number)?, row.verified)))
             .collect()
+    }
+
+    fn disabled(&self) -> Result<Option<String>, Invalid> {
+        let reason = text::name("disabled_reason", &self.disabled_reason)?;
+        if !self.disabled && !reason.is_empty() {
+            return Err(Invalid::value(
+                "disabled_reason",
+                "disabled_reason goes with disabled: true",
+            ));
+        }
+        Ok(self.disabled.then_some(reason))
     }
 
     fn wallets(&self) -> Result<Vec<(WalletType, String)>, Invalid> {

@@ -48,7 +48,7 @@ pub(crate) struct Proven {
 /// Why a proof was not accepted. The transaction must be dropped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProofError {
-    /// The identifier is gone, or belongs to another account than when the proof was asked for.
+    /// The identifier is gone, or belongs to another account than when the proof was asked for, or its user is disabled.
     #[error("the identifier is gone")]
     Gone,
     /// The identifier is a claim of a founded account: it can be proved within a session of its user only.
@@ -105,6 +105,9 @@ impl Service {
                 self.take_over(tx, world, user_id, now).await?;
             } else if user_id != identifier.user_id {
                 // The successor has become somebody's own by something else meanwhile.
+                return Err(ProofError::Gone);
+            } else if profile.user.disabled.is_some() {
+                // Of a disabled user nothing is told, not even what it would take.
                 return Err(ProofError::Gone);
             } else {
                 let found = Found {

@@ -5,7 +5,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::siwe::SignInMessage;
-use vestry_domain::user::{User, UserStatus};
+use vestry_domain::user::{ShownStatus, User, UserStatus};
 use vestry_domain::wallet::{StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::{MOST_LIVING, WalletChallenge};
 use vestry_domain::{Secret, Timestamp};
@@ -14,10 +14,10 @@ use vestry_ports::store::{Created, Repositories, StoreError};
 
 use crate::fault::retried;
 use crate::rotation::hold_wallet_key;
-use crate::sessions::issue::SessionWish;
+use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;
-use crate::users::pending::is_pending;
+use crate::users::status::status_of;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What was signed.
@@ -71,7 +71,7 @@ impl Service {
     /// session.
     ///
     /// # Errors
-    /// [`Refusal::InvalidCredentials`] when no living challenge of this address was signed, [`Refusal::Invalid`] also for a
+    /// [`Refusal::InvalidCredentials`] when no living challenge of this address was signed, or its user is disabled, [`Refusal::Invalid`] also for a
     /// sign-in message that names another site, account or time, [`Refusal::InsufficientFactor`] while the user is pending,
     /// [`Refusal::Taken`] when the address is another user's by now, or its key is here. A signature that was refused costs
     /// nothing: it cannot be guessed, and the challenge stays good.
@@ -186,7 +186,8 @@ impl Service {
             None => adopt(&mut *tx, signed, now).await?,
         };
         // A user that the signature made is active: the wallet is all there is to prove.
-        if is_pending(&mut *tx, world, wallet.user_id).await? {
+        let status = status_of(&mut *tx, world, wallet.user_id).await?;
+        if status == Some(ShownStatus::Pending) {
             return Err(Refusal::InsufficientFactor);
         }
         if is_new {
@@ -199,7 +200,8 @@ impl Service {
         };
         let granted = self
             .grant(&mut *tx, caller, signed.wish, sign_in, now)
-            .await?;
+            .await
+            .map_err(GrantError::into_refusal)?;
         if let (true, Some(change)) = (is_new, &signed.change) {
             let kept = granted.as_ref().map(|(session, _)| session.id);
             self.carry_out(&mut *tx, caller, change, kept, now).await?;

@@ -182,6 +182,21 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             lacking!(service.delete_user(caller, user).await),
         ),
         (
+            "users/disable",
+            Scope::UsersWrite,
+            lacking!(service.disable_user(caller, user, "").await),
+        ),
+        (
+            "users/enable",
+            Scope::UsersWrite,
+            lacking!(service.enable_user(caller, user).await),
+        ),
+        (
+            "users/unlock",
+            Scope::UsersWrite,
+            lacking!(service.unlock_own_user(caller, user).await),
+        ),
+        (
             "users/emails/delete",
             Scope::UsersWrite,
             lacking!(

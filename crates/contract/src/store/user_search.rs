@@ -10,7 +10,7 @@ use vestry_domain::metadata::Metadata;
 use vestry_domain::search::{Combined, Condition, MetadataDigest, Period, UserFilter};
 use vestry_domain::text::fold;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Store, UserPage};
@@ -179,15 +179,40 @@ pub async fn states_and_times_find_their_users(store: Arc<dyn Store>) {
     for _ in 0..12 {
         all.push(stage.whole(world).await);
     }
-    for status in [UserStatus::Active, UserStatus::Pending] {
-        let found = stage.found_by(world, Condition::Status(vec![status])).await;
-        assert_eq!(
-            found,
-            newest_first(&all, |whole| whole.user.status == status)
-        );
+    // Every third one may not sign in, whatever it could before.
+    for whole in all.iter_mut().step_by(3) {
+        let disabled = stage.samples.user_disabled();
+        let noted = in_tx!(stage.store, |tx| tx
+            .users()
+            .disable(&world, whole.user.id, &disabled)
+            .await);
+        assert!(noted);
+        whole.user.disabled = Some(disabled);
     }
-    let both = Condition::Status(vec![UserStatus::Active, UserStatus::Pending]);
-    assert_eq!(stage.found_by(world, both).await.len(), 12);
+    use ShownStatus::{Active, Disabled, Pending};
+    for statuses in [
+        vec![Active],
+        vec![Pending],
+        vec![Disabled],
+        vec![Active, Pending],
+        vec![Active, Disabled],
+        vec![Disabled, Pending],
+        vec![Pending, Active, Disabled],
+    ] {
+        let expected = newest_first(&all, |whole| statuses.contains(&whole.user.shown_status()));
+        let found = stage.found_by(world, Condition::Status(statuses.clone()));
+        assert_eq!(found.await, expected, "{statuses:?}");
+        // Where it is not the only thing that is asked for, it is counted as well.
+        let beside = UserFilter {
+            combined: Combined::Any,
+            conditions: vec![
+                Condition::Status(statuses.clone()),
+                Condition::FullNameMatch("nobody is called that".to_owned()),
+            ],
+        };
+        assert_eq!(stage.found(world, &beside).await, expected, "{statuses:?}");
+    }
+    assert_eq!(stage.count(world).await, 12);
     for wanted in [true, false] {
         let found = stage
             .found_by(world, Condition::EmailVerified(wanted))
@@ -478,7 +503,7 @@ pub async fn conditions_work_together(store: Arc<dyn Store>) {
     }
     let conditions = |whole: &Whole| {
         vec![
-            Condition::Status(vec![whole.user.status]),
+            Condition::Status(vec![whole.user.shown_status()]),
             Condition::EmailVerified(whole.email.verified),
             Condition::PhoneNumber(vec![whole.phone.number.clone()]),
         ]
@@ -592,7 +617,7 @@ pub async fn pages_show_every_user_once(store: Arc<dyn Store>) {
         all.push(stage.user(world).await.id);
     }
     all.sort_by(|a, b| b.cmp(a));
-    let active = alone(Condition::Status(vec![UserStatus::Active]));
+    let active = alone(Condition::Status(vec![ShownStatus::Active]));
     for filter in [None, Some(&active)] {
         let whole = stage.page(world, filter, None, 100).await;
         let mut shown = Vec::new();
@@ -637,10 +662,10 @@ pub async fn totals_follow_every_change(store: Arc<dyn Store>) {
     let of = |status| alone(Condition::Status(vec![status]));
     for (number, user) in users.iter().enumerate() {
         let active = stage
-            .page(world, Some(&of(UserStatus::Active)), None, 0)
+            .page(world, Some(&of(ShownStatus::Active)), None, 0)
             .await;
         let pending = stage
-            .page(world, Some(&of(UserStatus::Pending)), None, 0)
+            .page(world, Some(&of(ShownStatus::Pending)), None, 0)
             .await;
         let left = i64::try_from(9 - number).unwrap_or_default();
         assert_eq!((active.total, pending.total), (left, 0));
@@ -682,11 +707,11 @@ pub async fn totals_are_exact_under_races(store: Arc<dyn Store>) {
     let all = stage.page(world, None, None, 100).await;
     assert_eq!(all.users.len(), 30);
     assert_eq!(stage.count(world).await, 30);
-    for status in [UserStatus::Active, UserStatus::Pending] {
+    for status in [ShownStatus::Active, ShownStatus::Pending] {
         let there = all
             .users
             .iter()
-            .filter(|profile| profile.user.status == status);
+            .filter(|profile| profile.user.shown_status() == status);
         let there = i64::try_from(there.count()).unwrap_or_default();
         let filter = alone(Condition::Status(vec![status]));
         assert_eq!(stage.page(world, Some(&filter), None, 0).await.total, there);

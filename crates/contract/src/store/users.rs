@@ -8,7 +8,7 @@ use vestry_domain::email::Email;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_ports::store::{Attached, Store};
 
 use super::stage::{Stage, works};
@@ -77,6 +77,142 @@ pub async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
             phones,
         };
         assert_eq!(found, Some(expected));
+    }
+}
+
+/// A user is disabled and enabled once each, also one that came disabled; what it was before is kept, and a lookup of another world
+/// changes nothing.
+pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let stranger = stage.strangers(world).await[0];
+    for came_disabled in [false, true, false, true] {
+        let user = User {
+            disabled: came_disabled.then(|| stage.samples.user_disabled()),
+            ..stage.samples.user(world)
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&user).await);
+        let found = stage.profile(world, user.id).await;
+        assert_eq!(found.map(|profile| profile.user), Some(user.clone()));
+        let disabled = stage.samples.user_disabled();
+        let at = stage.samples.moment();
+        let outcomes = in_tx!(stage.store, |tx| {
+            let users = tx.users();
+            Ok([
+                users.disable(&stranger, user.id, &disabled).await?,
+                users.enable(&stranger, user.id, at).await?,
+                users.admit(&stranger, user.id).await?,
+                users.admit(&world, user.id).await?,
+                users.disable(&world, user.id, &disabled).await?,
+                users.disable(&world, user.id, &disabled).await?,
+                users.admit(&world, user.id).await?,
+            ])
+        });
+        let first = !came_disabled;
+        assert_eq!(
+            outcomes,
+            [false, false, false, first, first, false, false],
+            "{came_disabled}"
+        );
+        let found = stage
+            .profile(world, user.id)
+            .await
+            .map(|profile| profile.user);
+        let expected = if came_disabled {
+            user.clone()
+        } else {
+            User {
+                updated_at: disabled.at,
+                disabled: Some(disabled),
+                ..user.clone()
+            }
+        };
+        assert_eq!(found, Some(expected));
+        let outcomes = in_tx!(stage.store, |tx| {
+            let users = tx.users();
+            Ok([
+                users.enable(&world, user.id, at).await?,
+                users.enable(&world, user.id, at).await?,
+                users.admit(&world, user.id).await?,
+            ])
+        });
+        assert_eq!(outcomes, [true, false, true]);
+        let found = stage.profile(world, user.id).await;
+        let expected = User {
+            updated_at: at,
+            disabled: None,
+            ..user
+        };
+        assert_eq!(found.map(|profile| profile.user), Some(expected));
+    }
+}
+
+/// What a user is otherwise can be written while it is disabled, and leaves it disabled.
+pub async fn a_disabled_user_stays_disabled(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.pending_user(world).await;
+    let (disabled, at) = (stage.samples.user_disabled(), stage.samples.tick());
+    let renamed = User {
+        first_name: "Ada".to_owned(),
+        ..user.clone()
+    };
+    in_tx!(stage.store, |tx| {
+        assert!(tx.users().disable(&world, user.id, &disabled).await?);
+        assert!(tx.users().update(&renamed).await?);
+        tx.users().found(&world, user.id, at).await
+    });
+    let found = stage.profile(world, user.id).await;
+    let expected = User {
+        status: UserStatus::Active,
+        founded: true,
+        updated_at: at,
+        disabled: Some(disabled),
+        ..renamed
+    };
+    assert_eq!(expected.shown_status(), ShownStatus::Disabled);
+    assert_eq!(found.map(|profile| profile.user), Some(expected));
+}
+
+/// Of a disabling and many that let the user in at once, some order holds: who was let in after it was not, and once the
+/// disabling has committed nobody is (S-5).
+pub async fn a_disabling_is_seen_by_whoever_comes_after(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for _ in 0..10 {
+        let user = stage.user(world).await;
+        let disabled = stage.samples.user_disabled();
+        let sessions: Vec<_> = (0..12)
+            .map(|_| (stage.samples.session(&user), stage.samples.token()))
+            .collect();
+        let at = stage.samples.tick();
+        race(
+            sessions
+                .iter()
+                .enumerate()
+                .map(|(number, (session, token))| {
+                    let (store, user, disabled) =
+                        (Arc::clone(&stage.store), user.clone(), disabled.clone());
+                    let (session, token) = (session.clone(), *token);
+                    async move {
+                        in_tx!(store, |tx| {
+                            if number == 6 {
+                                assert!(tx.users().disable(&world, user.id, &disabled).await?);
+                                tx.sessions().delete_all(&world, user.id, at).await?;
+                            } else if tx.users().admit(&world, user.id).await? {
+                                tx.sessions().insert(&session, &token).await?;
+                            }
+                            Ok(())
+                        });
+                    }
+                }),
+        )
+        .await;
+        let living = in_view!(stage.store, |view| view
+            .sessions()
+            .of_user(&world, user.id)
+            .await);
+        assert_eq!(living, [], "a session outlived the disabling");
     }
 }
 

@@ -50,7 +50,7 @@ fn every_field_is_read() {
         (
             "status",
             json!("pending"),
-            Condition::Status(vec![UserStatus::Pending]),
+            Condition::Status(vec![ShownStatus::Pending]),
         ),
         (
             "full_name_match",
@@ -139,7 +139,7 @@ fn in_takes_a_list() {
         values: Some(vec![json!("active"), json!("pending")]),
         ..raw("status", "in", Value::Null)
     };
-    let statuses = vec![UserStatus::Active, UserStatus::Pending];
+    let statuses = vec![ShownStatus::Active, ShownStatus::Pending];
     assert!(one(&condition).unwrap() == Condition::Status(statuses));
     let missing = raw("status", "in", json!("active"));
     assert_eq!(
@@ -351,7 +351,10 @@ fn a_condition_is_shown_by_its_kind_only() {
 fn only_statuses_are_recognized() {
     let status = raw("status", "eq", json!("active"));
     let alone = UserFilter::parse("OR", std::slice::from_ref(&status)).unwrap();
-    assert_eq!(alone.only_statuses(), Some([UserStatus::Active].as_slice()));
+    assert_eq!(
+        alone.only_statuses(),
+        Some([ShownStatus::Active].as_slice())
+    );
     let two = UserFilter::parse("AND", &[status.clone(), status]).unwrap();
     assert_eq!(two.only_statuses(), None);
 }

@@ -5,7 +5,7 @@ use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -38,7 +38,7 @@ pub trait Users: Send {
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
     /// Users that fit the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a place in the
     /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
-    /// filter and by status alone it costs the same however many users there are. `now` says which authenticator apps are still
+    /// filter and by status alone it costs the same however many users there are, but for those who are disabled. `now` says which authenticator apps are still
     /// waited for: those whose time is over are not there.
     async fn search(
         &mut self,
@@ -53,6 +53,18 @@ pub trait Users: Send {
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
     /// Writes names, metadata and `updated_at`; `false` when there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
+    /// Locks the user like [`lock`](Self::lock), if it may sign in; `false` when it is disabled, or there is none.
+    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// Notes since when and why a user may not sign in; `false`, and nothing changes, when it is noted already, or there is no such
+    /// user.
+    async fn disable(
+        &mut self,
+        world: &World,
+        id: UserId,
+        disabled: &UserDisabled,
+    ) -> StoreResult<bool>;
+    /// Lets a user sign in again; `false`, and nothing changes, when it may, or there is no such user.
+    async fn enable(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool>;
     /// Deletes a user and every row that belongs to it: identifiers and their codes, credentials, sessions, wallets and their
     /// keys. Messages stay, those sent and those still to be sent, and so do counters of sends. Answers the wallets whose keys went; `None` when
     /// there is no such user.

@@ -20,6 +20,8 @@ on_both_databases! {
     two_first_proofs_never_share_an_account => super::two_first_proofs_never_share_an_account;
     /// CL-3, CL-8
     no_planted_session_outlives_the_founding => super::no_planted_session_outlives_the_founding;
+    /// M-18, S-5
+    m_18_no_session_outlives_a_disabling => super::no_session_outlives_a_disabling;
     /// CL-4, CL-8
     a_claim_ends_as_some_order_says => super::a_claim_ends_as_some_order_says;
     /// R9
@@ -93,6 +95,98 @@ async fn nobody_signs_in_to_a_deleted_user(site: Site) {
     }
     println!("R7: {signed_in} of {ROUNDS} users signed in just before they were deleted");
     field.stop("R7", ROUNDS, 4).await;
+}
+
+/// Right codes and passwords while the user is disabled: whoever came before is signed in and signed out again, whoever comes after
+/// is told that it was wrong.
+async fn no_session_outlives_a_disabling(site: Site) {
+    const PARALLEL: usize = 12;
+    const ROUNDS: usize = 20;
+    // Of 72 times x.
+    const WEAK: &str = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let email = |round: usize| format!("user{round}@example.com");
+    let line = |round| {
+        let address = json!({ "email": email(round), "verified": true });
+        format!(
+            "{}\n",
+            json!({ "emails": [address], "password_hash": WEAK })
+        )
+    };
+    let lines: String = (0..ROUNDS).map(line).collect();
+    std::fs::write(site.file("users.jsonl"), lines).unwrap();
+    let (app, environment) = (field.keys.app.as_str(), "test");
+    let import = [
+        "users",
+        "import",
+        "users.jsonl",
+        "--app",
+        app,
+        "--environment",
+        environment,
+    ];
+    tokio::task::block_in_place(|| site.admin(&import));
+    let mut sessions = 0;
+    for round in 0..ROUNDS {
+        let path = "/v1/auth/otps/email/login_or_create";
+        let asked = clients[0]
+            .post(path, &json!({ "email": email(round) }))
+            .await
+            .ok();
+        let user = text(&asked, "user_id");
+        let code = captured_code(&clients[0], &email(round)).await;
+        let code = json!({ "method_id": asked["email_id"], "otp": code, "session_expires_in": 60 });
+        let password = json!({
+            "user_id": user, "password": "x".repeat(72), "session_expires_in": 60,
+        });
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (code, password) = (code.clone(), password.clone());
+            let disable = format!("/v1/auth/users/{user}/disable");
+            async move {
+                match (number + round) % PARALLEL {
+                    0 => api.post(&disable, &json!({ "reason": "abuse" })).await,
+                    1 => api.post("/v1/auth/otps/verify", &code).await,
+                    _ => api.post("/v1/auth/passwords/verify", &password).await,
+                }
+            }
+        })
+        .await;
+        for (number, answer) in answers.into_iter().enumerate() {
+            let kind = (number + round) % PARALLEL;
+            if answer.status != 200 {
+                let wrong = match kind {
+                    1 => (400, "invalid_otp"),
+                    _ => (401, "invalid_credentials"),
+                };
+                assert_eq!(answer.error(wrong.0), wrong.1, "round {round}, {number}");
+                continue;
+            }
+            let body = answer.ok();
+            if kind == 0 {
+                assert_eq!(body["status"], "disabled", "round {round}");
+                continue;
+            }
+            sessions += 1;
+            for name in ["session_token", "session_jwt"] {
+                let named = json!({ name: text(&body, name) });
+                for api in &clients {
+                    let over = api.post("/v1/auth/sessions/verify", &named).await;
+                    assert_eq!(
+                        over.error(401),
+                        "invalid_session",
+                        "round {round}, {number}"
+                    );
+                }
+            }
+        }
+        let path = format!("/v1/auth/users/{user}/enable");
+        clients[0].post(&path, &json!({})).await.ok();
+        let last = clients.last().unwrap();
+        last.post("/v1/auth/passwords/verify", &password).await.ok();
+    }
+    println!("M-18: {sessions} sessions were there before their user was disabled");
+    field.stop("M-18", ROUNDS, PARALLEL).await;
 }
 
 async fn fifty_merges_lose_no_key(site: Site) {

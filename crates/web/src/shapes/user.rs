@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 use vestry_domain::totp;
-use vestry_domain::user::{UserEmail, UserPhone, UserStatus};
+use vestry_domain::user::{ShownStatus, UserEmail, UserPhone};
 
 pub(crate) use found::FoundUser;
 
@@ -30,10 +30,15 @@ pub(crate) struct User {
     /// `""` when unset.
     #[schema(max_length = 255)]
     last_name: String,
-    #[schema(value_type = UserStatusName)]
+    #[schema(value_type = ShownStatusName)]
     status: &'static str,
     /// The same as `status == "active"`.
     active: bool,
+    /// Since when the user may not sign in, Unix seconds; 0 while it may.
+    disabled_at: i64,
+    /// Why, in the App's own words.
+    #[schema(max_length = 255)]
+    disabled_reason: String,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -62,6 +67,16 @@ pub(crate) struct User {
 pub(crate) enum UserStatusName {
     Pending,
     Active,
+}
+
+/// The same, but for `disabled`: the user may not sign in, and gets its earlier status back when it is enabled.
+#[derive(ToSchema)]
+#[schema(as = ShownUserStatus, rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes names that the domain gives")]
+pub(crate) enum ShownStatusName {
+    Pending,
+    Active,
+    Disabled,
 }
 
 /// An e-mail address of a user.
@@ -134,14 +149,18 @@ impl From<FullUser> for User {
             .map(|link| IdpProvider::of(link, &profile.emails))
             .collect();
         let user = profile.user;
+        let status = user.shown_status();
+        let disabled = user.disabled;
         Self {
             user_id: user.id.to_string(),
             app_id: user.world.app_id.to_string(),
             first_name: user.first_name,
             middle_name: user.middle_name,
             last_name: user.last_name,
-            status: user.status.as_str(),
-            active: user.status == UserStatus::Active,
+            status: status.as_str(),
+            active: status == ShownStatus::Active,
+            disabled_at: disabled.as_ref().map_or(0, |disabled| disabled.at.unix()),
+            disabled_reason: disabled.map(|disabled| disabled.reason).unwrap_or_default(),
             created_at: user.created_at.unix(),
             updated_at: user.updated_at.unix(),
             emails: profile.emails.iter().map(Email::from).collect(),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::{NewIdentifier, UpdateUser};
+use vestry_domain::Invalid;
 use vestry_domain::ids::UserId;
 
 use crate::body::Body;
@@ -47,6 +48,12 @@ pub(crate) struct Request {
     /// Whether `metadata` takes the place of everything that was there, without a merge.
     #[schema(default = false)]
     replace_metadata: Option<bool>,
+    /// Refused: see `disable` and `enable`.
+    #[schema(ignore)]
+    status: Option<Value>,
+    /// Refused: it follows from the status.
+    #[schema(ignore)]
+    active: Option<Value>,
 }
 
 /// An address to attach.
@@ -95,7 +102,7 @@ pub(crate) struct Answer {
 /// Names, metadata, and addresses and numbers to attach, all or nothing. Nothing is ever removed by it. An address or
 /// number that belongs to another user is refused with 409 `duplicate`, and nothing changes. What is attached is a claim, unless
 /// you vouch for it with `verified`: its owner proves it within a session of the user. No session ends by it, and the user's
-/// verified addresses are told.
+/// verified addresses are told. `status` and `active` are not set here, and 400: `disable` and `enable` do that.
 ///
 /// Needs the scope `users:write`.
 #[utoipa::path(
@@ -112,6 +119,7 @@ pub(crate) async fn handle(
     PathId(id): PathId<UserId>,
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
+    refuse_status(&request)?;
     let emails = request.emails.unwrap_or_default();
     let phone_numbers = request.phone_numbers.unwrap_or_default();
     let command = UpdateUser {
@@ -139,6 +147,19 @@ pub(crate) async fn handle(
         emails: profile.emails.iter().map(Email::from).collect(),
         user: updated.into(),
     }))
+}
+
+/// Whoever sends it expects something to come of it.
+fn refuse_status(request: &Request) -> Result<(), Invalid> {
+    for (param, sent) in [("status", &request.status), ("active", &request.active)] {
+        if sent.is_some() {
+            let message = format!(
+                "{param} is not set by an update; call POST /v1/auth/users/{{user_id}}/disable or /enable"
+            );
+            return Err(Invalid::value(param, message));
+        }
+    }
+    Ok(())
 }
 
 fn new_identifier(text: String, verified: Option<bool>) -> NewIdentifier {

@@ -4,6 +4,7 @@
 //! client can see; the rest is named `attack_N` in the crate that it belongs to.
 
 mod codes;
+mod disabled;
 mod dump;
 mod enumeration;
 mod factors;

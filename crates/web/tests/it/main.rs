@@ -38,6 +38,7 @@ mod texts;
 mod totps;
 mod transfers;
 mod user_delete;
+mod user_disable;
 mod user_search;
 mod user_update;
 mod users;

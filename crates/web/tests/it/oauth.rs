@@ -104,7 +104,7 @@ pub(crate) fn token(url: &str) -> String {
 }
 
 /// Begins with the secret key and follows the browser to where it lands.
-async fn landed(api: &Api, query: &str) -> (String, String) {
+pub(crate) async fn landed(api: &Api, query: &str) -> (String, String) {
     let begun = api
         .test()
         .get(&format!("/v1/auth/oauth/test/begin?{query}"))

@@ -54,6 +54,8 @@ async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
             "active": true,
             "app_id": "[app id]",
             "created_at": 1800000000,
+            "disabled_at": 0,
+            "disabled_reason": "",
             "emails": [
               {
                 "created_at": 1800000000,

@@ -62,6 +62,8 @@ async fn an_update_answers_the_whole_user(api: &Api) {
           "active": true,
           "app_id": "[app id]",
           "created_at": 1800000000,
+          "disabled_at": 0,
+          "disabled_reason": "",
           "emails": [
             {
               "created_at": 1800000000,

@@ -33,6 +33,8 @@ async fn a_user_is_created_with_a_wallet(api: &Api) {
           "active": true,
           "app_id": "[app id]",
           "created_at": 1800000000,
+          "disabled_at": 0,
+          "disabled_reason": "",
           "emails": [
             {
               "created_at": 1800000000,

@@ -4,7 +4,7 @@ use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::email::Email;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::user::{User, UserEmail, UserPhone};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
@@ -26,6 +26,8 @@ pub struct UserRow {
     updated_at: i64,
     folded_name: String,
     founded: bool,
+    disabled_at: Option<i64>,
+    disabled_reason: Option<String>,
 }
 
 impl TryFrom<&User> for UserRow {
@@ -45,6 +47,11 @@ impl TryFrom<&User> for UserRow {
             updated_at: user.updated_at.unix(),
             folded_name: user.folded_name(),
             founded: user.founded,
+            disabled_at: user.disabled.as_ref().map(|disabled| disabled.at.unix()),
+            disabled_reason: user
+                .disabled
+                .as_ref()
+                .map(|disabled| disabled.reason.clone()),
         })
     }
 }
@@ -65,6 +72,10 @@ impl TryFrom<UserRow> for User {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             founded: row.founded,
+            disabled: row.disabled_at.map(|at| UserDisabled {
+                at: Timestamp::from_unix(at),
+                reason: row.disabled_reason.unwrap_or_default(),
+            }),
         })
     }
 }

@@ -25,7 +25,7 @@ impl State {
         } = profile;
         match condition {
             Condition::UserId(ids) => ids.contains(&user.id),
-            Condition::Status(statuses) => statuses.contains(&user.status),
+            Condition::Status(statuses) => statuses.contains(&user.shown_status()),
             Condition::FullNameMatch(part) => user.folded_name().contains(part),
             Condition::PhoneNumber(numbers) => {
                 phones.iter().any(|phone| numbers.contains(&phone.number))

@@ -5,7 +5,7 @@ use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
@@ -161,12 +161,51 @@ impl Users for Work {
                 *row = User {
                     status: row.status,
                     founded: row.founded,
+                    disabled: row.disabled.clone(),
                     created_at: row.created_at,
                     ..user.clone()
                 };
                 return Ok(true);
             }
             Ok(false)
+        })
+    }
+
+    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let user = state.user(*world, id);
+            Ok(user.is_some_and(|user| user.disabled.is_none()))
+        })
+    }
+
+    async fn disable(
+        &mut self,
+        world: &World,
+        id: UserId,
+        disabled: &UserDisabled,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut users = state.users.iter_mut();
+            let user = users.find(|user| user.world == *world && user.id == id);
+            let Some(user) = user.filter(|user| user.disabled.is_none()) else {
+                return Ok(false);
+            };
+            user.disabled = Some(disabled.clone());
+            user.updated_at = disabled.at;
+            Ok(true)
+        })
+    }
+
+    async fn enable(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut users = state.users.iter_mut();
+            let user = users.find(|user| user.world == *world && user.id == id);
+            let Some(user) = user.filter(|user| user.disabled.is_some()) else {
+                return Ok(false);
+            };
+            user.disabled = None;
+            user.updated_at = at;
+            Ok(true)
         })
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
 
-use super::{Email, PhoneNumber, Totp, User, UserStatusName};
+use super::{Email, PhoneNumber, ShownStatusName, Totp, User};
 use crate::shapes::{IdpProvider, WalletSummary, WebauthnCredential};
 
 /// A user with everything attached to it, its wallets in short.
@@ -25,10 +25,15 @@ pub(crate) struct FoundUser {
     /// `""` when unset.
     #[schema(max_length = 255)]
     last_name: String,
-    #[schema(value_type = UserStatusName)]
+    #[schema(value_type = ShownStatusName)]
     status: &'static str,
     /// The same as `status == "active"`.
     active: bool,
+    /// Since when the user may not sign in, Unix seconds; 0 while it may.
+    disabled_at: i64,
+    /// Why, in the App's own words.
+    #[schema(max_length = 255)]
+    disabled_reason: String,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -61,6 +66,8 @@ impl From<FullUser> for FoundUser {
             last_name,
             status,
             active,
+            disabled_at,
+            disabled_reason,
             created_at,
             updated_at,
             emails,
@@ -79,6 +86,8 @@ impl From<FullUser> for FoundUser {
             last_name,
             status,
             active,
+            disabled_at,
+            disabled_reason,
             created_at,
             updated_at,
             emails,

@@ -14,7 +14,7 @@ const KNOWN: [&str; 2] = ["known@example.com", "+14155552671"];
 const UNKNOWN: [&str; 2] = ["nobody@example.com", "+14155552672"];
 
 /// All that a client can tell answers apart by, ids aside.
-fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
+pub(super) fn seen(answer: &Answer) -> (Value, Vec<Option<String>>) {
     let headers = [
         "content-type",
         "content-length",

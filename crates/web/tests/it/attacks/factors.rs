@@ -18,20 +18,20 @@ on_both! {
     attack_20_a_reset_does_not_get_past_an_authenticator_app
 }
 
-const EMAIL: &str = "ada@example.com";
+pub(super) const EMAIL: &str = "ada@example.com";
 const NUMBER: &str = "+14155552671";
 const LOGIN: &str = "/v1/auth/magic_links/email/login_or_create";
 const RECOVERY: &str = "/v1/auth/totps/recovery";
 
 /// What the person has to prove with.
-struct Person {
-    user: String,
+pub(super) struct Person {
+    pub(super) user: String,
     totp: Authenticator,
     browser: Browser,
 }
 
 /// The ways to prove, each with what a session shows of it: type and channel.
-const WAYS: [(&str, &str, &str); 7] = [
+pub(super) const WAYS: [(&str, &str, &str); 7] = [
     ("code", "otp", "email"),
     ("text", "otp", "sms"),
     ("link", "magic_link", "email"),
@@ -42,7 +42,12 @@ const WAYS: [(&str, &str, &str); 7] = [
 ];
 
 /// The call that proves in this way: rightly, or with what is wrong in it.
-async fn proof(api: &Api, person: &mut Person, way: &str, right: bool) -> (&'static str, Value) {
+pub(super) async fn proof(
+    api: &Api,
+    person: &mut Person,
+    way: &str,
+    right: bool,
+) -> (&'static str, Value) {
     let user = &person.user;
     match way {
         "code" | "text" => {
@@ -91,7 +96,8 @@ async fn proof(api: &Api, person: &mut Person, way: &str, right: bool) -> (&'sta
     }
 }
 
-async fn person(api: &Api) -> Person {
+/// Somebody with every way of [`WAYS`].
+pub(super) async fn person(api: &Api) -> Person {
     let user = signed_in(api, EMAIL).await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
     people::passkey(api, &mut browser, &user).await;

@@ -196,6 +196,11 @@ impl Pocket {
     }
 }
 
+/// Six digits that are not these.
+pub(super) fn not(code: &str) -> &'static str {
+    if code == "271828" { "314159" } else { "271828" }
+}
+
 /// The request with further fields.
 pub(crate) fn with(mut request: Value, further: Value) -> Value {
     let fields = further.as_object().unwrap().clone();

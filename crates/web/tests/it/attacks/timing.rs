@@ -112,7 +112,7 @@ async fn attack_10_passwords_take_their_time_on_postgres() {
     passwords_take_their_time(Lane::Postgres).await;
 }
 
-/// Wrong and empty password, user without a password, deleted and unknown user, under the parameters of the service (P-4, P-10).
+/// Wrong and empty password, user without a password, disabled, deleted and unknown user, under the parameters of the service (P-4, P-10).
 async fn passwords_take_their_time(lane: Lane) {
     let _quiet = QUIET.lock().await;
     let mut rounds = Vec::new();
@@ -144,6 +144,9 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
     let path = "/v1/auth/passwords/verify";
     let known = people::with_password(api, "ada@example.com").await.user;
     let without = signed_in(api, "bob@example.com").await.text_at("/user_id");
+    let disabled = people::with_password(api, "dan@example.com").await.user;
+    let disable = format!("/v1/auth/users/{disabled}/disable");
+    api.test().post(&disable, json!({})).await.ok();
     let deleted = people::with_password(api, "eve@example.com").await.user;
     let gone = format!("/v1/auth/users/{deleted}/delete");
     api.test().delete(&gone, None).await.ok();
@@ -152,6 +155,7 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
         ("wrong password", known.as_str(), "correct horse batterz"),
         ("empty password", &known, ""),
         ("without a password", &without, PASSWORD),
+        ("disabled user", &disabled, PASSWORD),
         ("deleted user", &deleted, PASSWORD),
         ("unknown user", &unknown, PASSWORD),
     ]

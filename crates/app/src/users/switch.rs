@@ -1,0 +1,80 @@
+//! `users/{user_id}/disable` and `enable`: whether a user may sign in.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+use vestry_domain::text;
+use vestry_domain::user::{UserDisabled, UserProfile};
+
+use super::get::FullUser;
+use crate::fault::retried;
+use crate::{Caller, Refusal, Service};
+
+impl Service {
+    /// Keeps a user from signing in until it is enabled again, and ends all its sessions (S-5). A user who is disabled stays so since
+    /// when it was, and for the reason that was given then.
+    ///
+    /// # Errors
+    /// [`Refusal`]; [`Refusal::Invalid`] when the reason is over 255 characters or holds a control character.
+    pub async fn disable_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        reason: &str,
+    ) -> Result<FullUser, Refusal> {
+        let disabled = UserDisabled {
+            at: self.now(&caller.world),
+            reason: text::name("reason", reason)?,
+        };
+        self.switch_user(caller, id, Some(disabled)).await
+    }
+
+    /// Lets a user sign in again, by whatever it could before.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn enable_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
+        self.switch_user(caller, id, None).await
+    }
+
+    async fn switch_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        disabled: Option<UserDisabled>,
+    ) -> Result<FullUser, Refusal> {
+        caller.require(Scope::UsersWrite)?;
+        let found = self.full_user(&caller.world, id).await?;
+        let found = found.ok_or(Refusal::NotFound("user"))?;
+        let switched = retried(|| self.try_to_switch_user(caller, id, disabled.as_ref()));
+        Ok(FullUser {
+            profile: switched.await?,
+            ..found
+        })
+    }
+
+    async fn try_to_switch_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        disabled: Option<&UserDisabled>,
+    ) -> Result<UserProfile, Refusal> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        match disabled {
+            Some(disabled) => {
+                tx.users().disable(world, id, disabled).await?;
+                // After the user is locked: whoever signs in at this moment has done so by now, or will find it disabled. Also when
+                // it was disabled before: a process of the release before knows nothing of it, and may have let it in.
+                tx.sessions().delete_all(world, id, now).await?;
+            }
+            None => {
+                tx.users().enable(world, id, now).await?;
+            }
+        }
+        let profile = tx.users().profile(world, id).await?;
+        let profile = profile.ok_or(Refusal::NotFound("user"))?;
+        caller.commit_last(tx).await?;
+        Ok(profile)
+    }
+}

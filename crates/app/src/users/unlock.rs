@@ -1,0 +1,20 @@
+//! `users/{user_id}/unlock`: what `vestry users unlock` does, for a caller with a key.
+
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::UserId;
+
+use super::get::FullUser;
+use crate::{Caller, Refusal, Service};
+
+impl Service {
+    /// [`Service::unlock_user`] in the caller's world. Answers the user.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn unlock_own_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
+        caller.require(Scope::UsersWrite)?;
+        self.unlock_user(caller.world, id).await?;
+        let user = self.full_user(&caller.world, id).await?;
+        user.ok_or(Refusal::NotFound("user"))
+    }
+}

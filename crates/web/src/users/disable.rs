@@ -1,0 +1,51 @@
+//! `POST /v1/auth/users/{user_id}/disable`
+
+use actix_web::web::Json;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use vestry_domain::ids::UserId;
+
+use crate::body::OptionalBody;
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+use crate::shapes::User;
+
+pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound, Code::Sealed];
+
+/// Why.
+#[derive(Deserialize, ToSchema, Default)]
+#[schema(as = DisableUserRequest)]
+pub(crate) struct Request {
+    /// For your own people; the user is not told. No control characters.
+    #[schema(max_length = 255, examples("chargeback"))]
+    reason: Option<String>,
+}
+
+/// Disable a user
+///
+/// The user cannot sign in until it is enabled again, and all its sessions end at once. Every way to sign in answers as to what is
+/// wrong; calls that send something answer as before, and what they send signs nobody in. What your backend does with its wallets
+/// goes on. A user who is disabled already keeps its `disabled_at` and `disabled_reason`.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/users/{user_id}/disable",
+    operation_id = "disableUser",
+    tag = "Users",
+    params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
+    request_body(content = Option<Request>, content_type = "application/json"),
+    responses((status = 200, description = "The user, disabled", body = User))
+)]
+pub(crate) async fn handle(
+    call: Call,
+    PathId(id): PathId<UserId>,
+    OptionalBody(request): OptionalBody<Request>,
+) -> Result<Json<User>, Problem> {
+    let reason = request.unwrap_or_default().reason.unwrap_or_default();
+    let user = call
+        .run(move |service, caller| async move { service.disable_user(&caller, id, &reason).await })
+        .await?;
+    Ok(Json(user.into()))
+}

@@ -1,0 +1,31 @@
+//! `POST /v1/auth/users/{user_id}/unlock`
+
+use actix_web::web::Json;
+use vestry_domain::ids::UserId;
+
+use crate::call::Call;
+use crate::path::PathId;
+use crate::problem::{Code, Problem};
+use crate::shapes::User;
+
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::Sealed];
+
+/// Unlock a user
+///
+/// Ends the waits that wrong codes, links and passwords have led to, for every way in that the user has. It signs nobody in.
+///
+/// Needs the scope `users:write`.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/users/{user_id}/unlock",
+    operation_id = "unlockUser",
+    tag = "Users",
+    params(("user_id" = String, Path, description = "Id of the user", pattern = "^user_[0-9A-Za-z]{27}$")),
+    responses((status = 200, description = "The user", body = User))
+)]
+pub(crate) async fn handle(call: Call, PathId(id): PathId<UserId>) -> Result<Json<User>, Problem> {
+    let user = call
+        .run(move |service, caller| async move { service.unlock_own_user(&caller, id).await })
+        .await?;
+    Ok(Json(user.into()))
+}

@@ -1,0 +1,268 @@
+//! A disabled user: no way in, and no answer that tells it from what is wrong (M-18, attacks 9, 10 and 14).
+
+use serde_json::{Value, json};
+
+use super::enumeration::seen;
+use super::factors::{EMAIL, Person, WAYS, person, proof};
+use super::people::{
+    self, CODES, LINKS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP, is_open, link_to, with,
+};
+use crate::journeys::{sent, signed_in};
+use crate::oauth::{landed, lands, token};
+use crate::rig::{Answer, Api, on_both};
+
+on_both! {
+    m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong
+    m_18_calls_that_send_do_not_tell_who_is_disabled
+    attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones
+    attack_14_disabling_a_user_ends_its_sessions_for_good
+}
+
+const RESET: &str = "/v1/auth/passwords/reset/complete";
+const WALLETS: &str = "/v1/auth/wallets/verify";
+const OAUTH: &str = "/v1/auth/oauth/verify";
+
+/// Disables or enables the user.
+async fn switch(api: &Api, user: &str, to: &str) -> Answer {
+    let path = format!("/v1/auth/users/{user}/{to}");
+    api.test().post(&path, json!({})).await.ok()
+}
+
+/// The call that proves in this way; `None` for a way of [`WAYS`].
+async fn further_proof(
+    api: &Api,
+    pocket: &Pocket,
+    way: &str,
+    right: bool,
+) -> Option<(&'static str, Value)> {
+    Some(match way {
+        "wallet" => {
+            let mut request = pocket.proof(api, None).await;
+            if !right {
+                let signature = request["signature"].as_str().unwrap().to_owned();
+                let first = if signature.starts_with("0x1") {
+                    "0x2"
+                } else {
+                    "0x1"
+                };
+                request["signature"] = json!(format!("{first}{}", &signature[3..]));
+            }
+            (WALLETS, request)
+        }
+        "provider" => {
+            let (url, _) = landed(api, &format!("identity=verified&email={EMAIL}")).await;
+            let token = if right { token(&url) } else { "x".repeat(64) };
+            (OAUTH, json!({ "token": token }))
+        }
+        "created link" => {
+            let path = "/v1/auth/magic_links/create";
+            let made = api.test().post(path, json!({ "email": EMAIL })).await.ok();
+            let token = made.text_at("/token");
+            let token = if right { token } else { "x".repeat(48) };
+            (LINKS, json!({ "token": token }))
+        }
+        "reset" => {
+            let token = link_to(api, "/v1/auth/passwords/reset/begin", EMAIL).await;
+            let token = if right { token } else { "x".repeat(48) };
+            (
+                RESET,
+                json!({"token": token, "password": "another horse entirely"}),
+            )
+        }
+        _ => return None,
+    })
+}
+
+async fn any_proof(
+    api: &Api,
+    person: &mut Person,
+    pocket: &Pocket,
+    way: &str,
+    right: bool,
+) -> (&'static str, Value) {
+    // Send limits and the steps of authenticator apps are not what this is about.
+    api.pass(630);
+    match further_proof(api, pocket, way, right).await {
+        Some(further) => further,
+        None => proof(api, person, way, right).await,
+    }
+}
+
+async fn presented(api: &Api, (path, request): (&'static str, Value)) -> Answer {
+    let client = api.test().header("X-Request-Id", "one");
+    let request = with(request, json!({"session_expires_in": 60}));
+    client.post(path, request).await
+}
+
+/// How many users there are.
+async fn count(api: &Api) -> Value {
+    let found = api.test().post("/v1/auth/users/search", json!({})).await;
+    found.ok().body["total_count"].clone()
+}
+
+/// P-10, S-5: whether it was disabled before the way was begun or after, what is right is answered as what is wrong, and once the user
+/// is enabled it is right again. No second user is made of its address.
+async fn m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong(api: &Api) {
+    people::with_urls(api).await;
+    lands(api).await;
+    let mut person = person(api).await;
+    let user = person.user.clone();
+    let pocket = Pocket::new(api).await;
+    let joining = pocket.proof(api, Some(&user)).await;
+    api.test().post(WALLETS, joining).await.ok();
+    let users = count(api).await;
+    let further = ["wallet", "provider", "created link", "reset"];
+    for way in WAYS.map(|(way, _, _)| way).into_iter().chain(further) {
+        let wrong = any_proof(api, &mut person, &pocket, way, false).await;
+        let wrong = presented(api, wrong).await;
+        assert!(
+            wrong.status == 400 || wrong.status == 401,
+            "{way}: {}",
+            wrong.text
+        );
+        let before = any_proof(api, &mut person, &pocket, way, true).await;
+        switch(api, &user, "disable").await;
+        let answer = presented(api, before).await;
+        assert_eq!(seen(&answer), seen(&wrong), "{way}, begun before");
+        let after = any_proof(api, &mut person, &pocket, way, true).await;
+        let answer = presented(api, after).await;
+        assert_eq!(seen(&answer), seen(&wrong), "{way}, begun after");
+        assert_eq!(count(api).await, users, "{way}");
+        let path = format!("/v1/auth/sessions/list?user_id={user}");
+        let sessions = api.test().get(&path).await.ok();
+        assert_eq!(sessions.body["sessions"], json!([]), "{way}");
+        switch(api, &user, "enable").await;
+        // With its authenticator app, the user sets no password by a mailbox alone.
+        let (status, shown) = if way == "reset" {
+            (403, None)
+        } else {
+            (200, Some(&user))
+        };
+        let fresh = any_proof(api, &mut person, &pocket, way, true).await;
+        let answer = presented(api, fresh).await;
+        assert_eq!(answer.status, status, "{way}: {}", answer.text);
+        let named = answer.body["user_id"].as_str().map(str::to_owned);
+        assert_eq!(named.as_ref(), shown, "{way}");
+    }
+}
+
+/// Attack 9: every call that begins with an address answers as it did before, with the same ids, and goes on sending.
+async fn m_18_calls_that_send_do_not_tell_who_is_disabled(api: &Api) {
+    people::with_urls(api).await;
+    let user = signed_in(api, EMAIL).await.text_at("/user_id");
+    let calls = [
+        "/v1/auth/otps/email/send",
+        "/v1/auth/otps/email/login_or_create",
+        "/v1/auth/magic_links/email/login_or_create",
+        "/v1/auth/magic_links/email/invite",
+        "/v1/auth/magic_links/create",
+        "/v1/auth/passwords/reset/begin",
+    ];
+    // Each answer, and how many messages left for it.
+    let answers = async || {
+        let mut answers = Vec::new();
+        for path in calls {
+            api.pass(630);
+            api.test().delete("/v1/test/messages", None).await.ok();
+            let answer = api.test().post(path, json!({ "email": EMAIL })).await.ok();
+            api.deliver().await;
+            let sent = api.test().get("/v1/test/messages").await.ok();
+            let sent = sent.body["messages"].as_array().unwrap().len();
+            let ids = ["user_id", "email_id"].map(|name| answer.body[name].clone());
+            let mut shown = answer.shown();
+            // Of the user's record, which the disabling has changed.
+            if let Some(body) = shown["body"].as_object_mut() {
+                body.remove("updated_at");
+            }
+            answers.push((path, ids, shown, sent));
+        }
+        answers
+    };
+    let before = answers().await;
+    switch(api, &user, "disable").await;
+    assert_eq!(answers().await, before);
+    assert!(
+        before
+            .iter()
+            .all(|(path, _, _, sent)| path.ends_with("/create") != (*sent == 1))
+    );
+}
+
+/// Twenty-two times in a row and into the wait: the right code, password and authenticator code of somebody disabled, beside wrong
+/// ones of somebody who is not.
+async fn attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones(api: &Api) {
+    let disabled = people::with_password(api, "ada@example.com").await.user;
+    let enabled = people::with_password(api, "bob@example.com").await.user;
+    let app = people::Authenticator::of(api, &disabled).await;
+    people::Authenticator::of(api, &enabled).await;
+    let path = format!("/v1/auth/users/{disabled}/disable");
+    api.test().post(&path, json!({})).await.ok();
+    api.pass(86_400);
+    let mut statuses = Vec::new();
+    let mut codes = None;
+    for turn in 0..22 {
+        // A code is dead after five tries; the wait begins with the twentieth failure, whatever the code.
+        if turn % 5 == 0 && turn < 20 {
+            api.pass(630);
+            let right = sent(api, &api.test(), "ada@example.com").await;
+            codes = Some((right, sent(api, &api.test(), "bob@example.com").await));
+        }
+        let (right, wrong) = codes.as_ref().unwrap();
+        let of = |method_id: &str, otp: &str| json!({"method_id": method_id, "otp": otp});
+        let answers = [
+            presented(api, (CODES, of(&right.method_id, &right.code))).await,
+            presented(api, (CODES, of(&wrong.method_id, people::not(&wrong.code)))).await,
+        ];
+        assert_eq!(seen(&answers[0]), seen(&answers[1]), "codes, turn {turn}");
+        statuses.push(answers[0].status);
+    }
+    assert!(statuses.contains(&429), "codes: {statuses:?}");
+    let pairs = [
+        (
+            PASSWORDS,
+            json!({"user_id": disabled, "password": PASSWORD}),
+            json!({"user_id": enabled, "password": "correct horse batterz"}),
+        ),
+        (
+            TOTP,
+            json!({"user_id": disabled, "totp": app.shows(api)}),
+            json!({"user_id": enabled, "totp": people::not(&app.shows(api))}),
+        ),
+    ];
+    for (path, right, wrong) in pairs {
+        let mut statuses = Vec::new();
+        for turn in 0..22 {
+            let answers = [
+                presented(api, (path, right.clone())).await,
+                presented(api, (path, wrong.clone())).await,
+            ];
+            assert_eq!(seen(&answers[0]), seen(&answers[1]), "{path}, turn {turn}");
+            statuses.push(answers[0].status);
+        }
+        assert!(statuses.contains(&429), "{path}: {statuses:?}");
+    }
+}
+
+/// S-5, GHSA-2vg6: neither token nor JWT opens or renews a session of a disabled user, nor once it is enabled.
+async fn attack_14_disabling_a_user_ends_its_sessions_for_good(api: &Api) {
+    let sessions = [signed_in(api, EMAIL).await, {
+        api.pass(630);
+        signed_in(api, EMAIL).await
+    }];
+    let user = sessions[0].text_at("/user_id");
+    let stranger = signed_in(api, "bob@example.com").await;
+    switch(api, &user, "disable").await;
+    for state in ["disabled", "enabled"] {
+        for session in &sessions {
+            assert!(
+                !is_open(api, &session.text_at("/session_token")).await,
+                "{state}"
+            );
+            let request = json!({"session_jwt": session.text_at("/session_jwt")});
+            let refused = api.test().post(SESSION, request).await;
+            refused.refuses(401, "invalid_session", None);
+        }
+        switch(api, &user, "enable").await;
+    }
+    assert!(is_open(api, &stranger.text_at("/session_token")).await);
+}
