@@ -189,6 +189,7 @@ impl Samples {
                     .collect(),
                 jwt_algorithm: self.pick(&[Algorithm::RS256, Algorithm::EdDSA]),
                 jwt_lifetime_seconds: 61,
+                jwt_renewal_window: 62,
                 device_fingerprint_match: self.pick(&[
                     FingerprintMatch::Ip,
                     FingerprintMatch::UserAgent,

@@ -37,6 +37,9 @@ pub struct AppSettings {
     pub jwt_algorithm: Algorithm,
     /// Lifetime of session JWTs in seconds, 60 to 300 (S-12).
     pub jwt_lifetime_seconds: i64,
+    /// Minutes past its `exp` for which a session JWT still names its session, 0 to 525600: whoever finds an older one renews nothing
+    /// with it.
+    pub jwt_renewal_window: i64,
     /// What `otps/verify` compares when the send step named a device.
     pub device_fingerprint_match: FingerprintMatch,
     /// Whether users of login-or-create calls start as `pending` when the call does not say.
@@ -115,6 +118,7 @@ impl Default for AppSettings {
         Self {
             jwt_algorithm: Algorithm::ES256,
             jwt_lifetime_seconds: 300,
+            jwt_renewal_window: 1440,
             device_fingerprint_match: FingerprintMatch::Off,
             login_requires_verification: true,
             create_requires_verification: false,
@@ -162,6 +166,7 @@ impl AppSettings {
             ))
         };
         within("jwt_lifetime_seconds", self.jwt_lifetime_seconds, 60, 300)?;
+        within("jwt_renewal_window", self.jwt_renewal_window, 0, 525_600)?;
         within(
             "session_absolute_minutes",
             self.session_absolute_minutes,
@@ -252,6 +257,11 @@ impl AppSettings {
     /// Lifetime of session JWTs.
     pub const fn jwt_lifetime(&self) -> Seconds {
         Seconds(self.jwt_lifetime_seconds)
+    }
+
+    /// For how long past its `exp` a session JWT names its session.
+    pub const fn jwt_renewal(&self) -> Seconds {
+        Seconds::from_minutes(self.jwt_renewal_window)
     }
 
     /// Requests a minute in one environment, given the service's own limit.

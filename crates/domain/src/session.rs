@@ -428,7 +428,7 @@ impl Session {
 pub enum SessionSelector {
     /// By its token.
     Token(crate::Secret<String>),
-    /// By one of its JWTs, expired or not.
+    /// By one of its JWTs, also an expired one within the App's renewal window.
     Jwt(crate::Secret<String>),
     /// By its id.
     Id(SessionId),

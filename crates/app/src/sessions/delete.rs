@@ -47,7 +47,7 @@ impl Service {
                 read.sessions().find_by_token(world, &hash).await?
             }
             SessionSelector::Id(id) => self.session_of_id(world, id).await?,
-            SessionSelector::Jwt(jwt) => match self.session_named_by(world, jwt.expose()).await? {
+            SessionSelector::Jwt(jwt) => match self.session_named_by(caller, jwt.expose()).await? {
                 Some((id, _user)) => self.session_of_id(world, id).await?,
                 None => None,
             },

@@ -174,7 +174,7 @@ impl Service {
         let by_jwt = match jwt {
             Some(jwt) => {
                 let (id, user) = self
-                    .session_named_by(world, jwt.expose())
+                    .session_named_by(caller, jwt.expose())
                     .await?
                     .ok_or(Refusal::InvalidSession)?;
                 let session = self.living(caller, Lookup::Id(id)).await?;

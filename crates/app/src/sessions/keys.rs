@@ -117,12 +117,14 @@ impl Service {
         format!("{}/{app_id}", self.settings.issuer_host)
     }
 
-    /// The session that an authentic JWT of this world names, expired or not; `None` for anything else.
+    /// The session that an authentic JWT of the caller's world names, also one that has expired within the App's renewal window;
+    /// `None` for anything else.
     pub(crate) async fn session_named_by(
         &self,
-        world: &World,
+        caller: &Caller,
         jwt: &str,
     ) -> Result<Option<(SessionId, UserId)>, Fault> {
+        let world = &caller.world;
         let mut keys = self.keys_of(world).await?;
         let mut claims = self.ports.tokens.authenticate(jwt, &keys);
         // A key that another process has just made; a second between two looks keeps strangers from making us read.
@@ -137,14 +139,15 @@ impl Service {
             claims = self.ports.tokens.authenticate(jwt, &keys);
         }
         match claims {
-            Ok(claims) => Ok(self.named(world, &claims)),
+            Ok(claims) => Ok(self.named(caller, &claims)),
             Err(TokenError::NotAuthentic) => Ok(None),
             Err(TokenError::Custody(error)) => Err(error.into()),
         }
     }
 
     /// Every claim we put in must be there and of its type (S-10, attack 12).
-    fn named(&self, world: &World, claims: &Map<String, Value>) -> Option<(SessionId, UserId)> {
+    fn named(&self, caller: &Caller, claims: &Map<String, Value>) -> Option<(SessionId, UserId)> {
+        let world = &caller.world;
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         // No token of ours is from before 1970.
         let number = |name: &str| {
@@ -154,6 +157,10 @@ impl Service {
         let ours = text("iss")? == self.issuer(world.app_id) && text("aud")? == world.to_string();
         let (issued, not_before, expires) = (number("iat")?, number("nbf")?, number("exp")?);
         if !ours || not_before < issued || expires < issued {
+            return None;
+        }
+        let past = self.now(world) - Timestamp::from_unix(expires);
+        if past > caller.settings().jwt_renewal() {
             return None;
         }
         Some((text("jti")?.parse().ok()?, text("sub")?.parse().ok()?))

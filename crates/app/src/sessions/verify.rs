@@ -16,7 +16,7 @@ use crate::{Caller, Fault, Refusal, Service};
 pub struct VerifySession {
     /// The session's token.
     pub session_token: Option<Secret<String>>,
-    /// One of its JWTs, expired or not.
+    /// One of its JWTs, also an expired one within the App's renewal window.
     pub session_jwt: Option<Secret<String>>,
     /// Minutes from now at which it shall end.
     pub session_expires_in: Option<i64>,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use vestry_app::Refusal;
 use vestry_app::codes::{VerifyCode, VerifyCodeError};
 use vestry_app::sessions::{IssuedSession, SessionFields};
+use vestry_domain::session::SessionSelector;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Secret};
 
@@ -326,4 +327,69 @@ async fn a_fresh_jwt_of_an_ended_session_is_refused() {
         refused,
         Err(VerifyCodeError::Common(Refusal::InvalidSession))
     ));
+}
+
+/// M-7: a JWT names its session for so long past its end as the App says, and no longer, although the session lives; wherever it is
+/// taken.
+#[tokio::test]
+async fn m_7_a_jwt_does_not_renew_itself_for_ever() {
+    for (setting, minutes) in [(None, 1_440), (Some("0"), 0), (Some("7"), 7)] {
+        let rig = Rig::new().await;
+        if let Some(setting) = setting {
+            rig.set(&[("jwt_renewal_window", setting)]).await;
+        }
+        let test = rig.test().await;
+        let session = rig.sign_in(&test, ADA, 525_600).await;
+        // To the last second that counts.
+        rig.pass(300 + minutes * 60);
+        let test = rig.test().await;
+        rig.by_jwt(&test, &session.jwt).await.unwrap();
+        rig.pass(1);
+        let test = rig.test().await;
+        let refused = rig.by_jwt(&test, &session.jwt).await;
+        assert!(
+            matches!(refused, Err(Refusal::InvalidSession)),
+            "{setting:?}"
+        );
+        let selector = SessionSelector::Jwt(session.jwt.clone());
+        let refused = rig.service.delete_session(&test, selector).await;
+        assert!(
+            matches!(refused, Err(Refusal::InvalidSession)),
+            "{setting:?}"
+        );
+        let (sent, code) = rig.fresh_code(&test, ADA).await;
+        let continued = VerifyCode {
+            session_fields: SessionFields {
+                session_jwt: Some(session.jwt.clone()),
+                ..SessionFields::default()
+            },
+            ..proof(sent.email.id, &code)
+        };
+        let refused = rig.service.verify_code(&test, continued).await;
+        assert!(
+            matches!(
+                refused,
+                Err(VerifyCodeError::Common(Refusal::InvalidSession))
+            ),
+            "{setting:?}"
+        );
+        // The session itself lives, and gives a JWT that counts.
+        let verified = rig.by_token(&test, &session.token).await.unwrap();
+        rig.by_jwt(&test, &verified.jwt).await.unwrap();
+    }
+}
+
+/// M-7: what counts is the setting of the moment.
+#[tokio::test]
+async fn m_7_a_shorter_window_counts_at_once() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 525_600).await;
+    rig.pass(3_600);
+    rig.by_jwt(&*rig.test().await, &session.jwt).await.unwrap();
+    rig.set(&[("jwt_renewal_window", "5")]).await;
+    let refused = rig.by_jwt(&*rig.test().await, &session.jwt).await;
+    assert!(matches!(refused, Err(Refusal::InvalidSession)));
+    rig.set(&[("jwt_renewal_window", "525600")]).await;
+    rig.by_jwt(&*rig.test().await, &session.jwt).await.unwrap();
 }

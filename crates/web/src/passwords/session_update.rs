@@ -33,7 +33,7 @@ pub(crate) struct Request {
     /// The session's token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// One of its JWTs, expired or not.
+    /// One of its JWTs, also an expired one within the App's `jwt_renewal_window`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
 }

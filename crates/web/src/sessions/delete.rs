@@ -20,7 +20,7 @@ pub(crate) struct Request {
     /// By its token.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_token: Option<String>,
-    /// By one of its JWTs, expired or not.
+    /// By one of its JWTs, also an expired one within the App's `jwt_renewal_window`.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     session_jwt: Option<String>,
     /// By its id.

@@ -16,6 +16,7 @@ const DELETE_ALL: &str = "/v1/auth/sessions/delete_all";
 
 on_both! {
     a_session_is_verified_by_token_or_jwt
+    m_7_a_jwt_does_not_renew_itself_for_ever
     a_verify_can_move_the_end
     a_verify_names_what_it_refuses
     empty_texts_are_absent
@@ -120,6 +121,42 @@ async fn a_session_is_verified_by_token_or_jwt(api: &Api) {
     api.pass(400);
     let expired = verify(api, json!({ "session_jwt": jwt })).await.ok();
     assert_eq!(expired.body["session"]["last_active_at"], 1_800_000_400);
+}
+
+/// Wherever a JWT names a session; the session itself lives on.
+async fn m_7_a_jwt_does_not_renew_itself_for_ever(api: &Api) {
+    let window = [("jwt_renewal_window".to_owned(), "10".to_owned())];
+    api.service.set_app(api.app.id, &window).await.unwrap();
+    api.pass(1);
+    let session = signed_in(api, "ada@example.com").await;
+    let jwt = json!({"session_jwt": session.text_at("/session_jwt")});
+    api.pass(300 + 10 * 60);
+    verify(api, jwt.clone()).await.ok();
+    api.pass(1);
+    let code = sent(api, &api.test(), "ada@example.com").await;
+    let test = api.test();
+    for refused in [
+        verify(api, jwt.clone()).await,
+        verified(&test, &code, jwt.clone()).await,
+        test.delete(DELETE, Some(jwt.clone())).await,
+        test.post(
+            "/v1/auth/passwords/session/update",
+            json!({"session_jwt": jwt["session_jwt"], "password": "correct horse battery"}),
+        )
+        .await,
+        test.post(
+            "/v1/auth/otps/email/send",
+            json!({"session_jwt": jwt["session_jwt"], "email": "ada@example.com"}),
+        )
+        .await,
+    ] {
+        refused.refuses(401, "invalid_session", None);
+    }
+    let token = json!({"session_token": session.text_at("/session_token")});
+    let fresh = verify(api, token).await.ok();
+    verify(api, json!({"session_jwt": fresh.text_at("/session_jwt")}))
+        .await
+        .ok();
 }
 
 async fn a_verify_can_move_the_end(api: &Api) {
