@@ -123,6 +123,7 @@ macro_rules! store_suite {
                 keys_come_back_oldest_first
                 keys_stay_in_their_world
                 a_kid_is_added_once
+                a_key_is_removed_once
             }
             store::users {
                 a_user_comes_back_as_it_was
@@ -339,6 +340,7 @@ macro_rules! store_suite {
             store::sessions {
                 a_session_comes_back_as_it_was
                 an_unknown_token_finds_nothing
+                a_session_is_found_as_long_as_its_key_is_there
                 look_ups_stay_in_their_world
                 writes_stay_in_their_world
                 the_same_ids_in_two_worlds_are_two_sessions

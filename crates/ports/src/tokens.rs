@@ -19,6 +19,15 @@ pub enum TokenError {
     Custody(#[from] CustodyError),
 }
 
+/// A token of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuthenticToken {
+    /// The key that signed it.
+    pub key: SigningKeyId,
+    /// What it claims.
+    pub claims: Map<String, Value>,
+}
+
 /// Makes and checks the JWTs of sessions. Knows nothing about sessions: it moves claims.
 #[port]
 pub trait TokenSigner: Send + Sync {
@@ -45,16 +54,13 @@ pub trait TokenSigner: Send + Sync {
         claims: &Map<String, Value>,
     ) -> Result<String, CustodyError>;
 
-    /// Checks form, header and signature against exactly these keys and returns the claims (S-8, S-9).
+    /// Checks form, header and signature against exactly these keys and returns the claims, with the key that signed them (S-8,
+    /// S-9).
     ///
     /// Refused before any key is used: another `typ`, an `alg` other than the key's, `jku`, `jwk`, `x5u`, `x5c` or
     /// `crit` in the header. Claims are **not** judged here, `exp` least of all: an expired token still names its session.
     ///
     /// # Errors
     /// [`TokenError::NotAuthentic`].
-    fn authenticate(
-        &self,
-        token: &str,
-        keys: &[SigningKey],
-    ) -> Result<Map<String, Value>, TokenError>;
+    fn authenticate(&self, token: &str, keys: &[SigningKey]) -> Result<AuthenticToken, TokenError>;
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use vestry_domain::Environment;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, UserId};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId, UserId};
 use vestry_domain::provider::{ProviderName, TokenEndpointAuth};
 use vestry_domain::redirect::RedirectKind;
 
@@ -505,6 +505,24 @@ Example:
         #[command(flatten)]
         answer: Answer,
     },
+    /// Withdraw a signing key that somebody else may have: its JWTs are refused from now on, for good
+    #[command(after_help = "\
+Sessions stay: their tokens get JWTs under the new key, which is made at once when
+the old one was signing. Whoever verifies JWTs without a call goes on accepting
+them until it fetches the key set again, a minute later at the latest when it
+heeds Cache-Control; restart what keeps the key set for longer.
+
+Example:
+  vestry signing-key list app_…
+  vestry signing-key revoke app_… jwk_…")]
+    Revoke {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// Id of the key (jwk_…)
+        key: SigningKeyId,
+        #[command(flatten)]
+        answer: Answer,
+    },
 }
 
 /// `vestry audit`
@@ -600,7 +618,9 @@ impl Command {
             )
             | Self::Provider(Provider::List { answer, .. } | Provider::Remove { answer, .. })
             | Self::SigningKey(
-                SigningKey::List { answer, .. } | SigningKey::Rotate { answer, .. },
+                SigningKey::List { answer, .. }
+                | SigningKey::Rotate { answer, .. }
+                | SigningKey::Revoke { answer, .. },
             )
             | Self::Audit(Audit::Verify { answer })
             | Self::Vault(

@@ -1,10 +1,11 @@
 //! Sessions.
 
+use diesel::dsl::exists;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
@@ -13,7 +14,7 @@ use vestry_ports::store::{NewToken, Sessions, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
-use vestry_store_rows::schema::sessions;
+use vestry_store_rows::schema::{sessions, signing_keys};
 
 #[port]
 impl Sessions for Unit {
@@ -40,6 +41,21 @@ impl Sessions for Unit {
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>> {
         let query = in_world!(sessions, world)
             .filter(sessions::id.eq(id.to_string()))
+            .select(SessionRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Session::try_from).transpose()
+    }
+
+    async fn find_signed(
+        &mut self,
+        world: &World,
+        id: SessionId,
+        key: SigningKeyId,
+    ) -> StoreResult<Option<Session>> {
+        let key = in_world!(signing_keys, world).filter(signing_keys::id.eq(key.to_string()));
+        let query = in_world!(sessions, world)
+            .filter(sessions::id.eq(id.to_string()))
+            .filter(exists(key))
             .select(SessionRow::as_select());
         let found = query.first(self.reading()?).await.optional();
         self.done(found)?.map(Session::try_from).transpose()

@@ -3,6 +3,7 @@
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
+use vestry_domain::ids::SigningKeyId;
 use vestry_domain::signing_key::SigningKey;
 use vestry_ports::port;
 use vestry_ports::store::{SigningKeys, StoreResult};
@@ -25,5 +26,11 @@ impl SigningKeys for Unit {
             .select(SigningKeyRow::as_select());
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
+    }
+
+    async fn remove(&mut self, world: &World, id: SigningKeyId) -> StoreResult<bool> {
+        let row = in_world!(signing_keys, world).filter(signing_keys::id.eq(id.to_string()));
+        let deleted = diesel::delete(row).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
     }
 }

@@ -542,6 +542,7 @@ diesel::table! {
 
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
+diesel::allow_tables_to_appear_in_same_query!(sessions, signing_keys);
 diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
 diesel::allow_tables_to_appear_in_same_query!(wallets, wallet_keys);
 diesel::allow_tables_to_appear_in_same_query!(totps, totp_recovery_codes);

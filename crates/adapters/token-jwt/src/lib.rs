@@ -24,7 +24,7 @@ use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::port;
-use vestry_ports::tokens::{TokenError, TokenSigner};
+use vestry_ports::tokens::{AuthenticToken, TokenError, TokenSigner};
 
 use header::Header;
 use opened::{OpenKey, OpenKeys};
@@ -138,17 +138,13 @@ impl TokenSigner for JwtSigner {
         Ok(token)
     }
 
-    fn authenticate(
-        &self,
-        token: &str,
-        keys: &[SigningKey],
-    ) -> Result<Map<String, Value>, TokenError> {
-        authentic_claims(token, keys).ok_or(TokenError::NotAuthentic)
+    fn authenticate(&self, token: &str, keys: &[SigningKey]) -> Result<AuthenticToken, TokenError> {
+        authentic(token, keys).ok_or(TokenError::NotAuthentic)
     }
 }
 
 /// None whatever is wrong: nobody outside learns how far a forgery came.
-fn authentic_claims(token: &str, keys: &[SigningKey]) -> Option<Map<String, Value>> {
+fn authentic(token: &str, keys: &[SigningKey]) -> Option<AuthenticToken> {
     if token.len() > TOKEN_MAX {
         return None;
     }
@@ -164,7 +160,10 @@ fn authentic_claims(token: &str, keys: &[SigningKey]) -> Option<Map<String, Valu
     }
     // A dot in the payload ends here: it is no base64.
     let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
-    serde_json::from_slice(&payload).ok()
+    Some(AuthenticToken {
+        key: key.id,
+        claims: serde_json::from_slice(&payload).ok()?,
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,21 @@
-//! `vestry signing-key list|rotate`: the keys of session JWTs.
+//! `vestry signing-key list|rotate|revoke`: the keys of session JWTs.
 
+use vestry_domain::Environment;
 use vestry_domain::app::App;
-use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey};
+use vestry_domain::ids::{AppId, SigningKeyId};
+use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
 use vestry_domain::{Timestamp, World};
 
 use super::AdminError;
 use crate::fault::retried;
 use crate::{Fault, Service};
+
+/// What came of an attempt to withdraw a key.
+enum Revocation {
+    Done,
+    /// It is the one that signs, and there is none yet to take its place. Nothing was changed.
+    NeedsAnother,
+}
 
 impl Service {
     /// The signing keys of a world, oldest first.
@@ -43,22 +52,88 @@ impl Service {
         self.make_signing_key(&app, world, active_from).await
     }
 
+    /// Withdraws a key that somebody else may have, at once: no JWT under it names a session from now on, on any process, it is
+    /// published no more, and its private half is destroyed. Sessions stay. When it is the one that signs, there is a new one in its
+    /// place in the same transaction, which signs at once; it is answered. A process that has read the keys in this second may still
+    /// sign with the old one until that is over; what it signs is refused like the rest.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn revoke_signing_key(
+        &self,
+        app: AppId,
+        id: SigningKeyId,
+    ) -> Result<Option<SigningKey>, AdminError> {
+        let app = self.show_app(app).await?;
+        let world = self.world_of_signing_key(&app, id).await?;
+        if let Revocation::Done = retried(|| self.try_to_revoke(&world, id, None)).await? {
+            return Ok(None);
+        }
+        // Slow, and so before the transaction that needs it.
+        let next = self
+            .new_signing_key(&app, world, self.ports.clock.machine())
+            .await?;
+        retried(|| self.try_to_revoke(&world, id, Some(&next))).await?;
+        Ok(Some(next))
+    }
+
+    async fn world_of_signing_key(&self, app: &App, id: SigningKeyId) -> Result<World, AdminError> {
+        let mut read = self.ports.store.read().await?;
+        for environment in Environment::ALL {
+            let world = World::new(app.id, environment);
+            let keys = read.signing_keys().list(&world).await?;
+            if keys.iter().any(|key| key.id == id) {
+                return Ok(world);
+            }
+        }
+        Err(AdminError::NotFound("signing key"))
+    }
+
+    async fn try_to_revoke(
+        &self,
+        world: &World,
+        id: SigningKeyId,
+        next: Option<&SigningKey>,
+    ) -> Result<Revocation, AdminError> {
+        let now = self.ports.clock.machine();
+        let mut tx = self.ports.store.begin().await?;
+        let keys = tx.signing_keys().list(world).await?;
+        let signs = active(&keys, now).is_some_and(|key| key.id == id);
+        match next {
+            Some(next) => tx.signing_keys().insert(next).await?,
+            None if signs => return Ok(Revocation::NeedsAnother),
+            None => {}
+        }
+        if !tx.signing_keys().remove(world, id).await? {
+            return Err(AdminError::NotFound("signing key"));
+        }
+        tx.commit().await?;
+        Ok(Revocation::Done)
+    }
+
     pub(super) async fn make_signing_key(
         &self,
         app: &App,
         world: World,
         active_from: Timestamp,
     ) -> Result<SigningKey, AdminError> {
-        let now = self.ports.clock.machine();
-        let id = self.new_id(now);
-        let key = self
-            .ports
-            .tokens
-            .generate(id, world, app.settings.jwt_algorithm, now, active_from)
-            .await
-            .map_err(Fault::from)?;
+        let key = self.new_signing_key(app, world, active_from).await?;
         retried(|| self.store_signing_key(&key)).await?;
         Ok(key)
+    }
+
+    async fn new_signing_key(
+        &self,
+        app: &App,
+        world: World,
+        active_from: Timestamp,
+    ) -> Result<SigningKey, Fault> {
+        let now = self.ports.clock.machine();
+        let id = self.new_id(now);
+        let algorithm = app.settings.jwt_algorithm;
+        let tokens = &self.ports.tokens;
+        let made = tokens.generate(id, world, algorithm, now, active_from);
+        Ok(made.await?)
     }
 
     async fn store_signing_key(&self, key: &SigningKey) -> Result<(), AdminError> {

@@ -1,9 +1,8 @@
 //! `sessions/delete` and `sessions/delete_all`: ending sessions, at once and for good (S-4).
 
-use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{SessionId, UserId};
-use vestry_domain::session::{Session, SessionSelector};
+use vestry_domain::session::SessionSelector;
 use vestry_domain::token::TokenHash;
 
 use crate::fault::retried;
@@ -46,20 +45,22 @@ impl Service {
                 let mut read = self.ports.store.read().await?;
                 read.sessions().find_by_token(world, &hash).await?
             }
-            SessionSelector::Id(id) => self.session_of_id(world, id).await?,
+            SessionSelector::Id(id) => {
+                let mut read = self.ports.store.read().await?;
+                read.sessions().find(world, id).await?
+            }
             SessionSelector::Jwt(jwt) => match self.session_named_by(caller, jwt.expose()).await? {
-                Some((id, _user)) => self.session_of_id(world, id).await?,
+                Some(named) => {
+                    let mut read = self.ports.store.read().await?;
+                    let sessions = read.sessions();
+                    sessions.find_signed(world, named.id, named.key).await?
+                }
                 None => None,
             },
         };
         let (limits, now) = (caller.settings().session_limits(), self.now(world));
         let living = found.filter(|session| session.is_alive(limits, now));
         Ok(living.map(|session| session.id))
-    }
-
-    async fn session_of_id(&self, world: &World, id: SessionId) -> Result<Option<Session>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        Ok(read.sessions().find(world, id).await?)
     }
 
     async fn end_session(&self, caller: &Caller, id: SessionId) -> Result<bool, Fault> {

@@ -9,6 +9,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{NewToken, Repositories, StoreError};
 
+use super::keys::NamedSession;
 use super::object::check_size;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service, mint};
@@ -165,7 +166,6 @@ impl Service {
         token: Option<&Secret<String>>,
         jwt: Option<&Secret<String>>,
     ) -> Result<Option<Presented>, Refusal> {
-        let world = &caller.world;
         let hash = token.map(|token| TokenHash::of(token.expose()));
         let by_token = match &hash {
             Some(hash) => Some(self.living(caller, Lookup::Token(*hash)).await?),
@@ -173,12 +173,11 @@ impl Service {
         };
         let by_jwt = match jwt {
             Some(jwt) => {
-                let (id, user) = self
-                    .session_named_by(caller, jwt.expose())
-                    .await?
-                    .ok_or(Refusal::InvalidSession)?;
-                let session = self.living(caller, Lookup::Id(id)).await?;
-                if session.user_id != user {
+                let named = self.session_named_by(caller, jwt.expose()).await?;
+                let named = named.ok_or(Refusal::InvalidSession)?;
+                let user_id = named.user_id;
+                let session = self.living(caller, Lookup::Jwt(named)).await?;
+                if session.user_id != user_id {
                     return Err(Refusal::InvalidSession);
                 }
                 Some(session)
@@ -204,7 +203,10 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = match lookup {
             Lookup::Token(hash) => read.sessions().find_by_token(world, &hash).await,
-            Lookup::Id(id) => read.sessions().find(world, id).await,
+            Lookup::Jwt(named) => {
+                let sessions = read.sessions();
+                sessions.find_signed(world, named.id, named.key).await
+            }
         };
         let limits = caller.settings().session_limits();
         let session = found?.filter(|session| session.is_alive(limits, self.now(world)));
@@ -331,5 +333,5 @@ pub(crate) async fn hold(
 /// How a session is looked up.
 enum Lookup {
     Token(TokenHash),
-    Id(vestry_domain::ids::SessionId),
+    Jwt(NamedSession),
 }

@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use vestry_domain::ids::{AppId, SessionId, UserId};
+use vestry_domain::ids::{AppId, SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::{self, SigningKey};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, Timestamp, World};
-use vestry_ports::tokens::TokenError;
+use vestry_ports::tokens::{AuthenticToken, TokenError};
 
 use super::session_object;
 use crate::{Caller, Fault, Refusal, Service};
 
-/// How long keys are used without reading them again. A new key is published for longer than this before it signs.
-const KEPT: Seconds = Seconds(60);
+/// What a JWT names: a session, whose it is, and the key that says so.
+pub(crate) struct NamedSession {
+    pub(crate) id: SessionId,
+    pub(crate) user_id: UserId,
+    /// To be looked up with the session: it may have been withdrawn since it was read.
+    pub(crate) key: SigningKeyId,
+}
 
 impl Service {
     /// The public keys of one world, as JWKs.
@@ -63,7 +68,7 @@ impl Service {
 
     async fn keys_of(&self, world: &World) -> Result<Arc<Vec<SigningKey>>, Fault> {
         let now = self.ports.clock.machine();
-        if let Some(keys) = self.signing_keys.get(world, now, KEPT) {
+        if let Some(keys) = self.signing_keys.get(world, now) {
             return Ok(keys);
         }
         let mut read = self.ports.store.read().await?;
@@ -123,31 +128,18 @@ impl Service {
         &self,
         caller: &Caller,
         jwt: &str,
-    ) -> Result<Option<(SessionId, UserId)>, Fault> {
-        let world = &caller.world;
-        let mut keys = self.keys_of(world).await?;
-        let mut claims = self.ports.tokens.authenticate(jwt, &keys);
-        // A key that another process has just made; a second between two looks keeps strangers from making us read.
-        if claims.is_err()
-            && self
-                .signing_keys
-                .get(world, self.ports.clock.machine(), Seconds(1))
-                .is_none()
-        {
-            self.signing_keys.forget(world);
-            keys = self.keys_of(world).await?;
-            claims = self.ports.tokens.authenticate(jwt, &keys);
-        }
-        match claims {
-            Ok(claims) => Ok(self.named(caller, &claims)),
+    ) -> Result<Option<NamedSession>, Fault> {
+        let keys = self.keys_of(&caller.world).await?;
+        match self.ports.tokens.authenticate(jwt, &keys) {
+            Ok(token) => Ok(self.named(caller, &token)),
             Err(TokenError::NotAuthentic) => Ok(None),
             Err(TokenError::Custody(error)) => Err(error.into()),
         }
     }
 
     /// Every claim we put in must be there and of its type (S-10, attack 12).
-    fn named(&self, caller: &Caller, claims: &Map<String, Value>) -> Option<(SessionId, UserId)> {
-        let world = &caller.world;
+    fn named(&self, caller: &Caller, token: &AuthenticToken) -> Option<NamedSession> {
+        let (world, claims) = (&caller.world, &token.claims);
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         // No token of ours is from before 1970.
         let number = |name: &str| {
@@ -163,6 +155,10 @@ impl Service {
         if past > caller.settings().jwt_renewal() {
             return None;
         }
-        Some((text("jti")?.parse().ok()?, text("sub")?.parse().ok()?))
+        Some(NamedSession {
+            id: text("jti")?.parse().ok()?,
+            user_id: text("sub")?.parse().ok()?,
+            key: token.key,
+        })
     }
 }

@@ -7,6 +7,7 @@ use vestry_app::Refusal;
 use vestry_app::admin::AdminError;
 use vestry_app::sessions::{IssuedSession, VerifySession};
 use vestry_domain::ids::{AppId, Id};
+use vestry_domain::session::SessionSelector;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
 
@@ -241,10 +242,10 @@ async fn a_key_of_another_process_is_looked_up() {
     rig.by_jwt(&test, &theirs).await.unwrap();
 }
 
-/// A process that has just read the keys has the new one in its answers a minute after it was made. Whoever may keep an answer for
-/// one minute more (`Cache-Control` of the endpoint) still has three until the key signs.
+/// A process that has just read the keys has the new one in its answers a second after it was made. Whoever may keep an answer for
+/// a minute (`Cache-Control` of the endpoint) still has nearly four until the key signs.
 #[tokio::test]
-async fn m_19_a_new_key_is_in_every_key_set_a_minute_after_it_was_made() {
+async fn m_19_a_new_key_is_in_every_key_set_a_second_after_it_was_made() {
     let rig = Rig::new().await;
     let world = rig.test().await.world;
     let other = rig.other_process();
@@ -254,13 +255,106 @@ async fn m_19_a_new_key_is_in_every_key_set_a_minute_after_it_was_made() {
     };
     assert_eq!(set().await.len(), 1);
     let new = rig.service.rotate_signing_key(world).await.unwrap();
-    rig.pass(60);
+    rig.pass(1);
     let published = set().await;
     assert!(
         kids(&published).contains(&&*new.id.to_string()),
         "{published:?}"
     );
-    assert_eq!(new.active_from.unix() - rig.now().unix(), 240);
+    assert_eq!(new.active_from.unix() - rig.now().unix(), 299);
+}
+
+/// M-23, S-13: a key that was withdrawn counts no more from the first moment on, on a process that still remembers it as on the one
+/// that withdrew it; it is published no more, and another one signs.
+#[tokio::test]
+async fn m_23_a_withdrawn_key_counts_no_more_on_any_process() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let leaked = kid(&session.jwt);
+    let other = rig.other_process();
+    let command = |jwt: &Secret<String>| VerifySession {
+        session_jwt: Some(jwt.clone()),
+        ..VerifySession::default()
+    };
+    other
+        .verify_session(&test, command(&session.jwt))
+        .await
+        .unwrap();
+
+    let id = leaked.parse().unwrap();
+    let next = rig
+        .service
+        .revoke_signing_key(rig.app.id, id)
+        .await
+        .unwrap();
+    let next = next.expect("it was the one that signs");
+    assert_eq!(next.world, test.world);
+    // Both have read the keys in this very second.
+    for process in [&rig.service, &other] {
+        let refused = process.verify_session(&test, command(&session.jwt)).await;
+        assert!(matches!(refused, Err(Refusal::InvalidSession)));
+        let selector = SessionSelector::Jwt(session.jwt.clone());
+        let refused = process.delete_session(&test, selector).await;
+        assert!(matches!(refused, Err(Refusal::InvalidSession)));
+    }
+    rig.pass(1);
+    for process in [&rig.service, &other] {
+        let set = process.key_set(&*rig.test().await).await.unwrap();
+        assert_eq!(kids(&set), [next.id.to_string()]);
+        let public = process.public_key_set(rig.app.id, Some(Environment::Test));
+        assert_eq!(kids(&public.await.unwrap()), [next.id.to_string()]);
+        // The session lives, and its next JWT is under the new key.
+        let by_token = VerifySession {
+            session_token: Some(session.token.clone()),
+            ..VerifySession::default()
+        };
+        let fresh = process.verify_session(&test, by_token).await.unwrap().jwt;
+        assert_eq!(kid(&fresh), next.id.to_string());
+        process
+            .verify_session(&test, command(&fresh))
+            .await
+            .unwrap();
+        let refused = process.verify_session(&test, command(&session.jwt)).await;
+        assert!(matches!(refused, Err(Refusal::InvalidSession)));
+    }
+    let again = rig.service.revoke_signing_key(rig.app.id, id).await;
+    assert!(matches!(again, Err(AdminError::NotFound("signing key"))));
+}
+
+/// M-23: a key that does not sign goes without another one in its place, and takes no other one's tokens with it.
+#[tokio::test]
+async fn m_23_keys_that_do_not_sign_are_withdrawn_alone() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 525_600).await;
+    let first = kid(&session.jwt).parse().unwrap();
+    let coming = rig.service.rotate_signing_key(test.world).await.unwrap();
+    let revoked = rig.service.revoke_signing_key(rig.app.id, coming.id).await;
+    assert_eq!(revoked.unwrap(), None);
+    rig.pass(301);
+    let second = rig.service.rotate_signing_key(test.world).await.unwrap();
+    rig.by_jwt(&test, &session.jwt).await.unwrap();
+    rig.pass(301);
+    assert_eq!(kid(&fresh(&rig, &session).await), second.id.to_string());
+    let revoked = rig.service.revoke_signing_key(rig.app.id, first).await;
+    assert_eq!(revoked.unwrap(), None);
+    assert!(rig.by_jwt(&test, &session.jwt).await.is_err());
+    let current = fresh(&rig, &session).await;
+    rig.by_jwt(&test, &current).await.unwrap();
+
+    // The live world's key is of the same App, and of its own world.
+    let live = rig.service.list_signing_keys(rig.world(Environment::Live));
+    let live = live.await.unwrap().remove(0);
+    let next = rig.service.revoke_signing_key(rig.app.id, live.id).await;
+    assert_eq!(next.unwrap().unwrap().world, live.world);
+    rig.by_jwt(&test, &current).await.unwrap();
+    let stranger = rig.stranger().await;
+    let foreign = rig.service.revoke_signing_key(stranger.app.id, second.id);
+    assert!(matches!(
+        foreign.await,
+        Err(AdminError::NotFound("signing key"))
+    ));
 }
 
 /// Strangers who send tokens with made-up keys cost one look a second, not one each.

@@ -100,6 +100,41 @@ pub async fn an_unknown_token_finds_nothing(store: Arc<dyn Store>) {
     }
 }
 
+/// A session is found by a key of its world that is there, and by no other one.
+pub async fn a_session_is_found_as_long_as_its_key_is_there(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let (session, _) = stage.session(&user).await;
+    let (key, gone) = (
+        stage.samples.signing_key(world),
+        stage.samples.signing_key(world),
+    );
+    let strangers = stage.strangers(world).await;
+    let foreign = stage.samples.signing_key(strangers[0]);
+    for key in [&key, &gone, &foreign] {
+        in_tx!(stage.store, |tx| tx.signing_keys().insert(key).await);
+    }
+    in_tx!(stage.store, |tx| tx
+        .signing_keys()
+        .remove(&world, gone.id)
+        .await);
+    let unknown = stage.samples.session(&user).id;
+    for (world, id, key, is_there) in [
+        (world, session.id, key.id, true),
+        (world, session.id, gone.id, false),
+        (world, session.id, foreign.id, false),
+        (world, unknown, key.id, false),
+        (strangers[0], session.id, foreign.id, false),
+    ] {
+        let found = in_view!(stage.store, |view| view
+            .sessions()
+            .find_signed(&world, id, key)
+            .await);
+        assert_eq!(found, is_there.then(|| session.clone()));
+    }
+}
+
 /// No look-up finds a session of another world (S-14, I11).
 pub async fn look_ups_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

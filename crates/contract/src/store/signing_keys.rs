@@ -48,3 +48,30 @@ pub async fn a_kid_is_added_once(store: Arc<dyn Store>) {
         "added twice"
     );
 }
+
+/// A removed key is gone, once; another world removes nothing.
+pub async fn a_key_is_removed_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let keys = [(); 3].map(|()| stage.samples.signing_key(world));
+    for key in &keys {
+        in_tx!(stage.store, |tx| tx.signing_keys().insert(key).await);
+    }
+    let [first, gone, last] = keys;
+    for stranger in stage.strangers(world).await {
+        let removed = in_tx!(stage.store, |tx| tx
+            .signing_keys()
+            .remove(&stranger, gone.id)
+            .await);
+        assert!(!removed);
+    }
+    for expected in [true, false] {
+        let removed = in_tx!(stage.store, |tx| tx
+            .signing_keys()
+            .remove(&world, gone.id)
+            .await);
+        assert_eq!(removed, expected);
+    }
+    let listed = in_view!(stage.store, |view| view.signing_keys().list(&world).await);
+    assert_eq!(listed, [first, last]);
+}

@@ -3,7 +3,7 @@
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
@@ -119,4 +119,6 @@ pub trait SigningKeys: Send {
     async fn insert(&mut self, key: &SigningKey) -> StoreResult<()>;
     /// All keys of a world, oldest first.
     async fn list(&mut self, world: &World) -> StoreResult<Vec<SigningKey>>;
+    /// Removes a key with its private half; `false` when there is none.
+    async fn remove(&mut self, world: &World, id: SigningKeyId) -> StoreResult<bool>;
 }

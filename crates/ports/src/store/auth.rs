@@ -1,7 +1,7 @@
 //! Codes, their guards and budgets, and sessions.
 
 use vestry_domain::code::{Code, CodePurpose, MethodId};
-use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
@@ -150,6 +150,14 @@ pub trait Sessions: Send {
     ) -> StoreResult<Option<Session>>;
     /// A session by its id; ended or expired ones too.
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>>;
+    /// The same, if the world still has the signing key under which a JWT names the session: one statement, so that a key that was
+    /// withdrawn counts no more from then on, whatever keys a process remembers.
+    async fn find_signed(
+        &mut self,
+        world: &World,
+        id: SessionId,
+        key: SigningKeyId,
+    ) -> StoreResult<Option<Session>>;
     /// Sessions of a user that have not ended by deletion, newest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
     /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is

@@ -1,4 +1,4 @@
-//! `vestry signing-key list|rotate`.
+//! `vestry signing-key list|rotate|revoke`.
 
 use serde_json::{Value, json};
 use vestry_app::Service;
@@ -40,6 +40,18 @@ pub(super) async fn run(service: &Service, command: cli::SigningKey) -> Result<(
                     key.id,
                     date(key.active_from)
                 )
+            })
+        }
+        cli::SigningKey::Revoke { app, key, answer } => {
+            let next = service.revoke_signing_key(app, key).await.map_err(failed)?;
+            let shown = json!({
+                "id": key,
+                "revoked": true,
+                "signing_key": next.as_ref().map(document),
+            });
+            answer.format().print(&shown, || match &next {
+                Some(next) => format!("Revoked {key}. {} signs in its place.", next.id),
+                None => format!("Revoked {key}. It was not the one that signs."),
             })
         }
     }

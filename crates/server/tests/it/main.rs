@@ -24,6 +24,7 @@ mod mail;
 mod oauth_races;
 mod protection;
 mod races;
+mod revocation;
 mod shutdown;
 mod sms;
 mod sqlite_file;

@@ -3,7 +3,7 @@
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId};
+use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
@@ -252,6 +252,15 @@ impl SigningKeys for Work {
                 .collect();
             keys.sort_by_key(|key| key.id);
             keys
+        })
+    }
+
+    async fn remove(&mut self, world: &World, id: SigningKeyId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let removed = remove(&mut state.signing_keys, |key| {
+                key.world == *world && key.id == id
+            });
+            Ok(removed == 1)
         })
     }
 }

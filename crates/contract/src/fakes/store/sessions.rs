@@ -1,6 +1,6 @@
 //! Sessions.
 
-use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
@@ -53,6 +53,21 @@ impl Sessions for Work {
             let mut rows = state.sessions.iter();
             let found = rows.find(|(_, session)| session.id == id && session.world == *world);
             found.map(|(_, session)| session.clone())
+        })
+    }
+
+    async fn find_signed(
+        &mut self,
+        world: &World,
+        id: SessionId,
+        key: SigningKeyId,
+    ) -> StoreResult<Option<Session>> {
+        self.reading(|state| {
+            let mut keys = state.signing_keys.iter();
+            keys.find(|row| row.world == *world && row.id == key)?;
+            let mut rows = state.sessions.iter().map(|(_, session)| session);
+            rows.find(|session| session.id == id && session.world == *world)
+                .cloned()
         })
     }
 

@@ -1,0 +1,69 @@
+//! What an operator takes back at once, with processes that remember otherwise: two on Postgres, one on SQLite, and the command
+//! itself, which is another one.
+
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+
+use crate::on_both_databases;
+use crate::races::Field;
+use crate::support::client::Api;
+use crate::support::journey::sign_in;
+use crate::support::process::PATIENCE;
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// M-23, S-13
+    m_23_a_withdrawn_signing_key_counts_nowhere => super::a_withdrawn_signing_key_counts_nowhere;
+}
+
+const VERIFY: &str = "/v1/auth/sessions/verify";
+
+/// The ids of the keys that this process publishes for the test world.
+async fn published(api: &Api, app: &str) -> Vec<String> {
+    let path = format!("/v1/auth/jwks/{app}?environment=test");
+    let set = api.get(&path).await.ok();
+    let keys = set["keys"].as_array().unwrap().iter();
+    keys.map(|key| text(key, "kid")).collect()
+}
+
+async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let app = field.keys.app.clone();
+    let session = sign_in(&clients[0], "ada@example.com").await;
+    let named = |name: &str| json!({ name: text(&session, name) });
+    let mut jwts = vec![named("session_jwt")];
+    for api in &clients {
+        // By now every process has read the keys, and signed with this one.
+        let fresh = api.post(VERIFY, &named("session_jwt")).await.ok();
+        jwts.push(json!({ "session_jwt": text(&fresh, "session_jwt") }));
+    }
+    let leaked = published(&clients[0], &app).await.remove(0);
+    let revoke = ["signing-key", "revoke", app.as_str(), leaked.as_str()];
+    let revoked: Value = block_in_place(|| site.admin(&revoke));
+    let next = text(&revoked["signing_key"], "id");
+    for api in &clients {
+        for jwt in &jwts {
+            let refused = api.post(VERIFY, jwt).await;
+            assert_eq!(refused.error(401), "invalid_session");
+        }
+        api.post(VERIFY, &named("session_token")).await.ok();
+    }
+    for api in &clients {
+        let moment = std::time::Instant::now();
+        let is_gone = async { while published(api, &app).await != [next.as_str()] {} };
+        tokio::time::timeout(PATIENCE, is_gone).await.unwrap();
+        assert!(moment.elapsed().as_secs_f64() <= 2.0, "{moment:?}");
+    }
+    for api in &clients {
+        // What publishes it signs with it.
+        let fresh = api.post(VERIFY, &named("session_token")).await.ok();
+        let jwt = json!({ "session_jwt": text(&fresh, "session_jwt") });
+        for other in &clients {
+            other.post(VERIFY, &jwt).await.ok();
+        }
+    }
+    let again = block_in_place(|| site.run(&revoke));
+    assert_eq!(again.code, 1, "{again:?}");
+    field.stop("M-23", 1, jwts.len()).await;
+}
