@@ -357,6 +357,8 @@ macro_rules! store_suite {
                 a_session_ends_once
                 an_unknown_session_does_not_end
                 all_sessions_of_a_user_end
+                ended_sessions_are_listed_when_they_are_asked_for
+                all_sessions_of_a_world_end_in_steps
                 all_other_sessions_of_a_user_end
                 parallel_ends_count_once
                 parallel_token_swaps_succeed_once

@@ -6,6 +6,7 @@ mod keys;
 mod progress;
 mod providers;
 mod redirect_urls;
+mod sessions;
 mod signing_keys;
 mod users;
 mod vault;
@@ -43,6 +44,7 @@ pub(crate) async fn run(
         Command::App(command) => apps::run(&service, command).await,
         Command::Key(command) => keys::run(&service, command).await,
         Command::Users(command) => users::run(&service, command).await,
+        Command::Sessions(command) => sessions::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
         Command::Provider(command) => providers::run(&service, command, base_url.is_some()).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,

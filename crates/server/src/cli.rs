@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Users of an App: bring them in from another service, and take them out
     #[command(subcommand)]
     Users(Users),
+    /// Sessions of the users of an App
+    #[command(subcommand)]
+    Sessions(Sessions),
     /// URLs to which sign-ins may return
     #[command(subcommand)]
     RedirectUrl(RedirectUrl),
@@ -333,6 +336,27 @@ Example:
         environment: Environment,
         /// Id of the user (user_…)
         user: UserId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// `vestry sessions`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// Sign everybody out: end all sessions of an App in one environment, on every process at once
+    #[command(after_help = "\
+Users, keys and credentials stay. It may run while the service does; sessions that
+begin meanwhile may end with the others. Whoever verifies JWTs without a call goes
+on accepting those that are out until they expire, five minutes later at most.
+
+Example:
+  vestry sessions end-all app_… live")]
+    EndAll {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// test or live
+        environment: Environment,
         #[command(flatten)]
         answer: Answer,
     },
@@ -611,6 +635,7 @@ impl Command {
                 | Key::Revoke { answer, .. },
             )
             | Self::Users(Users::Import { answer, .. } | Users::Unlock { answer, .. })
+            | Self::Sessions(Sessions::EndAll { answer, .. })
             | Self::RedirectUrl(
                 RedirectUrl::Add { answer, .. }
                 | RedirectUrl::List { answer, .. }

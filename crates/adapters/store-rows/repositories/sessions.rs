@@ -10,9 +10,10 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{NewToken, Sessions, StoreResult};
+use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
 use vestry_store_rows::schema::{sessions, signing_keys};
 
@@ -65,6 +66,15 @@ impl Sessions for Unit {
         let query = in_world!(sessions, world)
             .filter(sessions::user_id.eq(user.to_string()))
             .filter(sessions::deleted_at.is_null())
+            .order((sessions::created_at.desc(), sessions::id.desc()))
+            .select(SessionRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
+        let query = in_world!(sessions, world)
+            .filter(sessions::user_id.eq(user.to_string()))
             .order((sessions::created_at.desc(), sessions::id.desc()))
             .select(SessionRow::as_select());
         let found = query.load(self.reading()?).await;
@@ -132,6 +142,38 @@ impl Sessions for Unit {
         ));
         let updated = update.execute(self.writing()?).await;
         self.done(updated).map(count)
+    }
+
+    async fn delete_some(
+        &mut self,
+        world: &World,
+        after: Option<SessionId>,
+        limit: i64,
+        at: Timestamp,
+    ) -> StoreResult<EndedSome> {
+        let mut next = in_world!(sessions, world)
+            .filter(sessions::deleted_at.is_null())
+            .order(sessions::id)
+            .limit(limit)
+            .select(sessions::id)
+            .into_boxed();
+        if let Some(after) = after {
+            next = next.filter(sessions::id.gt(after.to_string()));
+        }
+        let found = next.load(self.reading()?).await;
+        let ids: Vec<String> = self.done(found)?;
+        let table = Table("sessions");
+        let last = ids.last().map(|id| table.parse("id", id)).transpose()?;
+        let alive = in_world!(sessions, world)
+            .filter(sessions::id.eq_any(ids))
+            .filter(sessions::deleted_at.is_null());
+        let update = diesel::update(alive).set((
+            sessions::deleted_at.eq(at.unix()),
+            sessions::updated_at.eq(at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        let count = self.done(updated).map(count)?;
+        Ok(EndedSome { count, last })
     }
 
     async fn delete_others(

@@ -1,6 +1,7 @@
 //! Sessions and the tokens that name them.
 
 pub mod delete;
+pub mod end_all;
 pub mod issue;
 pub mod keys;
 pub mod list;

@@ -340,6 +340,16 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             Scope::SessionsWrite,
             lacking!(service.delete_all_sessions(caller, user).await),
         ),
+        (
+            "sessions/delete_all with all",
+            Scope::SessionsWrite,
+            lacking!(service.delete_every_session(caller).await),
+        ),
+        (
+            "sessions/list with ended",
+            Scope::SessionsWrite,
+            lacking!(service.list_sessions_with_ended(caller, user).await),
+        ),
     ]
 }
 

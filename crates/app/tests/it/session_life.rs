@@ -7,8 +7,10 @@ use vestry_app::sessions::{IssuedSession, VerifySession};
 use vestry_contract::race::race;
 use vestry_domain::Secret;
 use vestry_domain::ids::{Id, SessionId, UserId};
-use vestry_domain::session::SessionSelector;
+use vestry_domain::session::{Session, SessionSelector};
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_ports::store::Store;
 
 use crate::rig::{Rig, START};
 
@@ -373,4 +375,38 @@ async fn s_4_a_session_ends_once() {
     });
     let ended = race(tasks).await;
     assert_eq!(ended.iter().filter(|ended| **ended).count(), 1);
+}
+
+/// M-22: more sessions than end in one step; those of other worlds stay.
+#[tokio::test]
+async fn m_22_all_sessions_end_step_by_step() {
+    const MANY: usize = 1_100;
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let own = rig.sign_in(&test, ADA, 60).await;
+    let stranger = rig.stranger().await;
+    let foreign = rig.sign_in(&stranger, ADA, 60).await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    for number in 0..MANY {
+        let mut random = [0; 16];
+        random[..8].copy_from_slice(&number.to_be_bytes());
+        let session = Session {
+            id: SessionId::new(rig.now(), random),
+            ..own.session.clone()
+        };
+        let token = TokenHash::of(&number.to_string());
+        tx.sessions().insert(&session, &token).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let user = own.session.user_id;
+    let living = rig.service.list_sessions(&test, user).await.unwrap();
+    assert_eq!(living.len(), MANY + 1);
+    let ended = rig.service.delete_every_session(&test).await.unwrap();
+    assert_eq!(ended, u64::try_from(MANY + 1).unwrap());
+    assert!(is_invalid(&rig.by_token(&test, &own.token).await));
+    assert_eq!(rig.service.list_sessions(&test, user).await.unwrap(), []);
+    let stored = rig.service.list_sessions_with_ended(&test, user).await;
+    assert_eq!(stored.unwrap().len(), MANY + 1);
+    rig.by_token(&stranger, &foreign.token).await.unwrap();
+    assert_eq!(rig.service.delete_every_session(&test).await.unwrap(), 0);
 }

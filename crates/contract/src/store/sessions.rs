@@ -514,6 +514,84 @@ pub async fn all_sessions_of_a_user_end(store: Arc<dyn Store>) {
     assert_eq!(found, Some(bystander));
 }
 
+/// What has ended is listed with the rest when all of it is asked for, newest first.
+pub async fn ended_sessions_are_listed_when_they_are_asked_for(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    let mut sessions = Vec::new();
+    for number in 0..5 {
+        let mut session = stage.session(&user).await.0;
+        stage.session(&other).await;
+        if number % 2 == 0 {
+            let at = stage.samples.tick();
+            let ended = in_tx!(stage.store, |tx| tx
+                .sessions()
+                .delete(&world, session.id, at)
+                .await);
+            assert!(ended);
+            session.deleted_at = Some(at);
+            session.updated_at = at;
+        }
+        sessions.insert(0, session);
+    }
+    let listed = async |stage: &Stage, world| {
+        in_view!(stage.store, |view| view
+            .sessions()
+            .all_of_user(&world, user.id)
+            .await)
+    };
+    assert_eq!(listed(&stage, world).await, sessions);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(listed(&stage, stranger).await, []);
+    }
+}
+
+/// Step by step every session of the world ends, each once, and none of another world.
+pub async fn all_sessions_of_a_world_end_in_steps(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let strangers = stage.strangers(world).await;
+    let mut sessions = Vec::new();
+    for number in 0..7 {
+        let user = stage.user(world).await;
+        let (session, _) = stage.session(&user).await;
+        if number == 3 {
+            let at = stage.samples.tick();
+            in_tx!(stage.store, |tx| tx
+                .sessions()
+                .delete(&world, session.id, at)
+                .await);
+        }
+        sessions.push(session.id);
+    }
+    let foreign = stage.user(strangers[0]).await;
+    let foreign = stage.session(&foreign).await.0;
+    let at = stage.samples.tick();
+    let (mut after, mut steps) = (None, Vec::new());
+    loop {
+        let step = in_tx!(stage.store, |tx| tx
+            .sessions()
+            .delete_some(&world, after, 4, at)
+            .await);
+        steps.push(step.count);
+        after = step.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(steps, [4, 2, 0]);
+    for (number, id) in sessions.into_iter().enumerate() {
+        let session = stage.session_of(world, id).await;
+        let ended = session.and_then(|session| session.deleted_at);
+        assert!(ended.is_some_and(|ended| number == 3 || ended == at));
+    }
+    assert_eq!(
+        stage.session_of(strangers[0], foreign.id).await,
+        Some(foreign)
+    );
+}
+
 /// A session ends exactly once for fifty callers at once (S-4).
 pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

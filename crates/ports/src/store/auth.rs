@@ -137,6 +137,15 @@ pub struct NewToken {
     pub hash: TokenHash,
 }
 
+/// Sessions that ended together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedSome {
+    /// How many.
+    pub count: u64,
+    /// Where the next ones begin; `None` when none are left.
+    pub last: Option<SessionId>,
+}
+
 /// Sessions.
 #[port]
 pub trait Sessions: Send {
@@ -160,6 +169,8 @@ pub trait Sessions: Send {
     ) -> StoreResult<Option<Session>>;
     /// Sessions of a user that have not ended by deletion, newest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
+    /// All sessions of a user that are stored, those that have ended too, newest first.
+    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>>;
     /// Writes end, activity, factors, device and permissions of a session that is not deleted, and its new token if there is
     /// one, in one guarded statement; `false` when the session is deleted or, with [`NewToken::replaces`], has another token by now.
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
@@ -171,6 +182,14 @@ pub trait Sessions: Send {
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
     /// Ends all sessions of a user; returns how many.
     async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64>;
+    /// Ends sessions of the world, whosesoever they are: at most `limit` in the order of their ids, after one of them.
+    async fn delete_some(
+        &mut self,
+        world: &World,
+        after: Option<SessionId>,
+        limit: i64,
+        at: Timestamp,
+    ) -> StoreResult<EndedSome>;
     /// Ends all sessions of a user but one; returns how many.
     async fn delete_others(
         &mut self,

@@ -25,7 +25,7 @@ use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
 pub use audit::AuditLog;
-pub use auth::{Attempt, Budgets, Codes, Guards, NewToken, Sessions};
+pub use auth::{Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Sessions};
 pub use idempotency::Idempotency;
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};

@@ -14,6 +14,8 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// M-23, S-13
     m_23_a_withdrawn_signing_key_counts_nowhere => super::a_withdrawn_signing_key_counts_nowhere;
+    /// M-22, S-4
+    m_22_everybody_is_signed_out_everywhere => super::everybody_is_signed_out_everywhere;
 }
 
 const VERIFY: &str = "/v1/auth/sessions/verify";
@@ -66,4 +68,38 @@ async fn a_withdrawn_signing_key_counts_nowhere(site: Site) {
     let again = block_in_place(|| site.run(&revoke));
     assert_eq!(again.code, 1, "{again:?}");
     field.stop("M-23", 1, jwts.len()).await;
+}
+
+async fn everybody_is_signed_out_everywhere(site: Site) {
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let app = field.keys.app.clone();
+    let mut sessions = Vec::new();
+    for (number, api) in clients.iter().cycle().take(3).enumerate() {
+        let session = sign_in(api, &format!("user{number}@example.com")).await;
+        for name in ["session_token", "session_jwt"] {
+            sessions.push(json!({ name: text(&session, name) }));
+        }
+    }
+    let end_all = |environment| {
+        block_in_place(|| site.admin(&["sessions", "end-all", app.as_str(), environment]))
+    };
+    assert_eq!(end_all("live")["ended"], 0);
+    for session in &sessions {
+        clients[0].post(VERIFY, session).await.ok();
+    }
+    let expected = json!({ "app_id": app, "environment": "test", "ended": 3 });
+    assert_eq!(end_all("test"), expected);
+    for api in &clients {
+        for session in &sessions {
+            let refused = api.post(VERIFY, session).await;
+            assert_eq!(refused.error(401), "invalid_session");
+        }
+    }
+    assert_eq!(end_all("test")["ended"], 0);
+    // Nobody is kept out.
+    let session = sign_in(&clients[0], "user0@example.com").await;
+    let named = json!({ "session_token": text(&session, "session_token") });
+    clients[0].post(VERIFY, &named).await.ok();
+    field.stop("M-22", 1, sessions.len()).await;
 }

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use vestry_app::sessions::session_object;
+use vestry_domain::Invalid;
 
 use crate::call::Call;
 use crate::problem::{Code, Problem};
 use crate::query::Query;
 use crate::shapes::{Session, parse_id};
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound];
+pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -19,21 +20,25 @@ pub(crate) struct Filter {
     /// Whose sessions.
     #[param(pattern = "^user_[0-9A-Za-z]{27}$")]
     user_id: String,
+    /// `ended`: those that have ended as well. They are stored for seven days.
+    #[param(pattern = "^ended$", nullable = false)]
+    include: Option<String>,
 }
 
-/// Where a user is signed in.
+/// Where a user is signed in, or was.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SessionListResponse)]
 pub(crate) struct Answer {
-    /// The sessions that are alive, newest first.
+    /// Newest first.
     #[schema(value_type = Vec<Session>)]
     sessions: Vec<Value>,
 }
 
 /// List a user's sessions
 ///
-/// The sessions that are alive, newest first, without their tokens.
+/// The sessions that are alive, newest first, without their tokens. With `include=ended` those that have ended as well, by deletion,
+/// by their time or for being idle, up to seven days after it.
 ///
 /// Needs the scope `sessions:write`.
 #[utoipa::path(
@@ -49,8 +54,18 @@ pub(crate) async fn handle(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Answer>, Problem> {
     let user_id = parse_id("user_id", &filter.user_id)?;
+    let with_ended = match filter.include.as_deref() {
+        None => false,
+        Some("ended") => true,
+        Some(_) => return Err(Invalid::value("include", "include must be ended").into()),
+    };
     let sessions = call
-        .run(move |service, caller| async move { service.list_sessions(&caller, user_id).await })
+        .run(move |service, caller| async move {
+            match with_ended {
+                true => service.list_sessions_with_ended(&caller, user_id).await,
+                false => service.list_sessions(&caller, user_id).await,
+            }
+        })
         .await?;
     let sessions = sessions.iter().map(session_object).collect();
     Ok(Json(Answer { sessions }))

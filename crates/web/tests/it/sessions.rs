@@ -3,6 +3,7 @@
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Value, json};
+use vestry_domain::api_key::Scope;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
@@ -27,6 +28,8 @@ on_both! {
     delete_takes_exactly_one_name
     sessions_are_listed_newest_first
     all_sessions_of_a_user_end_together
+    m_22_ended_sessions_can_be_listed
+    m_22_all_sessions_of_an_app_end_when_that_is_said
     the_jwt_verifies_against_the_key_set
     s_8_a_jwt_with_another_algorithm_is_refused
     s_13_old_tokens_verify_while_keys_rotate
@@ -547,6 +550,119 @@ async fn all_sessions_of_a_user_end_together(api: &Api) {
         .delete(DELETE_ALL, Some(absent))
         .await
         .refuses(404, "not_found", Some("user"));
+}
+
+/// Deleted, over and idle ones are listed when they are asked for, as long as they are stored.
+async fn m_22_ended_sessions_can_be_listed(api: &Api) {
+    let idle = [("session_idle_minutes".to_owned(), "20".to_owned())];
+    api.service.set_app(api.app.id, &idle).await.unwrap();
+    api.pass(1);
+    let mut ids = Vec::new();
+    let mut sign_in = async |minutes: i64| {
+        let code = sent(api, &api.test(), "ada@example.com").await;
+        let wish = json!({"session_expires_in": minutes});
+        let session = verified(&api.test(), &code, wish).await.ok();
+        ids.insert(0, session.body["session"]["id"].clone());
+        api.pass(61);
+        session
+    };
+    let over = sign_in(5).await;
+    let deleted = sign_in(60).await;
+    sign_in(60).await;
+    let delete = json!({"session_token": deleted.text_at("/session_token")});
+    api.test().delete(DELETE, Some(delete)).await.ok();
+    api.pass(1_200);
+    sign_in(60).await;
+    let user = over.text_at("/user_id");
+    let listed = async |query: &str| {
+        let path = format!("{LIST}?user_id={user}{query}");
+        let sessions = api.test().get(&path).await.ok().body["sessions"].clone();
+        let rows = sessions.as_array().unwrap().iter();
+        rows.map(|row| (row["id"].clone(), row["deleted"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed("").await, [(ids[0].clone(), json!(false))]);
+    let all = listed("&include=ended").await;
+    let deleted = [false, false, true, false].map(Value::from);
+    let expected: Vec<_> = ids.iter().cloned().zip(deleted).collect();
+    assert_eq!(all, expected);
+    for (query, expected) in [("&include=", 1), ("&include=ended", 4)] {
+        assert_eq!(listed(query).await.len(), expected, "{query}");
+    }
+    for include in ["all", "Ended", "ended,living"] {
+        let path = format!("{LIST}?user_id={user}&include={include}");
+        let refused = api.test().get(&path).await;
+        refused.refuses(400, "invalid_field", Some("include"));
+    }
+    let nobody = format!("user_{}", "0".repeat(27));
+    let path = format!("{LIST}?user_id={nobody}&include=ended");
+    let refused = api.test().get(&path).await;
+    refused.refuses(404, "not_found", Some("user"));
+    // A week later they are swept away.
+    api.pass(8 * 86_400);
+    api.service.run_sweeper(std::future::ready(())).await;
+    assert_eq!(listed("&include=ended").await, []);
+}
+
+/// Everybody of the world is signed out, and nobody of another one; and only when that is what was said.
+async fn m_22_all_sessions_of_an_app_end_when_that_is_said(api: &Api) {
+    let sessions = [
+        signed_in(api, "ada@example.com").await,
+        signed_in(api, "bob@example.com").await,
+    ];
+    let user = sessions[0].text_at("/user_id");
+    let other = api.other_app().await;
+    let code = sent(api, &other, "ada@example.com").await;
+    let wish = json!({"session_expires_in": 60});
+    let foreign = verified(&other, &code, wish).await.ok();
+    for (request, param, code) in [
+        (json!({"all": false}), "user_id", "missing_field"),
+        (json!({"all": null}), "user_id", "missing_field"),
+        (
+            json!({"all": true, "user_id": user}),
+            "all",
+            "invalid_field",
+        ),
+        (json!({"all": "true"}), "all", "invalid_field"),
+        (json!({"all": 1}), "all", "invalid_field"),
+    ] {
+        let refused = api.test().delete(DELETE_ALL, Some(request)).await;
+        refused.refuses(400, code, Some(param));
+    }
+    let both = format!("{DELETE_ALL}?user_id={user}&all=true");
+    let refused = api.test().delete(&both, None).await;
+    refused.refuses(400, "invalid_field", Some("all"));
+    for session in &sessions {
+        let token = json!({"session_token": session.text_at("/session_token")});
+        verify(api, token).await.ok();
+    }
+    let all = json!({"all": true, "user_id": ""});
+    let ended = api.test().delete(DELETE_ALL, Some(all)).await.ok();
+    assert_answer_snapshot!(ended, @r#"
+    {
+      "body": {
+        "deleted_count": 2,
+        "message": "Successfully deleted all sessions",
+        "user_id": ""
+      },
+      "status": 200
+    }
+    "#);
+    for session in &sessions {
+        for name in ["session_token", "session_jwt"] {
+            let named = json!({name: session.text_at(&format!("/{name}"))});
+            let refused = verify(api, named).await;
+            refused.refuses(401, "invalid_session", None);
+        }
+    }
+    let token = json!({"session_token": foreign.text_at("/session_token")});
+    other.post(VERIFY, token).await.ok();
+    let by_query = format!("{DELETE_ALL}?all=true");
+    let ended = other.delete(&by_query, None).await.ok();
+    assert_eq!(ended.body["deleted_count"], 1);
+    let reader = api.new_key(Environment::Test, &[Scope::UsersWrite]).await;
+    let refused = api.with_key(&reader).delete(&by_query, None).await;
+    refused.refuses(403, "key_not_allowed", None);
 }
 
 /// The claims, once another library has verified the signature against the published keys.

@@ -5,10 +5,10 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{NewToken, Sessions, StoreResult};
+use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
 
 use super::Work;
-use super::state::{State, add, remove};
+use super::state::{State, add, at_most, remove};
 
 impl State {
     /// The row of a session that nobody has ended.
@@ -84,6 +84,18 @@ impl Sessions for Work {
         })
     }
 
+    async fn all_of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Session>> {
+        self.reading(|state| {
+            let all = state.sessions.iter().map(|(_, session)| session);
+            let mut sessions: Vec<_> = all
+                .filter(|session| session.world == *world && session.user_id == user)
+                .cloned()
+                .collect();
+            sessions.sort_by_key(|session| std::cmp::Reverse(session.id));
+            sessions
+        })
+    }
+
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool> {
         self.writing(|state| {
             let Some((hash, row)) = state.living_session(session.world, session.id) else {
@@ -139,6 +151,31 @@ impl Sessions for Work {
                 ended += 1;
             }
             Ok(ended)
+        })
+    }
+
+    async fn delete_some(
+        &mut self,
+        world: &World,
+        after: Option<SessionId>,
+        limit: i64,
+        at: Timestamp,
+    ) -> StoreResult<EndedSome> {
+        self.writing(|state| {
+            let all = state.sessions.iter_mut().map(|(_, session)| session);
+            let mut next: Vec<_> = all
+                .filter(|session| session.world == *world && session.deleted_at.is_none())
+                .filter(|session| after.is_none_or(|after| after < session.id))
+                .collect();
+            next.sort_by_key(|session| session.id);
+            next.truncate(at_most(limit));
+            let last = next.last().map(|session| session.id);
+            let mut count = 0;
+            for session in next {
+                end(session, at);
+                count += 1;
+            }
+            Ok(EndedSome { count, last })
         })
     }
 

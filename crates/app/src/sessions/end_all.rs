@@ -1,0 +1,54 @@
+//! `sessions/delete_all` with `all`, and `vestry sessions end-all`: everybody is signed out.
+
+use vestry_domain::World;
+use vestry_domain::api_key::Scope;
+use vestry_domain::ids::SessionId;
+use vestry_ports::store::EndedSome;
+
+use crate::admin::AdminError;
+use crate::fault::retried;
+use crate::pace::paced;
+use crate::{Caller, Fault, Refusal, Service};
+
+/// Sessions that end in one transaction: others want to write in between.
+const STEP: i64 = 500;
+
+impl Service {
+    /// Ends all sessions of the caller's world, and says how many there were. Those that begin meanwhile may be among them.
+    ///
+    /// # Errors
+    /// [`Refusal`]; some may have ended then.
+    pub async fn delete_every_session(&self, caller: &Caller) -> Result<u64, Refusal> {
+        caller.require(Scope::SessionsWrite)?;
+        Ok(self.end_all(&caller.world).await?)
+    }
+
+    /// The same for an operator.
+    ///
+    /// # Errors
+    /// [`AdminError`]; some may have ended then.
+    pub async fn end_all_sessions_of(&self, world: World) -> Result<u64, AdminError> {
+        self.show_app(world.app_id).await?;
+        Ok(self.end_all(&world).await?)
+    }
+
+    async fn end_all(&self, world: &World) -> Result<u64, Fault> {
+        let (mut count, mut after) = (0, None);
+        loop {
+            let step = paced(retried(|| self.end_some(world, after))).await?;
+            count += step.count;
+            after = step.last;
+            if after.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+
+    async fn end_some(&self, world: &World, after: Option<SessionId>) -> Result<EndedSome, Fault> {
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        let step = tx.sessions().delete_some(world, after, STEP, now).await?;
+        tx.commit().await?;
+        Ok(step)
+    }
+}
