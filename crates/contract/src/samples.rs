@@ -334,6 +334,10 @@ impl Samples {
             status: self.pick(&[UserStatus::Pending, UserStatus::Active]),
             founded: self.coin(),
             disabled: None,
+            last_sign_in_at: match self.coin() {
+                true => Some(self.moment()),
+                false => None,
+            },
             metadata: self.metadata(),
             created_at,
             updated_at: self.moment(),

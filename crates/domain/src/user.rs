@@ -131,6 +131,8 @@ pub struct User {
     pub founded: bool,
     /// Since when and why it may not sign in; `None` while it may.
     pub disabled: Option<UserDisabled>,
+    /// When it last signed in; `None` when it never did, or not since this is noted.
+    pub last_sign_in_at: Option<Timestamp>,
     /// Free-form data of the App.
     pub metadata: Metadata,
     /// When the user was created; the time inside the id.
@@ -151,6 +153,7 @@ impl User {
             status,
             founded: false,
             disabled: None,
+            last_sign_in_at: None,
             metadata: Metadata::default(),
             created_at: at,
             updated_at: at,

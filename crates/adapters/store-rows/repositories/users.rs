@@ -94,11 +94,11 @@ impl Users for Unit {
         Ok(true)
     }
 
-    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+    async fn admit(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool> {
         let row = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
             .filter(users::disabled_at.is_null());
-        let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+        let update = diesel::update(row).set(users::last_sign_in_at.eq(at.unix()));
         let admitted = update.execute(self.writing()?).await;
         Ok(self.done(admitted)? == 1)
     }

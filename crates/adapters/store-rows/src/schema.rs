@@ -79,6 +79,7 @@ diesel::table! {
         founded -> Bool,
         disabled_at -> Nullable<BigInt>,
         disabled_reason -> Nullable<Text>,
+        last_sign_in_at -> Nullable<BigInt>,
     }
 }
 

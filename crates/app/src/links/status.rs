@@ -137,7 +137,7 @@ impl Service {
         if !tx.links().hand_over(world, &link.token, now).await? {
             return Err(LoginStatusError::InvalidOrigin);
         }
-        admit(&mut *tx, world, link.user_id).await?;
+        admit(&mut *tx, world, link.user_id, now).await?;
         let known = tx.sessions().find(world, session).await?;
         let first = match &known {
             Some(known) => hold(&mut *tx, known, limits, now).await?,

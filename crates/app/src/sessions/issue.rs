@@ -224,7 +224,7 @@ impl Service {
         sign_in: SignIn,
         now: Timestamp,
     ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
-        admit(tx, &caller.world, sign_in.user_id).await?;
+        admit(tx, &caller.world, sign_in.user_id, now).await?;
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
@@ -301,14 +301,15 @@ impl Service {
     }
 }
 
-/// Every sign-in comes by here. A user who may sign in is locked until the transaction ends: a disabling at this moment comes before,
+/// Every sign-in comes by here, and is noted with the user. A user who may sign in is locked until the transaction ends: a disabling at this moment comes before,
 /// and is seen here, or after the commit, and ends the session with the others (S-5).
 pub(crate) async fn admit(
     tx: &mut dyn Repositories,
     world: &World,
     user: UserId,
+    now: Timestamp,
 ) -> Result<(), GrantError> {
-    match tx.users().admit(world, user).await? {
+    match tx.users().admit(world, user, now).await? {
         true => Ok(()),
         false => Err(GrantError::ShutOut),
     }

@@ -222,6 +222,7 @@ impl UserImport<'_> {
                 status: line.status,
                 founded: line.founded,
                 disabled: line.disabled.map(|reason| UserDisabled { at: now, reason }),
+                last_sign_in_at: None,
                 metadata: line.metadata,
                 created_at: line.created_at,
                 updated_at: now,

@@ -38,6 +38,7 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
         provider_links,
     } = rig.user(&test, " Ada@Example.com ").await;
     assert_eq!(provider_links, []);
+    assert_eq!(profile.user.last_sign_in_at, None);
     assert_eq!(totps, []);
     assert!(passkeys.is_empty());
     let user = &profile.user;

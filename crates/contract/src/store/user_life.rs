@@ -79,6 +79,7 @@ pub async fn an_update_writes_one_user(store: Arc<dyn Store>) {
             created_at: user.created_at,
             status: user.status,
             founded: user.founded,
+            last_sign_in_at: user.last_sign_in_at,
             ..new
         };
         let stranger = stage.strangers(world).await[0];

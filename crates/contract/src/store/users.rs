@@ -101,11 +101,11 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
             Ok([
                 users.disable(&stranger, user.id, &disabled).await?,
                 users.enable(&stranger, user.id, at).await?,
-                users.admit(&stranger, user.id).await?,
-                users.admit(&world, user.id).await?,
+                users.admit(&stranger, user.id, at).await?,
+                users.admit(&world, user.id, at).await?,
                 users.disable(&world, user.id, &disabled).await?,
                 users.disable(&world, user.id, &disabled).await?,
-                users.admit(&world, user.id).await?,
+                users.admit(&world, user.id, at).await?,
             ])
         });
         let first = !came_disabled;
@@ -124,6 +124,8 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
             User {
                 updated_at: disabled.at,
                 disabled: Some(disabled),
+                // It signed in before.
+                last_sign_in_at: Some(at),
                 ..user.clone()
             }
         };
@@ -133,7 +135,7 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
             Ok([
                 users.enable(&world, user.id, at).await?,
                 users.enable(&world, user.id, at).await?,
-                users.admit(&world, user.id).await?,
+                users.admit(&world, user.id, at).await?,
             ])
         });
         assert_eq!(outcomes, [true, false, true]);
@@ -141,6 +143,7 @@ pub async fn a_user_is_disabled_and_enabled_once(store: Arc<dyn Store>) {
         let expected = User {
             updated_at: at,
             disabled: None,
+            last_sign_in_at: Some(at),
             ..user
         };
         assert_eq!(found.map(|profile| profile.user), Some(expected));
@@ -199,7 +202,7 @@ pub async fn a_disabling_is_seen_by_whoever_comes_after(store: Arc<dyn Store>) {
                             if number == 6 {
                                 assert!(tx.users().disable(&world, user.id, &disabled).await?);
                                 tx.sessions().delete_all(&world, user.id, at).await?;
-                            } else if tx.users().admit(&world, user.id).await? {
+                            } else if tx.users().admit(&world, user.id, at).await? {
                                 tx.sessions().insert(&session, &token).await?;
                             }
                             Ok(())

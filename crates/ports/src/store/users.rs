@@ -53,8 +53,8 @@ pub trait Users: Send {
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
     /// Writes names, metadata and `updated_at`; `false` when there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
-    /// Locks the user like [`lock`](Self::lock), if it may sign in; `false` when it is disabled, or there is none.
-    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// Locks the user like [`lock`](Self::lock) and notes when it signs in, if it may; `false` when it is disabled, or there is none.
+    async fn admit(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool>;
     /// Notes since when and why a user may not sign in; `false`, and nothing changes, when it is noted already, or there is no such
     /// user.
     async fn disable(

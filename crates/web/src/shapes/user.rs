@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use vestry_app::users::FullUser;
-use vestry_domain::totp;
 use vestry_domain::user::{ShownStatus, UserEmail, UserPhone};
+use vestry_domain::{Timestamp, totp};
 
 pub(crate) use found::FoundUser;
 
@@ -39,6 +39,8 @@ pub(crate) struct User {
     /// Why, in the App's own words.
     #[schema(max_length = 255)]
     disabled_reason: String,
+    /// When the user last signed in, with or without a session, Unix seconds; 0 when it never did, or not since this is noted.
+    last_sign_in_at: i64,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -161,6 +163,7 @@ impl From<FullUser> for User {
             active: status == ShownStatus::Active,
             disabled_at: disabled.as_ref().map_or(0, |disabled| disabled.at.unix()),
             disabled_reason: disabled.map(|disabled| disabled.reason).unwrap_or_default(),
+            last_sign_in_at: user.last_sign_in_at.map_or(0, Timestamp::unix),
             created_at: user.created_at.unix(),
             updated_at: user.updated_at.unix(),
             emails: profile.emails.iter().map(Email::from).collect(),

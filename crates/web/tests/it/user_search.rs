@@ -68,6 +68,7 @@ async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
             "first_name": "",
             "idp_providers": [],
             "last_name": "",
+            "last_sign_in_at": 0,
             "metadata": {
               "plan": "pro"
             },

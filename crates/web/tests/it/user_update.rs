@@ -76,6 +76,7 @@ async fn an_update_answers_the_whole_user(api: &Api) {
           "first_name": "Ada",
           "idp_providers": [],
           "last_name": "",
+          "last_sign_in_at": 0,
           "metadata": {
             "plan": "pro"
           },

@@ -47,6 +47,7 @@ async fn a_user_is_created_with_a_wallet(api: &Api) {
           "first_name": "",
           "idp_providers": [],
           "last_name": "",
+          "last_sign_in_at": 0,
           "metadata": {},
           "middle_name": "",
           "phone_numbers": [],

@@ -28,6 +28,7 @@ pub struct UserRow {
     founded: bool,
     disabled_at: Option<i64>,
     disabled_reason: Option<String>,
+    last_sign_in_at: Option<i64>,
 }
 
 impl TryFrom<&User> for UserRow {
@@ -52,6 +53,7 @@ impl TryFrom<&User> for UserRow {
                 .disabled
                 .as_ref()
                 .map(|disabled| disabled.reason.clone()),
+            last_sign_in_at: user.last_sign_in_at.map(Timestamp::unix),
         })
     }
 }
@@ -76,6 +78,7 @@ impl TryFrom<UserRow> for User {
                 at: Timestamp::from_unix(at),
                 reason: row.disabled_reason.unwrap_or_default(),
             }),
+            last_sign_in_at: row.last_sign_in_at.map(Timestamp::from_unix),
         })
     }
 }

@@ -162,6 +162,7 @@ impl Users for Work {
                     status: row.status,
                     founded: row.founded,
                     disabled: row.disabled.clone(),
+                    last_sign_in_at: row.last_sign_in_at,
                     created_at: row.created_at,
                     ..user.clone()
                 };
@@ -171,10 +172,15 @@ impl Users for Work {
         })
     }
 
-    async fn admit(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
+    async fn admit(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<bool> {
         self.writing(|state| {
-            let user = state.user(*world, id);
-            Ok(user.is_some_and(|user| user.disabled.is_none()))
+            let mut users = state.users.iter_mut();
+            let user = users.find(|user| user.world == *world && user.id == id);
+            let Some(user) = user.filter(|user| user.disabled.is_none()) else {
+                return Ok(false);
+            };
+            user.last_sign_in_at = Some(at);
+            Ok(true)
         })
     }
 

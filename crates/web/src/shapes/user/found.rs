@@ -34,6 +34,8 @@ pub(crate) struct FoundUser {
     /// Why, in the App's own words.
     #[schema(max_length = 255)]
     disabled_reason: String,
+    /// When the user last signed in, Unix seconds; 0 when it never did, or not since this is noted.
+    last_sign_in_at: i64,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -68,6 +70,7 @@ impl From<FullUser> for FoundUser {
             active,
             disabled_at,
             disabled_reason,
+            last_sign_in_at,
             created_at,
             updated_at,
             emails,
@@ -88,6 +91,7 @@ impl From<FullUser> for FoundUser {
             active,
             disabled_at,
             disabled_reason,
+            last_sign_in_at,
             created_at,
             updated_at,
             emails,

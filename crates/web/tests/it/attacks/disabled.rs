@@ -1,6 +1,7 @@
 //! A disabled user: no way in, and no answer that tells it from what is wrong (M-18, attacks 9, 10 and 14).
 
 use serde_json::{Value, json};
+use vestry_ports::clock::Clock;
 
 use super::enumeration::seen;
 use super::factors::{EMAIL, Person, WAYS, person, proof};
@@ -14,6 +15,7 @@ use crate::rig::{Answer, Api, on_both};
 on_both! {
     m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong
     m_18_calls_that_send_do_not_tell_who_is_disabled
+    m_21_every_way_in_is_noted_with_the_user
     attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones
     attack_14_disabling_a_user_ends_its_sessions_for_good
 }
@@ -143,6 +145,42 @@ async fn m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong(api: &Api) {
         assert_eq!(answer.status, status, "{way}: {}", answer.text);
         let named = answer.body["user_id"].as_str().map(str::to_owned);
         assert_eq!(named.as_ref(), shown, "{way}");
+    }
+}
+
+/// By whatever the user signs in, with a session or without; what is wrong, what only begins and what a session is used for is not
+/// noted.
+async fn m_21_every_way_in_is_noted_with_the_user(api: &Api) {
+    people::with_urls(api).await;
+    lands(api).await;
+    let mut person = person(api).await;
+    let user = person.user.clone();
+    let pocket = Pocket::new(api).await;
+    let joining = pocket.proof(api, Some(&user)).await;
+    api.test().post(WALLETS, joining).await.ok();
+    let noted = async || {
+        let path = format!("/v1/auth/users/{user}");
+        let user = api.test().get(&path).await.ok();
+        user.body["last_sign_in_at"].as_i64().unwrap()
+    };
+    let mut last = noted().await;
+    let further = ["wallet", "provider", "created link"];
+    let ways = WAYS.map(|(way, _, _)| way).into_iter().chain(further);
+    for (number, way) in ways.enumerate() {
+        let wrong = any_proof(api, &mut person, &pocket, way, false).await;
+        assert_ne!(presented(api, wrong).await.status, 200, "{way}");
+        let right = any_proof(api, &mut person, &pocket, way, true).await;
+        assert_eq!(noted().await, last, "{way}: nobody has signed in");
+        last = api.clock.machine().unix();
+        if number % 2 == 0 {
+            let (path, request) = right;
+            api.test().post(path, request).await.ok();
+        } else {
+            let signed_in = presented(api, right).await.ok();
+            api.pass(61);
+            assert!(is_open(api, &signed_in.text_at("/session_token")).await);
+        }
+        assert_eq!(noted().await, last, "{way}");
     }
 }
 
