@@ -44,6 +44,8 @@ pub enum Combined {
 pub enum Condition {
     /// The id.
     UserId(Vec<UserId>),
+    /// What the service that the user was imported from knows it by.
+    ExternalKey(Vec<String>),
     /// The status.
     Status(Vec<ShownStatus>),
     /// Part of the folded name ([`crate::user::User::folded_name`]).
@@ -85,6 +87,7 @@ impl std::fmt::Debug for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::UserId(_) => "UserId",
+            Self::ExternalKey(_) => "ExternalKey",
             Self::Status(_) => "Status",
             Self::FullNameMatch(_) => "FullNameMatch",
             Self::PhoneNumber(_) => "PhoneNumber",

@@ -167,6 +167,7 @@ impl Test {
     }
 }
 
+const IMPORTED: &str = "SELECT user_id FROM imported_users WHERE app_id = ";
 const EMAILS: &str = "SELECT user_id FROM user_emails WHERE app_id = ";
 const PHONES: &str = "SELECT user_id FROM user_phones WHERE app_id = ";
 const WALLETS: &str = "SELECT user_id FROM wallets WHERE app_id = ";
@@ -177,6 +178,10 @@ const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 fn test(condition: &Condition, now: Timestamp) -> Test {
     match condition {
         Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
+        Condition::ExternalKey(keys) => {
+            let keys = keys.iter().map(|key| text(key));
+            Test::Indexed(IMPORTED, among("external_key IN (", keys))
+        }
         Condition::Status(statuses) => Test::Own(shown_as(statuses)),
         Condition::FullNameMatch(part) => Test::Own(like("folded_name LIKE ", part)),
         Condition::CreatedAt(period) => {

@@ -96,6 +96,7 @@ impl Service {
         Ok(CreatedUser {
             user: FullUser {
                 provider_links: Vec::new(),
+                external_key: None,
                 profile,
                 wallets: vec![wallet.wallet],
                 totps: Vec::new(),

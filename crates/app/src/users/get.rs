@@ -24,6 +24,8 @@ pub struct FullUser {
     pub passkeys: Vec<Passkey>,
     /// Its links to identity providers, oldest first.
     pub provider_links: Vec<ProviderLink>,
+    /// What the service that it was imported from knows it by.
+    pub external_key: Option<String>,
 }
 
 impl Service {
@@ -51,6 +53,7 @@ impl Service {
         let mut totps = read.totps().of_user(world, id).await?;
         let passkeys = read.passkeys().of_user(world, id).await?;
         let provider_links = read.provider_links().of_user(world, id).await?;
+        let external_key = read.imported_users().key_of(world, id).await?;
         drop(read);
         let now = self.now(world);
         totps.retain(|totp| totp.is_alive(now));
@@ -61,6 +64,7 @@ impl Service {
             totps,
             passkeys,
             provider_links,
+            external_key,
         }))
     }
 

@@ -86,7 +86,13 @@ impl Service {
         } else {
             read.provider_links().of_users(world, &ids).await?
         };
+        let keys = if ids.is_empty() {
+            Vec::new()
+        } else {
+            read.imported_users().keys_of(world, &ids).await?
+        };
         drop(read);
+        let mut external_keys: HashMap<UserId, String> = keys.into_iter().collect();
         let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
         for wallet in self.authenticate_wallets(stored).await? {
             wallets.entry(wallet.user_id).or_default().push(wallet);
@@ -95,9 +101,12 @@ impl Service {
         for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
             apps.entry(totp.user_id).or_default().push(totp);
         }
-        let mut keys: HashMap<UserId, Vec<Passkey>> = HashMap::new();
+        let mut credentials: HashMap<UserId, Vec<Passkey>> = HashMap::new();
         for passkey in passkeys {
-            keys.entry(passkey.user_id).or_default().push(passkey);
+            credentials
+                .entry(passkey.user_id)
+                .or_default()
+                .push(passkey);
         }
         let mut providers: HashMap<UserId, Vec<ProviderLink>> = HashMap::new();
         for link in links {
@@ -105,7 +114,8 @@ impl Service {
         }
         let full = |profile: vestry_domain::user::UserProfile| FullUser {
             wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
-            passkeys: keys.remove(&profile.user.id).unwrap_or_default(),
+            external_key: external_keys.remove(&profile.user.id),
+            passkeys: credentials.remove(&profile.user.id).unwrap_or_default(),
             provider_links: providers.remove(&profile.user.id).unwrap_or_default(),
             totps: apps.remove(&profile.user.id).unwrap_or_default(),
             profile,

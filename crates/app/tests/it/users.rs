@@ -36,8 +36,10 @@ async fn a_user_starts_active_with_an_ethereum_wallet() {
         totps,
         passkeys,
         provider_links,
+        external_key,
     } = rig.user(&test, " Ada@Example.com ").await;
     assert_eq!(provider_links, []);
+    assert_eq!(external_key, None);
     assert_eq!(profile.user.last_sign_in_at, None);
     assert_eq!(totps, []);
     assert!(passkeys.is_empty());

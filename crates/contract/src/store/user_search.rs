@@ -27,6 +27,7 @@ struct Whole {
     email: UserEmail,
     phone: UserPhone,
     wallet: StoredWallet,
+    external_key: String,
 }
 
 impl Stage {
@@ -35,11 +36,18 @@ impl Stage {
         let (email, phone) = (self.email(&user).await, self.phone(&user).await);
         let wallet_type = self.samples.pick(&WalletType::ALL);
         let (wallet, _) = self.wallet(&user, wallet_type).await;
+        let external_key = format!("old {}", user.id);
+        let noted = in_tx!(self.store, |tx| tx
+            .imported_users()
+            .note(&world, &external_key, user.id, AT)
+            .await);
+        assert!(noted);
         Whole {
             user,
             email,
             phone,
             wallet,
+            external_key,
         }
     }
 
@@ -110,8 +118,12 @@ pub async fn exact_fields_find_their_users(store: Arc<dyn Store>) {
     let expected = newest_first(&all, |whole| {
         two.iter().any(|one| one.user.id == whole.user.id)
     });
-    let conditions: [fn(&[&Whole]) -> Condition; 7] = [
+    let conditions: [fn(&[&Whole]) -> Condition; 8] = [
         |some| Condition::UserId(some.iter().map(|whole| whole.user.id).collect()),
+        |some| {
+            let keys = some.iter().map(|whole| whole.external_key.clone());
+            Condition::ExternalKey(keys.collect())
+        },
         |some| {
             Condition::Email(
                 some.iter()

@@ -42,6 +42,7 @@ pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invali
     let place = Place { index, raw };
     Ok(match raw.field.as_str() {
         "user_id" => Condition::UserId(place.each(parsed)?),
+        "external_key" => Condition::ExternalKey(place.each(any_text)?),
         "status" => Condition::Status(place.each(parsed)?),
         "full_name_match" => Condition::FullNameMatch(place.needle()?),
         "phone_number" => Condition::PhoneNumber(place.each(PhoneNumber::parse)?),

@@ -48,6 +48,11 @@ fn every_field_is_read() {
             Condition::UserId(vec![user.parse().unwrap()]),
         ),
         (
+            "external_key",
+            json!("old-1"),
+            Condition::ExternalKey(vec!["old-1".into()]),
+        ),
+        (
             "status",
             json!("pending"),
             Condition::Status(vec![ShownStatus::Pending]),

@@ -21,6 +21,9 @@ pub(crate) struct User {
     user_id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
+    /// What the service that the user was imported from knows it by; `""` of a user who was not imported with one.
+    #[schema(max_length = 255)]
+    external_key: String,
     /// `""` when unset.
     #[schema(max_length = 255)]
     first_name: String,
@@ -156,6 +159,7 @@ impl From<FullUser> for User {
         Self {
             user_id: user.id.to_string(),
             app_id: user.world.app_id.to_string(),
+            external_key: full.external_key.unwrap_or_default(),
             first_name: user.first_name,
             middle_name: user.middle_name,
             last_name: user.last_name,

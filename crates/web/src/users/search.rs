@@ -48,7 +48,7 @@ struct Filters {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SearchUsersFieldInput)]
 struct FilterField {
-    /// `user_id`, `status`, `full_name_match`, `phone_number`, `phone_number_id`, `phone_number_match`,
+    /// `user_id`, `external_key`, `status`, `full_name_match`, `phone_number`, `phone_number_id`, `phone_number_match`,
     /// `phone_number_verified`, `email`, `email_id`, `email_match`, `email_verified`, `wallet_public_address`, `wallet_id`,
     /// `totp_id`, `totp_verified`, `idp_provider`, `created_at`, or `metadata.` and a key.
     #[schema(examples("email"))]

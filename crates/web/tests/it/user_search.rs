@@ -1,12 +1,15 @@
 //! `users/search`.
 
 use serde_json::{Value, json};
+use vestry_app::users::{PortableEmail, PortableUser};
+use vestry_domain::{Environment, World};
 
 use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
 
 const SEARCH: &str = "/v1/auth/users/search";
 
 on_both! {
+    m_20_an_imported_user_is_found_by_its_external_key
     a_page_shows_users_with_their_wallets_in_short
     every_field_and_operator_finds_its_users
     authenticator_apps_find_their_users
@@ -40,6 +43,60 @@ async fn found(client: &Client<'_>, operator: &str, fields: Value) -> Vec<String
     users.iter().map(name).collect()
 }
 
+/// The key that the other service knows the user by is in every answer that has a user, and finds it, compared exactly; a user who was
+/// not imported with one has none.
+async fn m_20_an_imported_user_is_found_by_its_external_key(api: &Api) {
+    let world = World::new(api.app.id, Environment::Test);
+    let line = |key: &str, name: &str| PortableUser {
+        external_key: Some(key.to_owned()),
+        first_name: name.to_owned(),
+        emails: vec![PortableEmail {
+            email: format!("{name}@example.com"),
+            verified: true,
+        }],
+        ..PortableUser::default()
+    };
+    let lines = [line("old-1", "Ada"), line("OLD-1", "Bob"), line("%", "Eve")];
+    let mut import = api.service.import_users(world, false).await.unwrap();
+    import.take(&lines).await.unwrap();
+    let test = api.test();
+    created(
+        &test,
+        json!({"email": "dan@example.com", "first_name": "Dan"}),
+    )
+    .await;
+    for (operator, value, expected) in [
+        ("eq", json!("old-1"), vec!["Ada"]),
+        ("eq", json!("OLD-1"), vec!["Bob"]),
+        ("eq", json!("%"), vec!["Eve"]),
+        ("eq", json!("old"), vec![]),
+        ("eq", json!(""), vec![]),
+        ("in", json!(["old-1", "%", "none"]), vec!["Ada", "Eve"]),
+    ] {
+        let mut field = json!({"field": "external_key", "operator": operator});
+        field[if operator == "in" { "values" } else { "value" }] = value;
+        let mut names = found(&test, "AND", json!([field])).await;
+        names.sort();
+        assert_eq!(names, expected, "{operator}");
+    }
+    let page = search(&test, json!({})).await.ok();
+    for user in page.body["users"].as_array().unwrap() {
+        let expected = match user["first_name"].as_str().unwrap() {
+            "Ada" => "old-1",
+            "Bob" => "OLD-1",
+            "Eve" => "%",
+            _ => "",
+        };
+        assert_eq!(user["external_key"], expected);
+        let path = format!("/v1/auth/users/{}", user["user_id"].as_str().unwrap());
+        assert_eq!(test.get(&path).await.ok().body["external_key"], expected);
+        let update = json!({"last_name": "X"});
+        let path = format!("{path}/update");
+        let updated = test.send("PUT", &path, Some(update)).await.ok();
+        assert_eq!(updated.body["user"]["external_key"], expected);
+    }
+}
+
 async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
     let request = json!({"email": "ada@example.com", "metadata": {"plan": "pro"}});
     created(&api.test(), request).await;
@@ -65,6 +122,7 @@ async fn a_page_shows_users_with_their_wallets_in_short(api: &Api) {
                 "verified": false
               }
             ],
+            "external_key": "",
             "first_name": "",
             "idp_providers": [],
             "last_name": "",

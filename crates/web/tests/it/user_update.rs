@@ -73,6 +73,7 @@ async fn an_update_answers_the_whole_user(api: &Api) {
               "verified": false
             }
           ],
+          "external_key": "",
           "first_name": "Ada",
           "idp_providers": [],
           "last_name": "",

@@ -44,6 +44,7 @@ async fn a_user_is_created_with_a_wallet(api: &Api) {
               "verified": false
             }
           ],
+          "external_key": "",
           "first_name": "",
           "idp_providers": [],
           "last_name": "",

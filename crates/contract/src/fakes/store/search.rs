@@ -25,6 +25,10 @@ impl State {
         } = profile;
         match condition {
             Condition::UserId(ids) => ids.contains(&user.id),
+            Condition::ExternalKey(keys) => self
+                .imported_users
+                .iter()
+                .any(|(of, key, id)| (*of, *id) == (user.world, user.id) && keys.contains(key)),
             Condition::Status(statuses) => statuses.contains(&user.shown_status()),
             Condition::FullNameMatch(part) => user.folded_name().contains(part),
             Condition::PhoneNumber(numbers) => {

@@ -16,6 +16,9 @@ pub(crate) struct FoundUser {
     user_id: String,
     #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
     app_id: String,
+    /// What the service that the user was imported from knows it by; `""` of a user who was not imported with one.
+    #[schema(max_length = 255)]
+    external_key: String,
     /// `""` when unset.
     #[schema(max_length = 255)]
     first_name: String,
@@ -63,6 +66,7 @@ impl From<FullUser> for FoundUser {
         let User {
             user_id,
             app_id,
+            external_key,
             first_name,
             middle_name,
             last_name,
@@ -84,6 +88,7 @@ impl From<FullUser> for FoundUser {
         Self {
             user_id,
             app_id,
+            external_key,
             first_name,
             middle_name,
             last_name,
