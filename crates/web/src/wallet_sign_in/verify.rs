@@ -70,6 +70,11 @@ pub(crate) struct Answer {
     /// True: its key is not here.
     is_read_only: bool,
     is_imported: bool,
+    /// Whether it was told to sign nothing.
+    is_disabled: bool,
+    /// Why; `""` while it is not.
+    #[schema(pattern = "^(requested|unproven_origin)?$")]
+    disabled_reason: &'static str,
     /// Unix seconds.
     created_at: i64,
     /// Unix seconds.
@@ -98,6 +103,10 @@ impl From<VerifiedWallet> for Answer {
             is_default: wallet.is_default,
             is_read_only: wallet.is_read_only,
             is_imported: wallet.is_imported,
+            is_disabled: wallet.disabled.is_some(),
+            disabled_reason: wallet
+                .disabled
+                .map_or("", |disabled| disabled.reason.as_str()),
             created_at: wallet.created_at.unix(),
             updated_at: wallet.updated_at.unix(),
             session_token: issued.session_token,

@@ -14,6 +14,7 @@ const SIWE: &str = "/v1/auth/wallets/siwe/verify";
 
 on_both! {
     a_challenge_is_signed_and_signs_in
+    m_27_the_wallet_that_signed_is_shown_as_everywhere
     a_sign_in_message_is_signed_and_signs_in
     the_test_environment_takes_localhost
     a_wallet_joins_a_session
@@ -101,8 +102,10 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
       "body": {
         "app_id": "[app id]",
         "created_at": 1800000000,
+        "disabled_reason": "",
         "id": "[wallet id]",
         "is_default": false,
+        "is_disabled": false,
         "is_imported": false,
         "is_read_only": true,
         "public_address": "[ethereum address]",
@@ -161,6 +164,27 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
         let refused = api.test().post(&path, json!({"message": "hi"})).await;
         refused.refuses(403, "wallet_read_only", None);
     }
+}
+
+/// Everything that answers say of a wallet, whether it is disabled among it; for both forms of what is signed.
+async fn m_27_the_wallet_that_signed_is_shown_as_everywhere(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let request = pocket.proof(api, json!({})).await;
+    let by_challenge = api.test().post(VERIFY, request).await.ok();
+    let nonce = api.test().post(NONCE, pocket.request(json!({}))).await.ok();
+    let message = pocket.message(&nonce.text_at("/nonce"));
+    let message = message.replace("example.com", "localhost");
+    let signature = pocket.sign(api, &message).await;
+    let request = pocket.request(json!({"signature": signature, "siwe_challenge": message}));
+    let by_message = api.test().post(SIWE, request).await.ok();
+    let path = format!("/v1/wallets/{}", by_challenge.text_at("/id"));
+    let shown = api.test().get(&path).await.ok();
+    for name in shown.body.as_object().unwrap().keys() {
+        for verified in [&by_challenge, &by_message] {
+            assert_eq!(verified.body[name], shown.body[name], "{name}");
+        }
+    }
+    assert_eq!(by_message.body["is_disabled"], false);
 }
 
 async fn a_sign_in_message_is_signed_and_signs_in(api: &Api) {
