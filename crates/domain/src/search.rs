@@ -42,6 +42,8 @@ pub enum Combined {
 /// What must hold of a user. Where there are several values, one of them must fit.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Condition {
+    /// A value that nobody can have in the field that was asked for: an id of something else, say, or an address that is none.
+    Nobody,
     /// The id.
     UserId(Vec<UserId>),
     /// What the service that the user was imported from knows it by.
@@ -86,6 +88,7 @@ pub enum Condition {
 impl std::fmt::Debug for Condition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Nobody => "Nobody",
             Self::UserId(_) => "UserId",
             Self::ExternalKey(_) => "ExternalKey",
             Self::Status(_) => "Status",
@@ -182,7 +185,8 @@ impl UserFilter {
     ///
     /// # Errors
     /// An unknown field or operator, or one that does not go with the field; no condition, or more than
-    /// [`MAX_CONDITIONS`]; a value that is missing or is not what the field holds. The refusal names its place.
+    /// [`MAX_CONDITIONS`]; a value that is missing, or is neither a text nor a number nor a truth value, or a part of a text that is empty
+    /// or too long. The refusal names its place. A value that the field cannot hold is no error: nobody has it.
     pub fn parse(operator: &str, fields: &[RawCondition]) -> Result<Self, Invalid> {
         let combined = match operator {
             "AND" => Combined::All,

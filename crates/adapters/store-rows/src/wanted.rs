@@ -177,6 +177,7 @@ const METADATA: &str = "SELECT user_id FROM user_metadata WHERE app_id = ";
 
 fn test(condition: &Condition, now: Timestamp) -> Test {
     match condition {
+        Condition::Nobody => Test::Nobody,
         Condition::UserId(ids) => Test::Own(among("id IN (", texts(ids))),
         Condition::ExternalKey(keys) => {
             let keys = keys.iter().map(|key| text(key));

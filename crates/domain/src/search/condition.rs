@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Condition, MAX_NEEDLE, MAX_VALUES, MetadataDigest, Period, RawCondition, scalar, shown,
 };
-use crate::email::Email;
+use crate::email::{Email, EmailIdentity};
 use crate::phone::PhoneNumber;
 use crate::{Invalid, Timestamp, text};
 
@@ -40,45 +40,55 @@ impl Operator {
 /// Reads the condition at this index of the filter.
 pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invalid> {
     let place = Place { index, raw };
-    Ok(match raw.field.as_str() {
-        "user_id" => Condition::UserId(place.each(parsed)?),
-        "external_key" => Condition::ExternalKey(place.each(any_text)?),
-        "status" => Condition::Status(place.each(parsed)?),
-        "full_name_match" => Condition::FullNameMatch(place.needle()?),
-        "phone_number" => Condition::PhoneNumber(place.each(PhoneNumber::parse)?),
-        "phone_number_id" => Condition::PhoneNumberId(place.each(parsed)?),
-        "phone_number_match" => Condition::PhoneNumberMatch(place.digits()?),
-        "phone_number_verified" => Condition::PhoneNumberVerified(place.truth()?),
-        "email" => Condition::Email(
-            place.each(|address| Email::parse(address).map(|email| email.identity().clone()))?,
-        ),
-        "email_id" => Condition::EmailId(place.each(parsed)?),
-        "email_match" => Condition::EmailMatch(place.needle()?),
-        "email_verified" => Condition::EmailVerified(place.truth()?),
-        "wallet_public_address" => Condition::WalletPublicAddress(place.each(any_text)?),
-        "wallet_id" => Condition::WalletId(place.each(parsed)?),
-        "totp_id" => Condition::TotpId(place.each(parsed)?),
-        "totp_verified" => Condition::TotpVerified(place.truth()?),
-        "idp_provider" => Condition::IdpProvider(place.each(any_text)?),
-        "created_at" => Condition::CreatedAt(place.period()?),
+    match raw.field.as_str() {
+        "user_id" => place.each(Condition::UserId, parsed),
+        "external_key" => place.each(Condition::ExternalKey, any_text),
+        "status" => place.each(Condition::Status, parsed),
+        "full_name_match" => place.needle(Condition::FullNameMatch),
+        "phone_number" => place.each(Condition::PhoneNumber, number),
+        "phone_number_id" => place.each(Condition::PhoneNumberId, parsed),
+        "phone_number_match" => place.digits(),
+        "phone_number_verified" => place.truth(Condition::PhoneNumberVerified),
+        "email" => place.each(Condition::Email, identity),
+        "email_id" => place.each(Condition::EmailId, parsed),
+        "email_match" => place.needle(Condition::EmailMatch),
+        "email_verified" => place.truth(Condition::EmailVerified),
+        "wallet_public_address" => place.each(Condition::WalletPublicAddress, any_text),
+        "wallet_id" => place.each(Condition::WalletId, parsed),
+        "totp_id" => place.each(Condition::TotpId, parsed),
+        "totp_verified" => place.truth(Condition::TotpVerified),
+        "idp_provider" => place.each(Condition::IdpProvider, any_text),
+        "created_at" => place.period(),
         other => match other.strip_prefix("metadata.") {
             Some(key) if !key.is_empty() => {
-                Condition::Metadata(place.each(|text| Ok(MetadataDigest::new(key, text)))?)
+                let digest = |text: &str| Some(MetadataDigest::new(key, text));
+                place.each(Condition::Metadata, digest)
             }
             _ => {
                 let message = format!("{} is not a field that users are searched by", shown(other));
-                return Err(Invalid::unknown(place.at("field"), message));
+                Err(Invalid::unknown(place.at("field"), message))
             }
         },
-    })
+    }
 }
 
-fn parsed<T: FromStr<Err = Invalid>>(text: &str) -> Result<T, Invalid> {
-    text.parse()
+// What a text is as a value of a field; `None` where it can be none.
+
+fn parsed<T: FromStr<Err = Invalid>>(text: &str) -> Option<T> {
+    text.parse().ok()
 }
 
-fn any_text(text: &str) -> Result<String, Invalid> {
-    Ok(text.to_owned())
+fn any_text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn number(text: &str) -> Option<PhoneNumber> {
+    PhoneNumber::parse(text).ok()
+}
+
+fn identity(text: &str) -> Option<EmailIdentity> {
+    let email = Email::parse(text).ok()?;
+    Some(email.identity().clone())
 }
 
 impl Place<'_> {
@@ -107,9 +117,13 @@ impl Place<'_> {
         }
     }
 
-    /// The value or values of `eq` and `in`, each read as what the field holds.
-    fn each<T>(&self, read: impl Fn(&str) -> Result<T, Invalid>) -> Result<Vec<T>, Invalid> {
-        match self.operator(&[Operator::Eq, Operator::In])? {
+    /// The value or values of `eq` and `in`, each read as what the field holds. One that it cannot hold nobody has.
+    fn each<T>(
+        &self,
+        condition: impl Fn(Vec<T>) -> Condition,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Condition, Invalid> {
+        let texts = match self.operator(&[Operator::Eq, Operator::In])? {
             Operator::In => {
                 let values = self.raw.values.as_deref();
                 let values = values.ok_or_else(|| Invalid::missing(self.at("values")))?;
@@ -119,24 +133,22 @@ impl Place<'_> {
                 }
                 let numbered = values.iter().enumerate();
                 numbered
-                    .map(|(number, value)| {
-                        self.one(&format!("values[{number}]"), Some(value), &read)
-                    })
-                    .collect()
+                    .map(|(number, value)| self.text(&format!("values[{number}]"), Some(value)))
+                    .collect::<Result<Vec<_>, _>>()?
             }
             Operator::Eq | Operator::Lt | Operator::Gt | Operator::Between => {
-                Ok(vec![self.one("value", self.raw.value.as_ref(), &read)?])
+                vec![self.text("value", self.raw.value.as_ref())?]
             }
-        }
+        };
+        let values: Vec<T> = texts.iter().filter_map(|text| read(text)).collect();
+        Ok(match values.is_empty() {
+            true => Condition::Nobody,
+            false => condition(values),
+        })
     }
 
-    /// One value, read as what the field holds; a refusal names where it stood.
-    fn one<T>(
-        &self,
-        part: &str,
-        value: Option<&Value>,
-        read: impl Fn(&str) -> Result<T, Invalid>,
-    ) -> Result<T, Invalid> {
+    /// The text of a value; a refusal names where it stood.
+    fn text(&self, part: &str, value: Option<&Value>) -> Result<String, Invalid> {
         let value = value.ok_or_else(|| Invalid::missing(self.at(part)))?;
         let text = scalar(value).ok_or_else(|| {
             Invalid::value(
@@ -148,62 +160,66 @@ impl Place<'_> {
             let message = "a value must not contain the NUL character";
             return Err(Invalid::value(self.at(part), message));
         }
-        read(&text).map_err(|refused| Invalid {
-            param: self.at(part).into(),
-            ..refused
-        })
+        Ok(text)
     }
 
     /// The only value of a field that knows `eq` alone.
-    fn only<T>(&self, read: impl Fn(&str) -> Result<T, Invalid>) -> Result<T, Invalid> {
+    fn only(&self) -> Result<String, Invalid> {
         self.operator(&[Operator::Eq])?;
-        self.one("value", self.raw.value.as_ref(), read)
+        self.text("value", self.raw.value.as_ref())
     }
 
-    fn truth(&self) -> Result<bool, Invalid> {
-        self.only(|text| {
-            text.parse()
-                .map_err(|_neither| Invalid::value("value", "the value must be true or false"))
+    fn truth(&self, condition: impl Fn(bool) -> Condition) -> Result<Condition, Invalid> {
+        let truth = self.only()?.parse();
+        Ok(truth.map_or(Condition::Nobody, condition))
+    }
+
+    fn needle(&self, condition: impl Fn(String) -> Condition) -> Result<Condition, Invalid> {
+        let needle = text::fold(&self.only()?);
+        self.within_length(&needle)?;
+        Ok(condition(needle))
+    }
+
+    /// What is no digit is how people write numbers; nobody has a number without one.
+    fn digits(&self) -> Result<Condition, Invalid> {
+        let text = self.only()?;
+        self.within_length(&text)?;
+        let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+        Ok(match digits.is_empty() {
+            true => Condition::Nobody,
+            false => Condition::PhoneNumberMatch(digits),
         })
     }
 
-    fn needle(&self) -> Result<String, Invalid> {
-        self.only(|text| within_length(text::fold(text)))
-    }
-
-    fn digits(&self) -> Result<String, Invalid> {
-        self.only(|text| within_length(text.chars().filter(char::is_ascii_digit).collect()))
-    }
-
-    fn period(&self) -> Result<Period, Invalid> {
+    /// Without a time in it the period holds nobody.
+    fn period(&self) -> Result<Condition, Invalid> {
         use Operator::{Between, Eq, Gt, In, Lt};
         let operator = self.operator(&[Eq, Lt, Gt, Between])?;
-        let value = self.one("value", self.raw.value.as_ref(), seconds)?;
+        let first = self.text("value", self.raw.value.as_ref())?;
+        let second = match operator {
+            Between => self.text("second_value", self.raw.second_value.as_ref())?,
+            Eq | In | Lt | Gt => first.clone(),
+        };
+        let (Ok(value), Ok(second)) = (first.parse::<i64>(), second.parse::<i64>()) else {
+            return Ok(Condition::Nobody);
+        };
         let (from, to) = match operator {
-            Eq | In => (value, value),
             Lt => (i64::MIN, value.saturating_sub(1)),
             Gt => (value.saturating_add(1), i64::MAX),
-            Between => {
-                let second = self.raw.second_value.as_ref();
-                (value, self.one("second_value", second, seconds)?)
-            }
+            Eq | In | Between => (value, second),
         };
-        Ok(Period {
+        Ok(Condition::CreatedAt(Period {
             from: Timestamp::from_unix(from),
             to: Timestamp::from_unix(to),
-        })
+        }))
     }
-}
 
-fn within_length(needle: String) -> Result<String, Invalid> {
-    if needle.is_empty() || needle.chars().count() > MAX_NEEDLE {
-        let message = format!("the value has 1 to {MAX_NEEDLE} characters that can be compared");
-        return Err(Invalid::value("value", message));
+    fn within_length(&self, needle: &str) -> Result<(), Invalid> {
+        if needle.is_empty() || needle.chars().count() > MAX_NEEDLE {
+            let message =
+                format!("the value must have 1 to {MAX_NEEDLE} characters that can be compared");
+            return Err(Invalid::value(self.at("value"), message));
+        }
+        Ok(())
     }
-    Ok(needle)
-}
-
-fn seconds(text: &str) -> Result<i64, Invalid> {
-    let refuse = |_unreadable| Invalid::value("value", "the value must be a time in Unix seconds");
-    text.parse().map_err(refuse)
 }
