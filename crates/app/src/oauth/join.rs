@@ -311,20 +311,15 @@ impl Service {
         Ok(Joined { link, adds_a_way })
     }
 
-    /// A new user with the names that the provider knows, as far as they are names.
+    /// A new user with the first and last name that the provider tells, as far as they are names. A whole name is not taken apart: which
+    /// part of it is which, nobody can tell.
     fn person_as_user(&self, world: &World, identity: &ProvenIdentity, now: Timestamp) -> User {
         let name = |param, said: Option<&String>| {
             said.and_then(|said| text::name(param, said.trim()).ok())
                 .unwrap_or_default()
         };
-        let has_parts = identity.given_name.is_some() || identity.family_name.is_some();
-        let first = if has_parts {
-            identity.given_name.as_ref()
-        } else {
-            identity.name.as_ref()
-        };
         User {
-            first_name: name("first_name", first),
+            first_name: name("first_name", identity.given_name.as_ref()),
             last_name: name("last_name", identity.family_name.as_ref()),
             // The provider vouches for the person; there is nothing to wait for.
             ..User::new(self.new_id(now), *world, UserStatus::Active, now)

@@ -154,6 +154,36 @@ fn within(token: &Secret<String>) -> SessionFields {
     }
 }
 
+/// M-26: what the provider sends apart becomes the names of a new user, and nothing else does.
+#[tokio::test]
+async fn m_26_names_are_those_that_a_provider_sends_apart() {
+    for (given, family, expected) in [
+        (Some("Ada"), Some("Lovelace"), ("Ada", "Lovelace")),
+        (Some("Ada"), None, ("Ada", "")),
+        (None, Some("Lovelace"), ("", "Lovelace")),
+        (None, None, ("", "")),
+        (
+            Some("Mary Ann"),
+            Some("van der Berg"),
+            ("Mary Ann", "van der Berg"),
+        ),
+        (Some("a\nb"), None, ("", "")),
+    ] {
+        let desk = Desk::new().await;
+        let told = ProvenIdentity {
+            given_name: given.map(str::to_owned),
+            family_name: family.map(str::to_owned),
+            ..person("1", "ada@example.com", true)
+        };
+        let (_, token, _) = desk.token_of(&told).await;
+        let first = desk.verify(&token, None, lasting(60)).await.unwrap();
+        let user = first.link.user_id;
+        let user = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+        let user = user.profile.user;
+        assert_eq!((&*user.first_name, &*user.last_name), expected, "{given:?}");
+    }
+}
+
 #[tokio::test]
 async fn somebody_new_registers_and_somebody_known_logs_in() {
     let desk = Desk::new().await;

@@ -22,7 +22,9 @@ on_both! { provider_wishes;
 
 async fn at_google(api: &Api) {
     let desk = Desk::at(api, "google", Shape::OpenId).await;
-    journey(api, &desk, Person::new).await;
+    let first = journey(api, &desk, Person::new).await;
+    assert_eq!(first.body["first_name"], "Ada");
+    assert_eq!(first.body["last_name"], "Lovelace");
 }
 
 /// It posts its answer, names the person in that form at the first sign-in, and writes `true` as a text.
@@ -40,17 +42,28 @@ async fn at_microsoft(api: &Api) {
     let desk = Desk::at(api, "microsoft", Shape::Microsoft).await;
     desk.server.signs_by(SignsBy::Rs256);
     let person = |id: &str, email: &str| Person::new(id, email).with("xms_edov", json!(true));
-    journey(api, &desk, person).await;
+    let first = journey(api, &desk, person).await;
+    is_nameless(&first);
 }
 
 async fn at_github(api: &Api) {
     let desk = Desk::at(api, "github", Shape::GitHub).await;
-    journey(api, &desk, Person::new).await;
+    let first = journey(api, &desk, Person::new).await;
+    is_nameless(&first);
 }
 
 async fn at_discord(api: &Api) {
     let desk = Desk::at(api, "discord", Shape::Discord).await;
-    journey(api, &desk, Person::new).await;
+    let first = journey(api, &desk, Person::new).await;
+    is_nameless(&first);
+}
+
+/// M-26: it told a whole name, and nobody knows which part of it is which.
+#[track_caller]
+fn is_nameless(user: &Answer) {
+    for name in ["first_name", "middle_name", "last_name"] {
+        assert_eq!(user.body[name], "", "{name}");
+    }
 }
 
 /// The App has to say that it believes it (O-9b).
