@@ -1,8 +1,12 @@
-"""The PyPI client `streambird`, unmodified, drives users, passcodes, magic links, sessions and authenticator apps."""
+"""The PyPI client `streambird`, unmodified, drives users, passcodes, magic links, sessions and authenticator apps; what it does not
+have is called as the Node client calls it."""
 
 import contextlib
 import json
 import re
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pyotp
 import streambird
@@ -165,6 +169,38 @@ def magic_links(journey):
     check.that(again["session_token"] != verified["session_token"], "with a fresh token")
 
 
+def opened(url):
+    """Where an address of the service sends a browser on to, which is not followed."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_):
+            return None
+
+    try:
+        with urllib.request.build_opener(Stay).open(url, timeout=60):
+            return ""
+    except urllib.error.HTTPError as moved:
+        with moved:
+            return moved.headers.get("Location", "")
+
+
+def oauth(journey):
+    """Sign-in through a provider in the calls of the Node client, whose every call has its secret key in the header."""
+    check, service = journey.check, journey.service
+    who = {"identity": "verified", "email": f"{journey.name('oauth')}@example.com"}
+    begin = "/v1/auth/oauth/test/begin"
+    begun = service.get(begin, public_token=service.public_token, **who)
+    check.that(list(begun) == ["redirect_url"], "oauth: with a public token beside the key, the answer of the token")
+    _, _, query = opened(opened(begun["redirect_url"])).partition("?")
+    check.that("token=" in query, "oauth: the browser lands with a token")
+    body = {"token": urllib.parse.parse_qs(query)["token"][0], "session_expires_in": SESSION_MINUTES}
+    verified = service.call("POST", "/v1/auth/oauth/verify", body)
+    session = journey.issued(verified, verified["user_id"], "oauth.verify by token")
+    check.that(session["factors"][0]["type"] == "oauth", "the factor is the provider")
+    other = service.call("GET", f"{begin}?public_token={service.public_token[:-1]}", expect=401)
+    check.that(other["error"]["code"] == "invalid_api_key", "oauth: both credentials have to be good")
+
+
 def sessions(journey, verified):
     check, client = journey.check, journey.client
     token, session = verified["session_token"], verified["session"]
@@ -241,6 +277,7 @@ def main():
     verified = email_passcodes(journey)
     sms_passcodes(journey)
     magic_links(journey)
+    oauth(journey)
     sessions(journey, verified)
     authenticator_apps(journey)
     attached_number(Journey(TrustingApp(), check))

@@ -59,6 +59,29 @@ impl Service {
         Ok(caller)
     }
 
+    /// Finds the caller behind a public token beside which a secret key came, as it does from clients that send theirs with
+    /// every call. The key opens nothing here; but both must be good, and of one world.
+    ///
+    /// # Errors
+    /// [`AuthenticateError::Unknown`], whichever of the two is no good.
+    pub async fn authenticate_both(
+        &self,
+        public_token: &str,
+        secret_key: &str,
+    ) -> Result<Arc<Caller>, AuthenticateError> {
+        // Neither is looked up before both look right.
+        if !api_key::has_form(ApiKeyKind::Secret, secret_key) {
+            return Err(AuthenticateError::Unknown);
+        }
+        let kind = ApiKeyKind::Public;
+        let caller = self.authenticate_as(kind, public_token).await?;
+        let beside = self.authenticate(secret_key).await?;
+        if beside.world != caller.world {
+            return Err(AuthenticateError::Unknown);
+        }
+        Ok(caller)
+    }
+
     /// Whether this was a good key when it was last looked up by this process. Says nothing about other keys.
     pub fn has_seen(&self, presented: &str) -> bool {
         self.callers.have_seen(&TokenHash::of(presented))

@@ -36,7 +36,8 @@ pub(crate) enum Access {
     SecretKey,
     /// A secret key, in the header or as `?api_key=` for clients that can only fetch a URL.
     SecretKeyOrQuery,
-    /// A secret key, or a public token: in the header as `PublicToken pk_…` or as `?public_token=`.
+    /// A secret key, or a public token: in the header as `PublicToken pk_…` or as `?public_token=`. With both it is the token
+    /// that counts.
     SecretKeyOrPublicToken,
     /// A secret key of a test environment. For any other key there is no such endpoint (S-17).
     TestKey,
@@ -122,10 +123,13 @@ async fn admission(
     door: &Door,
     request: &ServiceRequest,
 ) -> Result<(Arc<Caller>, Verdict), Problem> {
-    let (kind, key) = presented_key(door, request)?;
-    let has_form = api_key::has_form(kind, key.expose());
+    let presented = presented_key(door, request)?;
+    let has_form = presented.has_form();
     // The form tells the kinds apart: what is remembered of the other kind opens nothing here.
-    if has_form && let Some(admission) = state.service.admit_at_once(key.expose()) {
+    if has_form
+        && let Presented::One(_, key) = &presented
+        && let Some(admission) = state.service.admit_at_once(key.expose())
+    {
         return Ok(admission);
     }
     let (peer, now) = (request.peer_addr(), state.service.machine_time());
@@ -134,12 +138,18 @@ async fn admission(
         let proxies = &state.settings.trusted_proxies;
         client::address(peer.ip(), request.headers(), proxies)
     });
-    if let Some(from) = from.filter(|_| !state.service.has_seen(key.expose())) {
+    if let Some(from) = from.filter(|_| !presented.was_seen(state)) {
         let looked_up = state.guesses.may_look_up(from, now);
         looked_up.map_err(|wait| Problem::new(Code::RateLimited).after(wait))?;
     }
     let admitted = state.service.run(|service| async move {
-        let caller = service.authenticate_as(kind, key.expose()).await?;
+        let caller = match &presented {
+            Presented::One(kind, key) => service.authenticate_as(*kind, key.expose()).await?,
+            Presented::Both { token, key } => {
+                let both = service.authenticate_both(token.expose(), key.expose());
+                both.await?
+            }
+        };
         let verdict = service.admit(&caller).await?;
         Ok::<_, AuthenticateError>((caller, verdict))
     });
@@ -150,15 +160,44 @@ async fn admission(
     Ok(admitted?)
 }
 
-fn presented_key(
-    door: &Door,
-    request: &ServiceRequest,
-) -> Result<(ApiKeyKind, Secret<String>), Problem> {
+/// What a request shows to be let in.
+enum Presented {
+    One(ApiKeyKind, Secret<String>),
+    /// A public token, and beside it the secret key of a client that sends its own with every call.
+    Both {
+        token: Secret<String>,
+        key: Secret<String>,
+    },
+}
+
+impl Presented {
+    fn has_form(&self) -> bool {
+        match self {
+            Self::One(kind, key) => api_key::has_form(*kind, key.expose()),
+            Self::Both { token, key } => {
+                api_key::has_form(ApiKeyKind::Public, token.expose())
+                    && api_key::has_form(ApiKeyKind::Secret, key.expose())
+            }
+        }
+    }
+
+    /// Whether this process has seen them to be good.
+    fn was_seen(&self, state: &State) -> bool {
+        match self {
+            Self::One(_, key) => state.service.has_seen(key.expose()),
+            Self::Both { token, key } => {
+                state.service.has_seen(token.expose()) && state.service.has_seen(key.expose())
+            }
+        }
+    }
+}
+
+fn presented_key(door: &Door, request: &ServiceRequest) -> Result<Presented, Problem> {
     let query = request.query_string();
     if door.access == Access::SecretKeyOrPublicToken
-        && let Some(token) = public_token(request.headers(), query)?
+        && let Some(presented) = with_public_token(request.headers(), query)?
     {
-        return Ok((ApiKeyKind::Public, token));
+        return Ok(presented);
     }
     let key = match credentials(request.headers(), "bearer")? {
         Some(key) => Some(key),
@@ -166,27 +205,29 @@ fn presented_key(
         None => None,
     };
     let key = key.ok_or_else(|| Problem::new(Code::MissingApiKey))?;
-    Ok((ApiKeyKind::Secret, key))
+    Ok(Presented::One(ApiKeyKind::Secret, key))
 }
 
-/// The public token that a request carries. With a header of another scheme the query is not looked at: of two credentials
-/// it is not ours to choose one.
-fn public_token(headers: &HeaderMap, query: &str) -> Result<Option<Secret<String>>, Problem> {
-    let is_bearer = headers
+/// The public token that a request carries, with the secret key beside it; nothing when there is no token. Of two tokens it is
+/// not ours to choose one.
+fn with_public_token(headers: &HeaderMap, query: &str) -> Result<Option<Presented>, Problem> {
+    let has_other_scheme = headers
         .get(AUTHORIZATION)
         .is_some_and(|value| !value.is_empty() && credentials_of(value, "publictoken").is_none());
     let in_query = query::parameter(query, "public_token");
-    match (is_bearer, in_query) {
-        (true, Some(_)) => Err(Problem::new(Code::InvalidApiKey)),
-        (true, None) => Ok(None),
-        (false, in_query) => {
-            let in_header = credentials(headers, "publictoken")?;
-            match (in_header, in_query) {
-                (Some(_), Some(_)) => Err(Problem::new(Code::InvalidApiKey)),
-                (in_header, in_query) => Ok(in_header.or(in_query)),
-            }
-        }
+    if has_other_scheme {
+        let Some(token) = in_query else {
+            return Ok(None);
+        };
+        let key = credentials(headers, "bearer")?;
+        let key = key.ok_or_else(|| Problem::new(Code::InvalidApiKey))?;
+        return Ok(Some(Presented::Both { token, key }));
     }
+    let token = match (credentials(headers, "publictoken")?, in_query) {
+        (Some(_), Some(_)) => return Err(Problem::new(Code::InvalidApiKey)),
+        (in_header, in_query) => in_header.or(in_query),
+    };
+    Ok(token.map(|token| Presented::One(ApiKeyKind::Public, token)))
 }
 
 /// Whether a request carries a secret key, or what stands where one does.

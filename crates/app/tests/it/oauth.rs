@@ -1,5 +1,7 @@
 //! Sign-in through identity providers at the level of the use cases: the flow, and who a person turns out to be.
 
+mod both_keys;
+
 use std::sync::Arc;
 
 use vestry_app::admin::AdminError;
@@ -112,6 +114,13 @@ impl Desk {
     async fn sign_in(&self, person: &ProvenIdentity) -> Result<VerifiedOauth, VerifyOauthError> {
         let (_, token, _) = self.token_of(person).await;
         self.verify(&token, None, SessionFields::default()).await
+    }
+
+    /// A fresh public token of the App's test world.
+    async fn public_token(&self) -> String {
+        let service = &self.rig.service;
+        let made = service.create_api_key(self.test.world, ApiKeyKind::Public, Vec::new());
+        made.await.unwrap().key.expose().clone()
     }
 
     async fn emails(&self, user: UserId) -> Vec<(String, bool)> {

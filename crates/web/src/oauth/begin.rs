@@ -88,7 +88,8 @@ pub(crate) struct ForPage {
 
 /// Begin a sign-in through an identity provider
 ///
-/// Takes a secret key or, from a page, a public token (`?public_token=pk_…`, or `Authorization: PublicToken pk_…`). With
+/// Takes a secret key or, from a page, a public token (`?public_token=pk_…`, or `Authorization: PublicToken pk_…`). With a secret
+/// key and a public token of the same App and environment it is the token that counts. With
 /// `redirect=true` a link is enough: `<a href="…/v1/auth/oauth/google/begin?public_token=pk_…&redirect=true">`. After the provider,
 /// the browser lands on the App's login URL (existing users) or registration URL (new ones) with `?token=`, for `oauth/verify`,
 /// or on the login URL with `?error=`. Pages of any origin may call it with a public token.
