@@ -17,7 +17,7 @@ use vestry_app::Caller;
 
 use crate::gate::Route;
 use crate::https;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, PageWanted, Problem, page_headers};
 use crate::request_id::{self, RequestId};
 use crate::state::State;
 
@@ -38,7 +38,8 @@ pub(crate) async fn edge(
         Err(problem) => request.error_response(problem),
     };
     let (request, answer) = answer.into_parts();
-    let mut answer = present(answer, &id);
+    let is_page = request.extensions().contains::<PageWanted>();
+    let mut answer = present(answer, &id, is_page);
     finish_headers(answer.headers_mut(), &id);
     let answer = ServiceResponse::new(request, answer);
     log(&answer, &id, started.elapsed());
@@ -46,7 +47,7 @@ pub(crate) async fn edge(
 }
 
 /// Gives a refusal its body; whatever else failed on the way becomes one of the codes of the table.
-fn present(answer: HttpResponse, id: &RequestId) -> HttpResponse {
+fn present(answer: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
     let Some(error) = answer.error() else {
         return answer;
     };
@@ -61,8 +62,15 @@ fn present(answer: HttpResponse, id: &RequestId) -> HttpResponse {
     if let Some(cause) = problem.cause.as_deref() {
         report(problem.code, cause, id);
     }
-    let body = serde_json::to_vec(&problem.body(id.as_str())).unwrap_or_default();
-    let (status, headers) = (problem.code.status(), refusal_headers(problem));
+    let (body, form) = if is_page {
+        (problem.page(id.as_str()).into_bytes(), page_headers())
+    } else {
+        let body = serde_json::to_vec(&problem.body(id.as_str())).unwrap_or_default();
+        let json = HeaderValue::from_static("application/json");
+        (body, vec![(CONTENT_TYPE, json)])
+    };
+    let status = problem.code.status();
+    let headers = form.into_iter().chain(refusal_headers(problem));
     let mut answer = answer.set_body(BoxBody::new(body));
     *answer.status_mut() = status;
     for (name, value) in headers {
@@ -83,7 +91,7 @@ fn of_the_framework(status: StatusCode, error: &Error) -> Problem {
 }
 
 fn refusal_headers(problem: &Problem) -> Vec<(HeaderName, HeaderValue)> {
-    let mut headers = vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    let mut headers = Vec::new();
     if let Some(seconds) = problem.retry_after {
         headers.push((RETRY_AFTER, HeaderValue::from(seconds)));
     }

@@ -30,6 +30,8 @@ pub(crate) struct Endpoint {
     reads: bool,
     /// Whether pages of any origin may call it.
     pub(crate) for_pages: bool,
+    /// Whether browsers are sent there, to which a refusal is shown as a page.
+    pub(crate) is_browsed: bool,
     pub(crate) describe: fn() -> Operation,
     pub(crate) schemas: fn(&mut Schemas),
     route: fn() -> actix_web::Route,
@@ -52,6 +54,7 @@ impl Endpoint {
             errors,
             reads: false,
             for_pages: false,
+            is_browsed: false,
             describe: describe::<D>,
             schemas: D::schemas,
             route,
@@ -67,6 +70,12 @@ impl Endpoint {
     /// The same, as one that pages of any origin may call.
     pub(crate) const fn for_pages(mut self) -> Self {
         self.for_pages = true;
+        self
+    }
+
+    /// The same, as one to which pages link.
+    pub(crate) const fn browsed(mut self) -> Self {
+        self.is_browsed = true;
         self
     }
 
@@ -103,6 +112,7 @@ pub(crate) fn resource(
             .filter(|endpoint| endpoint.takes_idempotency_key())
             .map(|endpoint| actix_method(&endpoint.method))
             .collect(),
+        is_browsed: first.is_browsed,
     });
     let mut resource = web::resource(first.path.strip_prefix(prefix)?);
     let mut methods = Vec::new();

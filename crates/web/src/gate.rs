@@ -19,7 +19,7 @@ use crate::client;
 use crate::cors;
 use crate::idempotency;
 use crate::net::guarded;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, PageWanted, Problem};
 use crate::query;
 use crate::state::State;
 
@@ -51,6 +51,8 @@ pub(crate) struct Door {
     pub(crate) for_pages: bool,
     /// Methods whose answers are kept for requests with an `Idempotency-Key`.
     pub(crate) keyed: Vec<Method>,
+    /// Whether browsers are sent there, to which a refusal is shown as a page.
+    pub(crate) is_browsed: bool,
 }
 
 /// The path of an endpoint as it stands in the API description.
@@ -71,6 +73,9 @@ pub(crate) async fn gate(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     request.extensions_mut().insert(door.route.clone());
+    if door.is_browsed && PageWanted::by(request.headers(), request.query_string()) {
+        request.extensions_mut().insert(PageWanted);
+    }
     if !door.for_pages {
         return pass(state, &door, request, next).await;
     }

@@ -150,7 +150,8 @@ fn operation(endpoint: &Endpoint) -> Operation {
     for (status, codes) in by_status(&refusals(endpoint, operation.request_body.is_some())) {
         let retries = matches!(status, 429 | 503) || (keeps && status == 409);
         let is_kept = keeps && matches!(status, 400 | 403 | 404 | 409);
-        let response = refusal(&codes, headers(is_keyed && status != 401, is_kept, retries));
+        let headers = headers(is_keyed && status != 401, is_kept, retries);
+        let response = refusal(&codes, headers, endpoint.is_browsed);
         operation
             .responses
             .responses
@@ -234,7 +235,7 @@ fn by_status(codes: &[Code]) -> BTreeMap<u16, Vec<Code>> {
     by_status
 }
 
-fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>) -> Response {
+fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>, is_browsed: bool) -> Response {
     let description: Vec<String> = codes
         .iter()
         .map(|code| format!("`{}`: {}", code.on_the_wire(), code.message()))
@@ -242,8 +243,12 @@ fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>) -> Response
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ERROR)));
     let mut response = ResponseBuilder::new()
         .description(description.join("\n\n"))
-        .content("application/json", content.build())
-        .build();
+        .content("application/json", content.build());
+    if is_browsed {
+        let page = ContentBuilder::new().schema(Some(String::schema()));
+        response = response.content("text/html", page.build());
+    }
+    let mut response = response.build();
     response.headers.extend(headers);
     response
 }

@@ -1,6 +1,7 @@
 //! The one table of errors, and the body that every refusal has.
 
 mod from_app;
+mod page;
 mod replay;
 
 use std::borrow::Cow;
@@ -15,6 +16,8 @@ use vestry_domain::invalid::Reason;
 use vestry_domain::timestamp::Seconds;
 
 use crate::json::Refused;
+
+pub(crate) use page::{PageWanted, page_headers};
 
 /// Machine-readable reason of an error. New codes may appear with new features; their status tells how to treat them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -12,18 +12,19 @@ use crate::{
 };
 
 macro_rules! endpoints {
-    ($($access:ident $group:ident $name:ident $($kind:ident)?;)*) => {
+    ($($access:ident $group:ident $name:ident $($kind:ident)*;)*) => {
         vec![$(Endpoint::new::<$group::$name::__path_handle>(
             $access,
             $group::$name::ERRORS,
             || web::route().to($group::$name::handle),
-        )$(.$kind())?,)*]
+        )$(.$kind())*,)*]
     };
 }
 
 /// In the order in which the router tries those of a group ([`by_prefix`]): a fixed segment before an id in its place. What is
 /// marked `reads` has a method that may change things and does not, and takes no `Idempotency-Key`: its answer is that of the moment.
-/// What is marked `for_pages` may be called by pages of any origin ([`crate::cors`]).
+/// What is marked `for_pages` may be called by pages of any origin ([`crate::cors`]). What is marked `browsed` shows its refusals as
+/// pages to browsers that follow a link with `redirect=true`.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints! {
         SecretKey users create;
@@ -54,7 +55,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey magic_links email_login_status;
         SecretKey magic_links create;
         SecretKey magic_links verify;
-        SecretKeyOrPublicToken oauth begin for_pages;
+        SecretKeyOrPublicToken oauth begin for_pages browsed;
         Public oauth callback;
         Public oauth callback_form;
         Public oauth test_authorize;

@@ -29,7 +29,7 @@ pub(crate) const ERRORS: &[Code] = &[
 #[into_params(parameter_in = Query)]
 pub(crate) struct Begin {
     /// Send the browser to the provider with a 302, in place of a JSON answer. The sign-in is bound to this browser by a
-    /// cookie.
+    /// cookie. A refusal is then a page for people, unless the request has an `Authorization` header.
     #[param(nullable = false)]
     redirect: Option<bool>,
     /// Where an existing user shall land; the App's default when absent. Must be registered.

@@ -4,6 +4,7 @@ pub(crate) mod desk;
 
 mod both_keys;
 mod evil;
+mod pages;
 mod shapes;
 
 use serde_json::{Value, json};
@@ -422,7 +423,7 @@ async fn s_17_live_keys_have_no_test_provider(api: &Api) {
     let refused = api.live().get("/v1/auth/oauth/test/begin").await;
     refused.refuses(404, "not_found", Some("provider"));
     let public = public_token(api, Environment::Live).await;
-    let path = format!("/v1/auth/oauth/test/begin?public_token={public}&redirect=true");
+    let path = format!("/v1/auth/oauth/test/begin?public_token={public}");
     api.anonymous()
         .get(&path)
         .await

@@ -26,10 +26,8 @@ pub(crate) struct Operation {
     responses: HashMap<u16, Response>,
 }
 
-struct Response {
-    content_type: String,
-    schema: Validator,
-}
+/// Schemas by content type; a redirect has no body, and the type `""`.
+struct Response(HashMap<String, Validator>);
 
 /// The description of the API under test.
 pub(crate) fn described() -> &'static Described {
@@ -69,15 +67,16 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
             .iter()
             .find_map(|other| other.responses.get(&answer.status)),
     };
-    let (content_type, schema) = match response {
-        Some(response) => (response.content_type.as_str(), &response.schema),
+    let kind = answer.header("content-type").unwrap_or_default();
+    let content_type = kind.split(';').next().unwrap();
+    let schema = match response {
+        Some(response) => response.0.get(content_type),
         None if operations.is_empty() && [400, 404].contains(&answer.status) => {
-            ("application/json", &described().error)
+            Some(&described().error).filter(|_| content_type == "application/json")
         }
         None => panic!("not in the description: {}", shown()),
     };
-    let kind = answer.header("content-type").unwrap_or_default();
-    assert_eq!(kind.split(';').next(), Some(content_type), "{}", shown());
+    let schema = schema.unwrap_or_else(|| panic!("not with this content: {}", shown()));
     if (300..400).contains(&answer.status) {
         assert!(answer.header("location").is_some(), "{}", shown());
     }
@@ -89,13 +88,18 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
     if let Err(error) = schema.validate(&body) {
         panic!("{} at {}: {}", error, error.instance_path(), shown());
     }
+    let is_page = content_type == "text/html";
     if answer.status >= 400 {
-        check_refusal(answer);
+        if !is_page {
+            check_refusal_body(answer);
+        }
+        check_refusal_headers(answer);
     }
     let is_keyed = operations.iter().any(|operation| operation.is_keyed);
     let before_the_limit = ["missing_api_key", "invalid_api_key", "https_required"];
     let hidden = answer.code() == "not_found" && answer.param() == Some("route");
-    if is_limited && is_keyed && !hidden && !before_the_limit.contains(&answer.code()) {
+    let is_before = before_the_limit.contains(&answer.code()) || (is_page && answer.status == 401);
+    if is_limited && is_keyed && !hidden && !is_before {
         for name in [
             "x-ratelimit-limit",
             "x-ratelimit-remaining",
@@ -111,7 +115,7 @@ pub(super) fn check(method: &str, path: &str, answer: &Answer, is_limited: bool)
 
 /// What the error body says twice must agree.
 #[track_caller]
-fn check_refusal(answer: &Answer) {
+fn check_refusal_body(answer: &Answer) {
     let body = &answer.body;
     assert_eq!(body["status_code"], answer.status, "{}", answer.text);
     assert_eq!(body["error_type"], body["error"]["code"], "{}", answer.text);
@@ -126,6 +130,11 @@ fn check_refusal(answer: &Answer) {
         "{}",
         answer.text
     );
+}
+
+/// Headers that refusals of some kinds have, and others have not.
+#[track_caller]
+fn check_refusal_headers(answer: &Answer) {
     let retry_after = answer
         .header("retry-after")
         .map(|value| value.parse::<u64>().unwrap());
@@ -192,18 +201,16 @@ impl Operation {
         let responses = operation["responses"].as_object().unwrap().iter();
         let responses = responses.map(|(status, response)| {
             let content = response["content"].as_object();
-            let response = match content.and_then(|content| content.iter().next()) {
-                Some((content_type, content)) => Response {
-                    content_type: content_type.clone(),
-                    schema: validator(document, &content["schema"]),
-                },
-                // A redirect has no body.
-                None => Response {
-                    content_type: String::new(),
-                    schema: validator(document, &json!({ "const": "" })),
-                },
-            };
-            (status.parse().unwrap(), response)
+            let mut contents: HashMap<_, _> = content
+                .into_iter()
+                .flatten()
+                .map(|(kind, content)| (kind.clone(), validator(document, &content["schema"])))
+                .collect();
+            if contents.is_empty() {
+                let nothing = validator(document, &json!({ "const": "" }));
+                contents.insert(String::new(), nothing);
+            }
+            (status.parse().unwrap(), Response(contents))
         });
         Self {
             method: method.to_uppercase(),

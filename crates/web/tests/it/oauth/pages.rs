@@ -1,0 +1,59 @@
+//! M-17: who follows a link to `begin` and is refused is a person, and sees a page.
+
+use vestry_domain::Environment;
+
+use super::{lands, public_token};
+use crate::rig::{Answer, Api, Client, on_both};
+
+on_both! {
+    m_17_a_refused_browser_sees_a_page
+}
+
+/// A link to `begin`, followed.
+async fn follows(browser: &Client<'_>, public: &str, query: &str) -> Answer {
+    let link = format!("/v1/auth/oauth/test/begin?redirect=true&public_token={public}{query}");
+    browser.get(&link).await
+}
+
+#[track_caller]
+fn is_page(answer: &Answer, status: u16, code: &str) {
+    assert_eq!(answer.status, status, "{}", answer.text);
+    for (name, value) in [
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"));
+    assert!(answer.text.contains(code), "{}", answer.text);
+    assert!(answer.text.contains(answer.header("x-request-id").unwrap()));
+    assert!(answer.text.contains("<style>") && !answer.text.contains("<script"));
+    assert!(answer.header("set-cookie").is_none() && answer.header("location").is_none());
+}
+
+/// M-17: at the gate and behind it; and what the query says is text.
+async fn m_17_a_refused_browser_sees_a_page(api: &Api) {
+    let public = public_token(api, Environment::Test).await;
+    let browser = api.anonymous();
+    let missing = follows(&browser, &public, "").await;
+    is_page(&missing, 400, "redirect_url_missing");
+    lands(api).await;
+    let unknown = follows(&browser, "pk_test_%3Cscript%3E", "").await;
+    is_page(&unknown, 401, "invalid_api_key");
+    let elsewhere = "&login_redirect_url=https://evil.example/%3Cscript%3E";
+    let elsewhere = follows(&browser, &public, elsewhere).await;
+    is_page(&elsewhere, 400, "redirect_url_not_allowed");
+    let twice = follows(&browser, &public, "&%3Cscript%3E=1&%3Cscript%3E=2").await;
+    is_page(&twice, 400, "invalid_field");
+    let other = "/v1/auth/oauth/google/begin?redirect=true";
+    let other = browser.get(&format!("{other}&public_token={public}")).await;
+    is_page(&other, 400, "provider_not_configured");
+    let nobody = "/v1/auth/oauth/test/begin?redirect=true";
+    is_page(&browser.get(nobody).await, 401, "missing_api_key");
+    let live = public_token(api, Environment::Live).await;
+    is_page(&follows(&browser, &live, "").await, 404, "not_found");
+}
