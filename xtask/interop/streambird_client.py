@@ -4,6 +4,7 @@ have is called as the Node client calls it."""
 import contextlib
 import json
 import re
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,6 +17,8 @@ from service import Check, Service
 
 SESSION_MINUTES = 60
 TOTP_STEP = 30
+# A running service follows its settings within a second.
+FOLLOW_SECONDS = 30
 
 USER_KEYS = {
     "user_id",
@@ -191,7 +194,7 @@ def oauth(journey):
     begin = "/v1/auth/oauth/test/begin"
     begun = service.get(begin, public_token=service.public_token, **who)
     check.that(list(begun) == ["redirect_url"], "oauth: with a public token beside the key, the answer of the token")
-    _, _, query = opened(opened(begun["redirect_url"])).partition("?")
+    landing, _, query = opened(opened(begun["redirect_url"])).partition("?")
     check.that("token=" in query, "oauth: the browser lands with a token")
     body = {"token": urllib.parse.parse_qs(query)["token"][0], "session_expires_in": SESSION_MINUTES}
     verified = service.call("POST", "/v1/auth/oauth/verify", body)
@@ -199,6 +202,22 @@ def oauth(journey):
     check.that(session["factors"][0]["type"] == "oauth", "the factor is the provider")
     other = service.call("GET", f"{begin}?public_token={service.public_token[:-1]}", expect=401)
     check.that(other["error"]["code"] == "invalid_api_key", "oauth: both credentials have to be good")
+    # The App's own callback: `begin` of the client knows no redirect_uri, so the App's settings say where it is.
+    service.operate("app", "set", service.app_id, f"oauth_test_redirect_uri={landing}")
+    with contextlib.ExitStack() as stack:
+        stack.callback(service.operate, "app", "set", service.app_id, "oauth_test_redirect_uri=null")
+        back = query = ""
+        deadline = time.monotonic() + FOLLOW_SECONDS
+        while back != landing and time.monotonic() < deadline:
+            begun = service.get(begin, **who)
+            back, _, query = opened(begun["url"]).partition("?")
+        brought = {name: values[0] for name, values in urllib.parse.parse_qs(query).items()}
+        check.that((back, brought["state"]) == (landing, begun["state"]), "oauth: code and state come to the App")
+        body = {"code": brought["code"], "state": brought["state"], "session_expires_in": SESSION_MINUTES}
+        own = service.call("POST", "/v1/auth/oauth/verify", body)
+    check.that(own["user"]["id"] == verified["user_id"], "oauth.verify by code: the same user")
+    check.that(own["user"]["test"]["email"] == who["email"], "oauth.verify by code: what the provider said")
+    check.that(bool(ISSUED.fullmatch(own["session_token"])), "oauth.verify by code: a token")
 
 
 def sessions(journey, verified):

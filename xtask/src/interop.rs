@@ -23,7 +23,7 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   stellar       stellar-sdk in Python and in JavaScript verifies messages, envelopes of all kinds and authorizations
   key_transfer  pyhpke and @hpke/core seal keys and phrases of five chains, and open what is exported
   identity_providers  people sign in at oidc-provider, with its pages and cookies, and at Apple's endpoints in JavaScript
-  streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps
+  streambird    the client `streambird` drives users, passcodes, magic links, sessions and authenticator apps; begins sign-ins as the Node client does
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
   totp          PyOTP is the authenticator app
   wallet_sign_in  eth-account and cryptography are the wallets that sign in

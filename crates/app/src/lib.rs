@@ -46,6 +46,7 @@ mod provider_connection;
 mod run;
 mod shards;
 mod spraying;
+mod starter;
 mod together;
 mod wallet_reads;
 
@@ -54,3 +55,4 @@ pub use fault::Fault;
 pub use ports::Ports;
 pub use refusal::Refusal;
 pub use service::{Service, Settings};
+pub use starter::StartedBy;

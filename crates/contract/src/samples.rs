@@ -20,11 +20,12 @@ use vestry_domain::passkey::{
     UserVerification,
 };
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::pkce::CodeChallenge;
 use vestry_domain::provider::{
     AppleKey, Connection, ConnectionSettings, Flow, Pending, ProvenIdentity, ProviderLink,
     ProviderName, TestGrant, TokenEndpointAuth,
 };
-use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::redirect::{CallerState, RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, FingerprintMatch, Proof, Session};
 use vestry_domain::signing_key::{Algorithm, SigningKey};
 use vestry_domain::test_clock::{Mode, TestClock};
@@ -214,6 +215,10 @@ impl Samples {
                 password_only_factor: true,
                 breach_check_fail_closed: false,
                 wallet_export: true,
+                require_code_challenge: true,
+                oauth_test_redirect_uri: Some("https://app.example.com/own".to_owned()),
+                oauth_live_redirect_uri: Some("https://shop.example/own?a=b".to_owned()),
+                oauth_failures_per_address: 7_005,
                 test_per_minute: self.pick(&[Some(0), Some(u32::MAX), None]),
                 live_per_minute: self.pick(&[Some(0), Some(1), None]),
                 webauthn_domains: vec!["example.com".to_owned()],
@@ -656,9 +661,23 @@ impl Samples {
             registration_url: self
                 .coin()
                 .then(|| "https://app.example.com/new".to_owned()),
+            challenge: self.challenge(),
+            caller_state: self.caller_state(),
+            begun_from: self.coin().then(|| "2001:db8::/64".to_owned()),
             test_grant: None,
             expires_at: begun_at + Seconds(600),
         }
+    }
+
+    /// The challenge of a start call, if it had one.
+    fn challenge(&mut self) -> Option<CodeChallenge> {
+        self.coin().then(|| CodeChallenge(self.token().0))
+    }
+
+    /// What a start call wants to have back, if anything.
+    fn caller_state(&mut self) -> Option<CallerState> {
+        let text = self.pick(&[None, Some(" "), Some("a=b&c#d%20+~")]);
+        text.and_then(|text| CallerState::parse(text).ok())
     }
 
     /// An answer of the built-in provider.
@@ -678,6 +697,8 @@ impl Samples {
             provider: provider("google"),
             state: self.token(),
             identity: self.sealed(),
+            challenge: self.challenge(),
+            begun_from: self.coin().then(|| "203.0.113.7".to_owned()),
             expires_at: made_at + Seconds(600),
         }
     }
@@ -769,6 +790,7 @@ impl Samples {
                 None
             },
             user_created: self.coin(),
+            challenge: self.challenge(),
             created_at,
             expires_at: created_at + Seconds(3_600),
             used_at: None,

@@ -246,6 +246,8 @@ macro_rules! store_suite {
                 sign_ins_stay_in_their_world
                 parallel_uses_of_a_state_succeed_once
                 parallel_uses_of_a_token_succeed_once
+                tries_of_a_token_are_counted_while_it_lives
+                parallel_tries_of_a_token_are_exact
                 a_sweep_deletes_expired_sign_ins
                 a_link_with_a_provider_comes_back_as_it_was
                 a_person_of_a_provider_is_linked_once
@@ -293,6 +295,8 @@ macro_rules! store_suite {
                 a_new_link_replaces_the_old
                 a_link_stays_in_its_world
                 a_link_needs_no_user
+                tries_of_a_link_are_counted_while_it_lives
+                parallel_tries_of_a_link_are_exact
                 an_offer_is_handed_over_once
                 a_forgotten_link_is_gone
                 unused_links_of_a_user_are_forgotten

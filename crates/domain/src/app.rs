@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AppId;
 use crate::limits::Limit;
 use crate::passkey::{PasskeyDomain, UserVerification, check_origin};
+use crate::redirect::RedirectTarget;
 use crate::session::{FingerprintMatch, SessionLimits};
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
@@ -82,6 +83,16 @@ pub struct AppSettings {
     pub siwe_domains: Vec<String>,
     /// Whether private keys can be exported, by keys with the scope `wallets:export`; not by default.
     pub wallet_export: bool,
+    /// Whether a sign-in through a provider or a mailed link must be begun with a `code_challenge`; not where the App compares
+    /// a provider's `state` by itself (RFC 9700, section 4.7.1).
+    pub require_code_challenge: bool,
+    /// The App's own callback, a registered login URL, of test sign-ins that a secret key begins without naming where they end.
+    pub oauth_test_redirect_uri: Option<String>,
+    /// The same for live.
+    pub oauth_live_redirect_uri: Option<String>,
+    /// Sign-ins with a public token that may stay unfinished, of one client address (IPv6: one /64) in ten minutes; 0 means no
+    /// limit.
+    pub oauth_failures_per_address: u32,
     /// Requests a minute with test keys; absent: the service's own limit; 0: no limit.
     pub test_per_minute: Option<u32>,
     /// Requests a minute with live keys; absent: the service's own limit; 0: no limit.
@@ -140,6 +151,10 @@ impl Default for AppSettings {
             breach_check_fail_closed: true,
             siwe_domains: Vec::new(),
             wallet_export: false,
+            require_code_challenge: false,
+            oauth_test_redirect_uri: None,
+            oauth_live_redirect_uri: None,
+            oauth_failures_per_address: 600,
             test_per_minute: None,
             live_per_minute: None,
             webauthn_domains: Vec::new(),
@@ -192,7 +207,28 @@ impl AppSettings {
         within("password_min_length", self.password_min_length, 8, 64)?;
         self.check_webauthn()?;
         siwe::check_domains(&self.siwe_domains)?;
+        self.check_callbacks()?;
         Ok(self)
+    }
+
+    /// Whether each is a URL that can be registered. Whether it is registered shows when a sign-in is begun.
+    fn check_callbacks(&self) -> Result<(), Invalid> {
+        for environment in Environment::ALL {
+            let (param, Some(url)) = self.own_callback(environment) else {
+                continue;
+            };
+            let target = RedirectTarget::parse(url).map_err(|invalid| Invalid {
+                param: param.into(),
+                ..invalid
+            })?;
+            if target.is_pattern() {
+                return Err(Invalid::value(
+                    param,
+                    "a provider knows one callback: name it without a star",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_webauthn(&self) -> Result<(), Invalid> {
@@ -262,6 +298,20 @@ impl AppSettings {
     /// For how long past its `exp` a session JWT names its session.
     pub const fn jwt_renewal(&self) -> Seconds {
         Seconds::from_minutes(self.jwt_renewal_window)
+    }
+
+    /// The App's own callback in one environment, and the setting that names it.
+    pub fn own_callback(&self, environment: Environment) -> (&'static str, Option<&str>) {
+        match environment {
+            Environment::Test => (
+                "oauth_test_redirect_uri",
+                self.oauth_test_redirect_uri.as_deref(),
+            ),
+            Environment::Live => (
+                "oauth_live_redirect_uri",
+                self.oauth_live_redirect_uri.as_deref(),
+            ),
+        }
     }
 
     /// Requests a minute in one environment, given the service's own limit.

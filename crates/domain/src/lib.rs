@@ -22,6 +22,7 @@ pub mod number;
 pub mod passkey;
 pub mod password;
 pub mod phone;
+pub mod pkce;
 pub mod provider;
 pub mod random;
 pub mod redirect;

@@ -97,15 +97,18 @@ pub mod codes {
     };
 }
 
-/// How often sign-ins at identity providers may be begun by what everybody can read in a page: a public token.
+/// How many sign-ins at identity providers may be begun and not finished by what everybody can read in a page: a public token.
+/// How many is a setting of the App; a begin spends one, and the `oauth/verify` that finishes the sign-in gives it back.
 pub mod oauth {
     use super::{Limit, Seconds};
 
-    /// From one address in ten minutes.
-    pub const BEGINS_PER_ADDRESS: Limit = Limit {
-        most: 60,
-        window: Seconds(600),
-    };
+    /// Of one client address in ten minutes.
+    pub const fn unfinished_per_address(most: u32) -> Limit {
+        Limit {
+            most,
+            window: Seconds(600),
+        }
+    }
 }
 
 /// What keeps text messages from being sent for the sake of their price (attack 7). The caps for a prefix, a country and an

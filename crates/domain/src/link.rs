@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::ids::{EmailId, SessionId, UserId};
+use crate::pkce::CodeChallenge;
 use crate::random::{self, ByteSource};
 use crate::redirect::RedirectKind;
 use crate::session::DeviceFingerprint;
@@ -86,7 +87,7 @@ pub struct Link {
     pub token: TokenHash,
     /// Of which kind the URL is that it leads to; `None` when the App builds the URL itself.
     pub redirect: Option<RedirectKind>,
-    /// The registered URL that it leads to, without the token; `None` when the App builds the URL itself.
+    /// The URL that it leads to, all but the token; `None` when the App builds the URL itself.
     pub landing: Option<String>,
     /// The device of the step that made it, when it was sent.
     pub fingerprint: Option<DeviceFingerprint>,
@@ -94,6 +95,8 @@ pub struct Link {
     pub origin: Option<TokenHash>,
     /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
     pub user_created: bool,
+    /// Whose it is: who has the verifier (RFC 7636). Only where a browser asked for it that can keep one.
+    pub challenge: Option<CodeChallenge>,
     /// When it was made.
     pub created_at: Timestamp,
     /// From this second on it is dead.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 use crate::Invalid;
@@ -83,6 +84,16 @@ const ABSOLUTE: &str = "url must be absolute, such as https://app.example.com/ca
 const TOKEN_PARAMETER: &str = "token";
 /// Where the code of a failure stands in the query.
 const ERROR_PARAMETER: &str = "error";
+/// Where the caller's own state stands in the query.
+const STATE_PARAMETER: &str = "state";
+/// Longest state of a caller, in bytes: it travels in URLs.
+const STATE_LENGTH: usize = 512;
+/// What is escaped in a query: all but the unreserved characters (RFC 3986, section 2.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 impl RedirectTarget {
     /// Checks a URL that somebody wants to register: one that [`RedirectTarget::parse`] takes, without `.` and `..` as segments
@@ -178,29 +189,72 @@ impl RedirectTarget {
 pub struct Landing(String);
 
 impl Landing {
-    /// The URL without anything added.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// The URL as [`Landing::with_token`] makes it, with the token left out.
+    pub fn without_token(&self, state: Option<&CallerState>) -> String {
+        self.with_token("", state)
     }
 
-    /// The URL with `?token=…`, or `&token=…` where it has a query already. The token needs no escaping: it is alphanumeric.
-    pub fn with_token(&self, token: &str) -> String {
-        self.with(TOKEN_PARAMETER, token)
+    /// The URL with `?token=…`, or `&token=…` where it has a query already, and the caller's state behind it. The token needs no
+    /// escaping: it is alphanumeric.
+    pub fn with_token(&self, token: &str, state: Option<&CallerState>) -> String {
+        self.with(TOKEN_PARAMETER, token, state)
     }
 
     /// The URL with `error=…` likewise. The code must need no escaping.
-    pub fn with_error(&self, code: &str) -> String {
-        self.with(ERROR_PARAMETER, code)
+    pub fn with_error(&self, code: &str, state: Option<&CallerState>) -> String {
+        self.with(ERROR_PARAMETER, code, state)
     }
 
-    fn with(&self, parameter: &str, value: &str) -> String {
+    fn with(&self, parameter: &str, value: &str, state: Option<&CallerState>) -> String {
         let url = &self.0;
         let separator = match url.split_once('?') {
             None => "?",
             Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
             Some(_) => "&",
         };
-        format!("{url}{separator}{parameter}={value}")
+        let landing = format!("{url}{separator}{parameter}={value}");
+        match state {
+            None => landing,
+            Some(state) => {
+                let state = utf8_percent_encode(&state.0, ESCAPED);
+                format!("{landing}&{STATE_PARAMETER}={state}")
+            }
+        }
+    }
+}
+
+/// What a start call sent to have it back where the browser lands: 1 to 512 printable ASCII characters. It is the App's own, and
+/// means nothing here; the `state` that a provider sees is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerState(String);
+
+impl CallerState {
+    /// Checks what was sent.
+    ///
+    /// # Errors
+    /// Empty, too long, or with anything but printable ASCII.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let is_printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if (1..=STATE_LENGTH).contains(&text.len()) && is_printable {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(Invalid::value(
+            STATE_PARAMETER,
+            "state must be 1 to 512 printable ASCII characters",
+        ))
+    }
+
+    /// As it was sent.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CallerState {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::parse(text)
     }
 }
 

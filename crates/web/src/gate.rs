@@ -73,7 +73,7 @@ pub(crate) async fn gate(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     request.extensions_mut().insert(door.route.clone());
-    if door.is_browsed && PageWanted::by(request.headers(), request.query_string()) {
+    if door.is_browsed && follows_a_link(request.headers(), request.query_string()) {
         request.extensions_mut().insert(PageWanted);
     }
     if !door.for_pages {
@@ -121,6 +121,13 @@ async fn pass(
     };
     limit_headers(&verdict, answer.headers_mut());
     Ok(answer)
+}
+
+/// Whether a browser is to be sent on, and no program has put its credentials into a header: a link cannot do that.
+fn follows_a_link(headers: &HeaderMap, query: &str) -> bool {
+    let redirect = query::parameter(query, "redirect");
+    redirect.is_some_and(|redirect| redirect.expose() == "true")
+        && !headers.contains_key(AUTHORIZATION)
 }
 
 async fn admission(
@@ -272,3 +279,6 @@ fn limit_headers(verdict: &Verdict, headers: &mut HeaderMap) {
     headers.insert(REMAINING, HeaderValue::from(verdict.remaining));
     headers.insert(RESET, HeaderValue::from(verdict.reset.unix()));
 }
+
+#[cfg(test)]
+mod tests;

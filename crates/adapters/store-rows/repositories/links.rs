@@ -54,6 +54,26 @@ impl Links for Unit {
         self.done(found)?.map(Link::try_from).transpose()
     }
 
+    async fn attempt(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>> {
+        let purposes = purposes.iter().map(|purpose| purpose.as_str());
+        let alive = in_world!(magic_links, world)
+            .filter(magic_links::token_hash.eq(token.0.to_vec()))
+            .filter(magic_links::purpose.eq_any(purposes))
+            .filter(magic_links::used_at.is_null())
+            .filter(magic_links::expires_at.gt(now.unix()));
+        let update = diesel::update(alive)
+            .set(magic_links::tries.eq(magic_links::tries + 1))
+            .returning(magic_links::tries);
+        let counted = update.get_result(self.writing()?).await.optional();
+        self.done(counted)
+    }
+
     async fn consume(
         &mut self,
         world: &World,

@@ -164,6 +164,23 @@ impl OauthFlows for Unit {
         self.done(found)?.map(Pending::try_from).transpose()
     }
 
+    async fn attempt_pending(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>> {
+        // Postgres checks the condition again on the newest version of the row after it waited for its lock.
+        let living = in_world!(oauth_tokens, world)
+            .filter(oauth_tokens::token_hash.eq(token.0.to_vec()))
+            .filter(oauth_tokens::expires_at.gt(now.unix()));
+        let update = diesel::update(living)
+            .set(oauth_tokens::tries.eq(oauth_tokens::tries + 1))
+            .returning(oauth_tokens::tries);
+        let counted = update.get_result(self.writing()?).await.optional();
+        self.done(counted)
+    }
+
     async fn consume_pending(
         &mut self,
         world: &World,

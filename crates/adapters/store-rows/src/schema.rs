@@ -230,6 +230,8 @@ diesel::table! {
         handed_at -> Nullable<BigInt>,
         landing -> Nullable<Text>,
         user_created -> Bool,
+        code_challenge -> Nullable<Binary>,
+        tries -> BigInt,
     }
 }
 
@@ -494,6 +496,9 @@ diesel::table! {
         test_code_hash -> Nullable<Binary>,
         test_identity -> Nullable<Text>,
         expires_at -> BigInt,
+        code_challenge -> Nullable<Binary>,
+        caller_state -> Nullable<Text>,
+        begun_from -> Nullable<Text>,
     }
 }
 
@@ -507,6 +512,9 @@ diesel::table! {
         identity_key_version -> BigInt,
         identity -> Binary,
         expires_at -> BigInt,
+        code_challenge -> Nullable<Binary>,
+        begun_from -> Nullable<Text>,
+        tries -> BigInt,
     }
 }
 

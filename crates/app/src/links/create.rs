@@ -128,6 +128,7 @@ impl Service {
             fingerprint: fingerprint.cloned(),
             origin: Some(TokenHash::of(origin_token.expose())),
             user_created: false,
+            challenge: None,
             created_at: now,
             expires_at: end(reserved, lifetime, now),
             used_at: None,

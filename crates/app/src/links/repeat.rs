@@ -26,13 +26,13 @@ pub(crate) fn link_to<'a>(
     }
 }
 
-/// The link that this one would only repeat: sent within seconds, for the same user and device, leading to where this one would,
-/// and still good. `landing` says where this one would lead instead of a given first one.
-pub(crate) async fn repeated<'a>(
+/// The link that this one would only repeat: sent within seconds, for the same user, browser and device, leading to where this one
+/// would, and still good. `landing` says where this one would lead instead of a given first one.
+pub(crate) async fn repeated(
     tx: &mut dyn Repositories,
     caller: &Caller,
     again: &Link,
-    landing: impl Fn(&Link) -> &'a str,
+    landing: impl Fn(&Link) -> String,
     now: Timestamp,
 ) -> StoreResult<Option<Link>> {
     let first = tx
@@ -45,7 +45,8 @@ pub(crate) async fn repeated<'a>(
         first.progress(now) == LinkProgress::Waiting
             && now < first.created_at + REPEATED_WITHIN
             && first.user_id == again.user_id
-            && first.landing.as_deref() == Some(landing(first))
+            && first.challenge == again.challenge
+            && first.landing.as_deref() == Some(&*landing(first))
             && DeviceFingerprint::agree(devices.0, devices.1, rule)
     }))
 }

@@ -20,8 +20,9 @@ use super::landing::Registered;
 use super::repeat::{link_to, repeated};
 use crate::fault::retried;
 use crate::letters::Delivery;
+use crate::starter::Starter;
 use crate::users::arrival::{Arrival, Found, whom};
-use crate::{Caller, Fault, Refusal, Service, mint};
+use crate::{Caller, Fault, Refusal, Service, StartedBy, mint};
 
 /// What the caller of `login_or_create` sent.
 #[derive(Clone, Default)]
@@ -40,6 +41,8 @@ pub struct LoginByLink {
     pub expires_in: Option<i64>,
     /// Whether a user created here stays `pending` until it is verified; the App's setting when absent.
     pub requires_verification: Option<bool>,
+    /// Whose the link shall be.
+    pub started_by: StartedBy,
     /// The end user's device, if it was sent.
     pub device_fingerprint: Option<DeviceFingerprint>,
 }
@@ -85,6 +88,7 @@ pub struct SentLink {
 struct Request {
     purpose: LinkPurpose,
     email: Email,
+    starter: Starter,
     fingerprint: Option<DeviceFingerprint>,
     reserved: Option<Reserved>,
     existing: Way,
@@ -155,6 +159,8 @@ impl Service {
         };
         let login_life = life("login_expires_in", command.login_expires_in)?;
         let registration_life = life("registration_expires_in", command.registration_expires_in)?;
+        let starter = command.started_by.check()?;
+        starter.suffices(caller.settings())?;
         let registered = self.registered_urls(&caller.world).await?;
         // Both are looked up for known and unknown addresses alike: a missing one must not tell them apart (attack 9).
         let existing = way(
@@ -175,6 +181,7 @@ impl Service {
             purpose: LinkPurpose::Login,
             reserved: reserved(caller, &email),
             email,
+            starter,
             fingerprint: command.device_fingerprint,
             existing,
             new,
@@ -211,6 +218,8 @@ impl Service {
             purpose: LinkPurpose::Invite,
             reserved: reserved(caller, &email),
             email,
+            // Who invites is not who will sign in: the browser that could keep a verifier has not been here yet.
+            starter: Starter::default(),
             fingerprint: command.device_fingerprint,
             existing: lead()?,
             new: lead()?,
@@ -332,10 +341,11 @@ impl Service {
             user_id: owner.user.id,
             token: self.accepted(request.reserved, &parts.token),
             redirect: Some(way.kind),
-            landing: Some(way.landing.as_str().to_owned()),
+            landing: Some(way.landing.without_token(request.starter.state.as_ref())),
             fingerprint: request.fingerprint.clone(),
             origin: None,
             user_created: owner.arrival.is_new(),
+            challenge: request.starter.challenge,
             created_at: now,
             expires_at: end(request.reserved, way.lifetime, now),
             used_at: None,
@@ -414,7 +424,8 @@ impl Service {
         way: &Way,
         parts: &Parts,
     ) -> Result<OutboxJob, Fault> {
-        let url = Secret::new(way.landing.with_token(parts.token.expose()));
+        let (token, state) = (parts.token.expose(), request.starter.state.as_ref());
+        let url = Secret::new(way.landing.with_token(token, state));
         let link = MailedLink {
             url: url.expose(),
             token: parts.token.expose(),
@@ -487,13 +498,13 @@ impl Service {
 
 impl Request {
     /// Where a repeat of this step would lead: where new users land, if the first one made the user.
-    fn landing_after(&self, first: &Link) -> &str {
+    fn landing_after(&self, first: &Link) -> String {
         let way = if first.user_created {
             &self.new
         } else {
             &self.existing
         };
-        way.landing.as_str()
+        way.landing.without_token(self.starter.state.as_ref())
     }
 }
 

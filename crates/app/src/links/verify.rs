@@ -4,6 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::code::{CodePurpose, MethodId, Reserved};
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose, guard_subject};
+use vestry_domain::pkce;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, Timestamp};
@@ -23,6 +24,8 @@ pub struct VerifyLink {
     pub token: Secret<String>,
     /// Binds the use to the browser that asked for the link, when the App wants that (ML-8): what `create` answered.
     pub origin_token: Option<Secret<String>>,
+    /// Of the challenge that `login_or_create` was given.
+    pub code_verifier: Option<Secret<String>>,
     /// What shall become of a session.
     pub session_fields: SessionFields,
     /// The end user's device.
@@ -43,8 +46,8 @@ pub struct VerifiedLink {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyLinkError {
-    /// Unknown, used, expired, replaced, for something else, of a disabled user, or opened on another device: one and the same
-    /// answer (ML-3).
+    /// Unknown, used, expired, replaced, for something else, of a disabled user, opened on another device, or without its verifier: one
+    /// and the same answer (ML-3).
     #[error("the link is not valid")]
     InvalidToken,
     /// The link is good, but not in this browser (ML-8). It was not used up.
@@ -95,6 +98,7 @@ impl Service {
             .check_session_fields(caller, &command.session_fields)
             .await?;
         let signing_key = self.key_for(&caller.world, &wish).await?;
+        retried(|| self.check_link_verifier(caller, &command)).await?;
         let (link, granted) = retried(|| self.try_link(caller, &command, &wish)).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedLink {
@@ -102,6 +106,43 @@ impl Service {
             user_id: link.user_id,
             issued,
         })
+    }
+
+    /// Whether who verifies is who asked for the link (M-2). A try is counted before it is compared, and a wrong one stays counted
+    /// before it is told; the last one that is allowed takes the link with it.
+    ///
+    /// In a transaction of its own: what uses a link up locks the code of its mail first, which a wrong try must leave alone.
+    async fn check_link_verifier(
+        &self,
+        caller: &Caller,
+        command: &VerifyLink,
+    ) -> Result<(), VerifyLinkError> {
+        let world = &caller.world;
+        let now = self.now(world);
+        let token = TokenHash::of(command.token.expose());
+        let mut read = self.ports.store.read().await?;
+        let link = read.links().find(world, &token).await?;
+        drop(read);
+        let link = link
+            .filter(|link| is_good(link, now))
+            .ok_or(VerifyLinkError::InvalidToken)?;
+        let (challenge, verifier) = (link.challenge.as_ref(), command.code_verifier.as_ref());
+        if challenge.is_none() && verifier.is_none() {
+            return Ok(());
+        }
+        let purposes = &LinkPurpose::SIGNING_IN;
+        let mut tx = self.ports.store.begin().await?;
+        let tries = tx.links().attempt(world, &token, purposes, now).await?;
+        let tries = tries.ok_or(VerifyLinkError::InvalidToken)?;
+        if pkce::is_met(challenge, verifier) {
+            // Not committed: a link that is good stays good until it is used, however often that fails for other reasons.
+            return Ok(());
+        }
+        if tries >= pkce::MAX_TRIES {
+            tx.links().consume(world, &token, purposes, now).await?;
+        }
+        tx.commit().await?;
+        Err(VerifyLinkError::InvalidToken)
     }
 
     async fn try_link(

@@ -1,7 +1,8 @@
 //! `oauth/{provider}/begin`: where the browser goes, and what is remembered of it.
 
 use vestry_domain::api_key::{ApiKeyKind, Scope};
-use vestry_domain::limits::oauth::BEGINS_PER_ADDRESS;
+use vestry_domain::limits::Limit;
+use vestry_domain::limits::oauth::unfinished_per_address;
 use vestry_domain::provider::{self, FLOW_LIFETIME, Flow, FlowSecrets, ProviderName};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::DeviceFingerprint;
@@ -11,11 +12,12 @@ use vestry_domain::{Invalid, Secret};
 use vestry_ports::entropy::Bytes;
 use vestry_ports::identity_providers::{AuthorizationRequest, ProviderFault};
 
-use super::Opened;
 use super::test_provider::TestChoice;
+use super::{Opened, UNFINISHED};
 use crate::fault::retried;
 use crate::refusal::has_common;
-use crate::{Caller, Fault, Refusal, Service};
+use crate::starter::Starter;
+use crate::{Caller, Fault, Refusal, Service, StartedBy};
 
 /// What the caller sent.
 #[derive(Debug, Default)]
@@ -26,8 +28,11 @@ pub struct BeginOauth {
     pub login_redirect_url: Option<String>,
     /// Where a new user shall land; the App's default when absent.
     pub registration_redirect_url: Option<String>,
-    /// The App's own callback, registered as a login URL: the App verifies code and state itself.
+    /// The App's own callback, registered as a login URL: the App verifies code and state itself. When absent, and nothing else
+    /// says that the browser shall come to ours, the one of the App's settings.
     pub redirect_uri: Option<String>,
+    /// Whose the token shall be that our callback hands out.
+    pub started_by: StartedBy,
     /// Whether the answer sends this very browser away, and so can bind the flow to it.
     pub sends_browser: bool,
     /// The address from which the call came, for the limit of calls with a public token.
@@ -58,8 +63,8 @@ pub enum BeginOauthError {
     /// The provider does not accept the connection as it is set.
     #[error("the connection to the provider is not set up right")]
     Misconfigured(#[source] ProviderFault),
-    /// Too many from this address with a public token.
-    #[error("too many sign-ins were begun")]
+    /// Too many from this address with a public token came to nothing, or are under way.
+    #[error("too many sign-ins were begun and not finished")]
     TooMany {
         /// When the window closes.
         retry_after: Seconds,
@@ -110,16 +115,23 @@ impl Service {
             )
             .into());
         }
+        let starter = command.started_by.check()?;
+        let own = own_callback(caller, &command, &starter)?;
+        if own.is_none() {
+            starter.suffices(caller.settings())?;
+        }
         let opened = self.provider_connection(world, &name).await?;
         let opened = opened.ok_or(BeginOauthError::NotConfigured)?;
-        self.check_landings(caller, &command).await?;
+        self.check_landings(caller, &command, own).await?;
         let mut source = Bytes(&*self.ports.entropy);
         let state = provider::state(&name, &mut source);
         let secrets = FlowSecrets {
             code_verifier: provider::code_verifier(&mut source),
             nonce: provider::nonce(&mut source),
         };
-        let sends_browser = command.sends_browser && command.redirect_uri.is_none();
+        let redirect_uri = own.map(|own| own.url.to_owned());
+        let sends_browser = command.sends_browser && redirect_uri.is_none();
+        let limit = unfinished_per_address(caller.settings().oauth_failures_per_address);
         let browser = sends_browser.then(|| provider::browser_token(&mut source));
         let hash = TokenHash::of(state.expose());
         let flow = Flow {
@@ -127,18 +139,20 @@ impl Service {
             world: *world,
             provider: name,
             secrets: self.seal_flow_secrets(*world, &hash, &secrets).await?,
-            redirect_uri: command.redirect_uri,
+            redirect_uri,
             browser: browser.as_ref().map(|token| TokenHash::of(token.expose())),
             login_url: command.login_redirect_url,
             registration_url: command.registration_redirect_url,
+            challenge: starter.challenge,
+            caller_state: starter.state,
+            begun_from: command.from.ip_subject().filter(|_| is_public),
             test_grant: None,
             expires_at: self.now(world) + FLOW_LIFETIME,
         };
         let url = self
             .provider_url(&opened, &flow, &state, &secrets, command.test_choice)
             .await?;
-        let from = command.from.ip_subject().filter(|_| is_public);
-        retried(|| self.store_flow(&flow, from.as_deref())).await?;
+        retried(|| self.store_flow(&flow, limit)).await?;
         Ok(BegunOauth {
             url,
             state,
@@ -152,10 +166,11 @@ impl Service {
         &self,
         caller: &Caller,
         command: &BeginOauth,
+        own: Option<OwnCallback<'_>>,
     ) -> Result<(), BeginOauthError> {
         let registered = self.registered_urls(&caller.world).await?;
-        if let Some(own) = &command.redirect_uri {
-            registered.choose(RedirectKind::Login, "redirect_uri", Some(own))?;
+        if let Some(own) = own {
+            registered.choose(RedirectKind::Login, own.named_by, Some(own.url))?;
             return Ok(());
         }
         let login = command.login_redirect_url.as_deref();
@@ -190,14 +205,14 @@ impl Service {
             .await?)
     }
 
-    async fn store_flow(&self, flow: &Flow, from: Option<&str>) -> Result<(), BeginOauthError> {
+    async fn store_flow(&self, flow: &Flow, limit: Limit) -> Result<(), BeginOauthError> {
         let world = &flow.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        if let Some(from) = from {
+        if let Some(from) = &flow.begun_from {
             let spent = tx
                 .budgets()
-                .spend(world, "oauth_begin_ip", from, BEGINS_PER_ADDRESS, now)
+                .spend(world, UNFINISHED, from, limit, now)
                 .await?;
             if !spent.admitted {
                 let retry_after = spent.reset - now;
@@ -207,4 +222,42 @@ impl Service {
         tx.oauth_flows().insert_flow(flow).await?;
         Ok(tx.commit().await?)
     }
+}
+
+/// Where the provider shall bring the browser instead of to our callback.
+#[derive(Clone, Copy)]
+struct OwnCallback<'a> {
+    url: &'a str,
+    /// The field or the setting.
+    named_by: &'static str,
+}
+
+/// The App's own callback, when the call names it. When it names nothing of where the browser shall end, it is the App that
+/// ends the sign-in, as soon as its settings say where (M-15).
+fn own_callback<'a>(
+    caller: &'a Caller,
+    command: &'a BeginOauth,
+    starter: &Starter,
+) -> Result<Option<OwnCallback<'a>>, Invalid> {
+    if let Some(url) = &command.redirect_uri {
+        // Neither would be of any effect: no token of ours is handed out, and the state that comes there is the provider's.
+        if let Some(field) = starter.first_field() {
+            return Err(Invalid::value(
+                field,
+                format!(
+                    "{field} does not go with redirect_uri: compare the state that this call answers"
+                ),
+            ));
+        }
+        let named_by = "redirect_uri";
+        return Ok(Some(OwnCallback { url, named_by }));
+    }
+    let ends_here = caller.key.kind == ApiKeyKind::Public
+        || command.sends_browser
+        || command.login_redirect_url.is_some()
+        || command.registration_redirect_url.is_some()
+        || starter.first_field().is_some();
+    let (named_by, url) = caller.settings().own_callback(caller.world.environment);
+    let url = url.filter(|_| !ends_here);
+    Ok(url.map(|url| OwnCallback { url, named_by }))
 }

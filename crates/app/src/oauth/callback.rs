@@ -3,7 +3,7 @@
 use vestry_domain::email::Email;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::provider::{self, Flow, Pending, SignInFailure, TOKEN_LIFETIME};
-use vestry_domain::redirect::{Landing, RedirectKind};
+use vestry_domain::redirect::{CallerState, Landing, RedirectKind};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, World};
 use vestry_ports::entropy::Bytes;
@@ -67,11 +67,12 @@ impl From<StoreError> for CallbackError {
     }
 }
 
-/// Where the flow, or what is known of it, lets the browser land.
+/// Where the flow, or what is known of it, lets the browser land, and with what.
 #[derive(Default)]
 struct Landings {
     login: Option<String>,
     registration: Option<String>,
+    state: Option<CallerState>,
 }
 
 impl From<Flow> for Landings {
@@ -79,6 +80,7 @@ impl From<Flow> for Landings {
         Self {
             login: flow.login_url,
             registration: flow.registration_url,
+            state: flow.caller_state,
         }
     }
 }
@@ -194,6 +196,8 @@ impl Service {
             provider: flow.provider.clone(),
             state: flow.state,
             identity: self.seal_person(world, &hash, &person).await?,
+            challenge: flow.challenge,
+            begun_from: flow.begun_from.clone(),
             expires_at: self.now(&world) + TOKEN_LIFETIME,
         };
         let landings = Landings::from(flow);
@@ -203,7 +207,7 @@ impl Service {
         };
         retried(|| self.store_pending(&pending)).await?;
         Ok(ComeBack {
-            url: landing.with_token(token.expose()),
+            url: landing.with_token(token.expose(), landings.state.as_ref()),
             failure: None,
         })
     }
@@ -244,7 +248,7 @@ impl Service {
             .await?;
         let landing = landing.ok_or(CallbackError::NowhereToGo(failure))?;
         Ok(ComeBack {
-            url: landing.with_error(failure.as_str()),
+            url: landing.with_error(failure.as_str(), landings.state.as_ref()),
             failure: Some(failure),
         })
     }

@@ -33,6 +33,9 @@ use vestry_ports::identity_providers::{Exchanged, Grant, ProviderAccess, Provide
 use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
 
+/// The budget of sign-ins that a client address began with a public token and has not finished.
+pub(crate) const UNFINISHED: &str = "oauth_unfinished";
+
 /// A connection that is ready for use.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,

@@ -3,6 +3,7 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
+use vestry_domain::pkce;
 use vestry_domain::provider::{
     Pending, ProvenIdentity, ProviderLink, ProviderName, ProviderTokens,
 };
@@ -13,7 +14,7 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::identity_providers::ProviderFault;
 
 use super::join::{Candidate, probable_user};
-use super::{ExchangeError, Person, Returned};
+use super::{ExchangeError, Person, Returned, UNFINISHED};
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
@@ -30,6 +31,8 @@ pub enum OauthProof {
         token: Secret<String>,
         /// What `begin` answered, where the App keeps it: the flow must be that one.
         state: Option<Secret<String>>,
+        /// Of the challenge that `begin` was given.
+        code_verifier: Option<Secret<String>>,
     },
     /// What the provider brought to the App's own callback.
     Code {
@@ -71,13 +74,16 @@ pub struct VerifiedOauth {
 /// Why nobody was signed in.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyOauthError {
-    /// Unknown, used, expired, or of another state: one and the same answer. Also a code that the provider did not accept, or
-    /// for which it answered what does not hold, and what is right but of a disabled user.
+    /// Unknown, used, expired, of another state, or without its verifier: one and the same answer. Also a code that the provider
+    /// did not accept, or for which it answered what does not hold, and what is right but of a disabled user.
     #[error("the token or code is not valid")]
     InvalidToken,
-    /// No flow of this state waits for the App's own callback: unknown, used, expired, or begun for ours.
+    /// No flow of this state waits for the App's own callback: unknown, used or expired.
     #[error("the state is not valid")]
     InvalidState,
+    /// The flow of this state waits for our callback, and goes on waiting.
+    #[error("the sign-in was begun for the callback of this service")]
+    ForOurCallback,
     /// The provider does not accept the connection as it is set.
     #[error("the connection to the provider is not set up right")]
     Misconfigured(#[source] ProviderFault),
@@ -123,6 +129,8 @@ struct Presented<'a> {
     person: Person,
     /// The token that the transaction uses up; a state is used up before its code is exchanged.
     token: Option<TokenHash>,
+    /// Whose budget gets the begin back.
+    begun_from: Option<String>,
     /// Whether the call named the state of the flow.
     is_bound: bool,
     wish: SessionWish,
@@ -154,14 +162,21 @@ impl Service {
         let signing_key = self.key_for(&caller.world, &wish).await?;
         let fingerprint = &command.device_fingerprint;
         let presented = match &command.proof {
-            OauthProof::Token { token, state } => {
+            OauthProof::Token {
+                token,
+                state,
+                code_verifier,
+            } => {
                 let (hash, state) = (TokenHash::of(token.expose()), state.as_ref());
                 let pending = self.pending_sign_in(caller, &hash, state).await?;
+                let verifier = code_verifier.as_ref();
+                retried(|| self.check_verifier(&pending, verifier)).await?;
                 let person = self.open_person(caller.world, &hash, &pending.identity);
                 Presented {
                     person: person.await?,
                     provider: pending.provider,
                     token: Some(hash),
+                    begun_from: pending.begun_from,
                     is_bound: state.is_some(),
                     wish,
                     device_fingerprint: fingerprint,
@@ -179,6 +194,7 @@ impl Service {
                     provider,
                     person,
                     token: None,
+                    begun_from: None,
                     is_bound: true,
                     wish,
                     device_fingerprint: fingerprint,
@@ -217,6 +233,32 @@ impl Service {
             .ok_or(VerifyOauthError::InvalidToken)
     }
 
+    /// Whether who verifies is who began (M-2). A try is counted before it is compared, and a wrong one stays counted before it is
+    /// told; the last one that is allowed takes the token with it.
+    async fn check_verifier(
+        &self,
+        pending: &Pending,
+        verifier: Option<&Secret<String>>,
+    ) -> Result<(), VerifyOauthError> {
+        if pending.challenge.is_none() && verifier.is_none() {
+            return Ok(());
+        }
+        let (world, token) = (&pending.world, &pending.token);
+        let now = self.now(world);
+        let mut tx = self.ports.store.begin().await?;
+        let tries = tx.oauth_flows().attempt_pending(world, token, now).await?;
+        let tries = tries.ok_or(VerifyOauthError::InvalidToken)?;
+        if pkce::is_met(pending.challenge.as_ref(), verifier) {
+            // Not committed: a token that is good stays good until it is used, however often that fails for other reasons.
+            return Ok(());
+        }
+        if tries >= pkce::MAX_TRIES {
+            tx.oauth_flows().consume_pending(world, token, now).await?;
+        }
+        tx.commit().await?;
+        Err(VerifyOauthError::InvalidToken)
+    }
+
     /// Uses up the state of a flow that was to come back to the App, and exchanges its code.
     async fn exchange_own(
         &self,
@@ -230,9 +272,13 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let flow = read.oauth_flows().find_flow(world, &hash).await?;
         drop(read);
-        // A flow to our own callback may be bound to a browser, which only that callback can see.
-        let flow = flow.filter(|flow| flow.redirect_uri.is_some());
+        let flow = flow.filter(|flow| self.now(world) < flow.expires_at);
         let flow = flow.ok_or(VerifyOauthError::InvalidState)?;
+        // A flow to our own callback may be bound to a browser, which only that callback can see: it is left alone. Whoever has
+        // its state and a key of its world has begun it, and may hear why this does not end it.
+        if flow.redirect_uri.is_none() {
+            return Err(VerifyOauthError::ForOurCallback);
+        }
         let opened = self.provider_connection(world, &flow.provider).await?;
         let opened = opened.ok_or(VerifyOauthError::NotConfigured)?;
         if !retried(|| self.use_flow(&flow)).await? {
@@ -284,6 +330,9 @@ impl Service {
             let (_, change) = change.ok_or(Fault::LostRace)?;
             let kept = granted.as_ref().map(|(session, _)| session.id);
             self.carry_out(&mut *tx, caller, &change, kept, now).await?;
+        }
+        if let Some(from) = &presented.begun_from {
+            tx.budgets().give_back(world, UNFINISHED, from, 1).await?;
         }
         let profile = tx.users().profile(world, link.user_id).await?;
         let email = profile.map(|profile| shown_email(&profile, &link));

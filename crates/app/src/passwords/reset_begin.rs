@@ -140,7 +140,7 @@ impl Service {
             let device = request.fingerprint.as_ref();
             let send = link_to(identity, LinkPurpose::PasswordReset, device);
             let turn = purse.take_turn(&mut *tx, send.identifier).await?;
-            let landing = |_: &Link| request.landing.as_str();
+            let landing = |_: &Link| request.landing.without_token(None);
             // What only repeats is not counted, and the transaction is dropped.
             match &draft {
                 Ok((link, _)) => {
@@ -213,7 +213,7 @@ impl Service {
         now: Timestamp,
     ) -> Result<(Link, OutboxJob), Fault> {
         let token = mint::link_token(&*self.ports.entropy);
-        let url = Secret::new(request.landing.with_token(token.expose()));
+        let url = Secret::new(request.landing.with_token(token.expose(), None));
         let mailed = MailedLink {
             url: url.expose(),
             token: token.expose(),
@@ -248,10 +248,11 @@ impl Service {
             user_id: email.user_id,
             token: self.accepted(fate, &token),
             redirect: Some(RedirectKind::Login),
-            landing: Some(request.landing.as_str().to_owned()),
+            landing: Some(request.landing.without_token(None)),
             fingerprint: request.fingerprint.clone(),
             origin: None,
             user_created: false,
+            challenge: None,
             created_at: now,
             expires_at: if dead_at_once {
                 now

@@ -142,6 +142,7 @@ async fn ml_6_a_link_for_something_else_does_not_sign_in() {
         fingerprint: None,
         origin: None,
         user_created: false,
+        challenge: None,
         created_at: rig.now(),
         expires_at: rig.now() + Seconds(3_600),
         used_at: None,

@@ -155,6 +155,7 @@ pub(crate) fn opened(token: &str) -> VerifyLink {
     VerifyLink {
         token: Secret::new(token.to_owned()),
         origin_token: None,
+        code_verifier: None,
         session_fields: SessionFields::default(),
         device_fingerprint: DeviceFingerprint::default(),
     }

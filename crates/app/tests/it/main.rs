@@ -21,6 +21,7 @@ mod interposed;
 mod jwt;
 mod leaks;
 mod link_send;
+mod link_starters;
 mod link_status;
 mod link_verify;
 mod links;

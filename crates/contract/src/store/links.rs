@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::ids::{Id, SessionId};
 use vestry_domain::link::{Link, LinkPurpose};
+use vestry_domain::pkce::MAX_TRIES;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::User;
@@ -43,6 +44,19 @@ impl Stage {
         in_tx!(self.store, |tx| tx
             .links()
             .consume(&world, token, purposes, now)
+            .await)
+    }
+
+    async fn try_link(
+        &self,
+        world: World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> Option<i64> {
+        in_tx!(self.store, |tx| tx
+            .links()
+            .attempt(&world, token, purposes, now)
             .await)
     }
 
@@ -210,6 +224,70 @@ pub async fn a_link_stays_in_its_world(store: Arc<dyn Store>) {
             .await);
     }
     assert_eq!(stage.find_link(&link).await, Some(link));
+}
+
+/// M-2: a try is counted as long as a link lives, in its world and for its purpose, and does not use it up. A new link has none.
+pub async fn tries_of_a_link_are_counted_while_it_lives(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Login).await;
+    let now = link.created_at;
+    let signing_in = &LinkPurpose::SIGNING_IN;
+    for stranger in stage.strangers(world).await {
+        let tried = stage.try_link(stranger, &link.token, signing_in, now).await;
+        assert_eq!(tried, None);
+    }
+    let others = &[LinkPurpose::PasswordReset];
+    let tried = stage.try_link(world, &link.token, others, now).await;
+    assert_eq!(tried, None);
+    for expected in 1..=3 {
+        let tries = stage.try_link(world, &link.token, signing_in, now).await;
+        assert_eq!(tries, Some(expected));
+    }
+    let late = link.expires_at;
+    let tried = stage.try_link(world, &link.token, signing_in, late).await;
+    assert_eq!(tried, None);
+    assert_eq!(stage.find_link(&link).await.as_ref(), Some(&link));
+    let newer = stage.samples.link(&user, link.email_id, link.purpose);
+    stage.replace_link(&newer).await;
+    let now = newer.created_at;
+    let tries = stage.try_link(world, &newer.token, signing_in, now).await;
+    assert_eq!(tries, Some(1));
+    let used = stage.use_link(world, &newer.token, signing_in, now).await;
+    assert!(used.is_some());
+    let tries = stage.try_link(world, &newer.token, signing_in, now).await;
+    assert_eq!(tries, None);
+}
+
+/// M-2: fifty tries at once, of which the fifth uses the link up, as the service does it: five are counted, each with a number of
+/// its own.
+pub async fn parallel_tries_of_a_link_are_exact(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let link = stage.link(&user, LinkPurpose::Login).await;
+    let (token, now) = (link.token, link.created_at);
+    let tries = race((0..50).map(|_| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            in_tx!(store, |tx| {
+                let links = tx.links();
+                let purposes = &LinkPurpose::SIGNING_IN;
+                let tries = links.attempt(&world, &token, purposes, now).await?;
+                if tries == Some(MAX_TRIES) {
+                    links.consume(&world, &token, purposes, now).await?;
+                }
+                Ok(tries)
+            })
+        }
+    }))
+    .await;
+    let mut counted: Vec<_> = tries.into_iter().flatten().collect();
+    counted.sort_unstable();
+    assert_eq!(counted, [1, 2, 3, 4, 5]);
+    let found = stage.find_link(&link).await;
+    assert_eq!(found.and_then(|link| link.used_at), Some(now));
 }
 
 /// What was offered is handed over once; what was not offered, never.

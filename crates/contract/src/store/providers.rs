@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_domain::ids::Id;
+use vestry_domain::pkce::MAX_TRIES;
 use vestry_domain::provider::{Flow, Pending, ProviderLink, ProviderName};
 use vestry_domain::search::{Combined, Condition, UserFilter};
 use vestry_domain::timestamp::Seconds;
@@ -80,6 +81,13 @@ impl Stage {
 
     async fn attach_provider(&self, link: &ProviderLink) -> Attached {
         in_tx!(self.store, |tx| tx.provider_links().insert(link).await)
+    }
+
+    async fn try_pending(&self, world: World, pending: &Pending, now: Timestamp) -> Option<i64> {
+        in_tx!(self.store, |tx| tx
+            .oauth_flows()
+            .attempt_pending(&world, &pending.token, now)
+            .await)
     }
 
     /// A stored link of a stored user.
@@ -333,6 +341,55 @@ pub async fn parallel_uses_of_a_state_succeed_once(store: Arc<dyn Store>) {
         .await;
         assert_eq!(count(&used, &true), 1);
     }
+}
+
+/// M-2: a try is counted as long as a token lives, in its world, and does not use it up.
+pub async fn tries_of_a_token_are_counted_while_it_lives(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (pending, other) = (stage.pending(world).await, stage.pending(world).await);
+    let last = pending.expires_at - Seconds(1);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.try_pending(stranger, &pending, last).await, None);
+    }
+    for expected in 1..=3 {
+        let tries = stage.try_pending(world, &pending, last).await;
+        assert_eq!(tries, Some(expected));
+    }
+    assert_eq!(stage.try_pending(world, &other, last).await, Some(1));
+    let late = stage.try_pending(world, &pending, pending.expires_at).await;
+    assert_eq!(late, None);
+    let found = stage.known_pending(world, &pending).await;
+    assert_eq!(found.as_ref(), Some(&pending));
+    assert!(stage.use_pending(world, &pending, last).await);
+    assert_eq!(stage.try_pending(world, &pending, last).await, None);
+}
+
+/// M-2: fifty tries at once, of which the fifth uses the token up, as the service does it: five are counted, each with a number
+/// of its own.
+pub async fn parallel_tries_of_a_token_are_exact(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let pending = stage.pending(world).await;
+    let (token, now) = (pending.token, pending.expires_at - Seconds(1));
+    let tries = race((0..50).map(|_| {
+        let store = Arc::clone(&stage.store);
+        async move {
+            in_tx!(store, |tx| {
+                let flows = tx.oauth_flows();
+                let tries = flows.attempt_pending(&world, &token, now).await?;
+                if tries == Some(MAX_TRIES) {
+                    flows.consume_pending(&world, &token, now).await?;
+                }
+                Ok(tries)
+            })
+        }
+    }))
+    .await;
+    let mut counted: Vec<_> = tries.into_iter().flatten().collect();
+    counted.sort_unstable();
+    assert_eq!(counted, [1, 2, 3, 4, 5]);
+    assert_eq!(stage.known_pending(world, &pending).await, None);
 }
 
 /// A hundred uses of one token at once: one of them succeeds (R6).

@@ -16,6 +16,7 @@ fn link() -> Link {
         fingerprint: None,
         origin: Some(TokenHash::of("origin")),
         user_created: false,
+        challenge: None,
         created_at: NOW,
         expires_at: NOW + Seconds(3600),
         used_at: None,

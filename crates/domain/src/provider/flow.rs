@@ -1,11 +1,12 @@
 //! A browser that is away at a provider, and one that has come back.
 
-use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
-use sha2::{Digest, Sha256};
+use data_encoding::HEXLOWER;
 
 use super::{ProvenIdentity, ProviderName};
 use crate::envelope::Sealed;
+use crate::pkce::CodeChallenge;
 use crate::random::{self, ByteSource};
+use crate::redirect::CallerState;
 use crate::timestamp::Seconds;
 use crate::token::TokenHash;
 use crate::{Secret, Timestamp, World};
@@ -43,6 +44,12 @@ pub struct Flow {
     pub login_url: Option<String>,
     /// Where a new user shall land.
     pub registration_url: Option<String>,
+    /// Of whom the token shall be that our callback hands out: whoever has the verifier (RFC 7636).
+    pub challenge: Option<CodeChallenge>,
+    /// What the browser brings back to the App beside that token.
+    pub caller_state: Option<CallerState>,
+    /// The client address under which the begin was counted ([`crate::limits::oauth`]), when it was.
+    pub begun_from: Option<String>,
     /// Whom the built-in provider has vouched for; always `None` at any other one.
     pub test_grant: Option<TestGrant>,
     /// When it ends.
@@ -80,6 +87,10 @@ pub struct Pending {
     pub state: TokenHash,
     /// Who, and the provider's tokens if the App wants them; sealed.
     pub identity: Sealed,
+    /// [`Flow::challenge`].
+    pub challenge: Option<CodeChallenge>,
+    /// [`Flow::begun_from`].
+    pub begun_from: Option<String>,
     /// When it ends.
     pub expires_at: Timestamp,
 }
@@ -137,7 +148,7 @@ pub fn code_verifier(source: &mut dyn ByteSource) -> Secret<String> {
 
 /// The challenge of a verifier by the method `S256` (RFC 7636, section 4.2): 43 characters.
 pub fn code_challenge(verifier: &Secret<String>) -> String {
-    BASE64URL_NOPAD.encode(&Sha256::digest(verifier.expose().as_bytes()))
+    CodeChallenge::of(verifier).to_string()
 }
 
 /// A new nonce: 48 of `[0-9A-Za-z]`.

@@ -123,7 +123,7 @@ fn m_24_a_private_use_scheme_is_a_domain_name_in_reverse_order() {
     ] {
         assert_eq!(RedirectTarget::register(url), Ok(target(url)), "{url}");
         assert!(target(url).admits(url));
-        let landed = target(url).landing(None).unwrap().with_token("T");
+        let landed = target(url).landing(None).unwrap().with_token("T", None);
         assert!(
             landed.starts_with(url) && landed.ends_with("token=T"),
             "{landed}"
@@ -325,7 +325,7 @@ fn a_token_is_appended_whatever_the_url_ends_with() {
         ),
     ] {
         let landing = target(url).landing(Some(url)).unwrap();
-        assert_eq!(landing.with_token("T"), expected);
+        assert_eq!(landing.with_token("T", None), expected);
         assert_eq!(target(url).landing(None), Some(landing));
         let read = Url::parse(expected).unwrap();
         let tokens = read.query_pairs().filter(|(name, _)| name == "token");
@@ -342,7 +342,7 @@ fn a_pattern_needs_a_url_that_fits() {
     let Some(landing) = pattern.landing(Some(EXACT)) else {
         panic!("{EXACT} fits {PATTERN_URL}");
     };
-    assert_eq!(landing.with_token("T"), format!("{EXACT}?token=T"));
+    assert_eq!(landing.with_token("T", None), format!("{EXACT}?token=T"));
 }
 
 proptest! {
@@ -408,5 +408,34 @@ proptest! {
             prop_assert_eq!(target.as_str(), &text);
             prop_assert!(target.is_pattern() || target.admits(&text));
         }
+    }
+}
+
+/// M-2: what the start call sent comes back as it was, behind the token and behind an error, and the URL stays what it is.
+#[test]
+fn m_2_the_callers_state_comes_back() {
+    let url = "https://app.example.com/in?a=b";
+    let landing = RedirectTarget::parse(url).unwrap().landing(None).unwrap();
+    let printable: String = (b' '..=b'~').map(char::from).collect();
+    for text in ["x", "a b+c&token=T2#%3D", &printable, &"s".repeat(512)] {
+        let state = CallerState::parse(text).unwrap();
+        for (landed, name, value) in [
+            (landing.with_token("T", Some(&state)), "token", "T"),
+            (landing.with_error("E", Some(&state)), "error", "E"),
+        ] {
+            let parsed = Url::parse(&landed).unwrap();
+            assert!(landed.starts_with(&format!("{url}&{name}={value}&state=")));
+            let pairs: Vec<_> = parsed.query_pairs().into_owned().collect();
+            let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            assert_eq!(
+                pairs,
+                [pair("a", "b"), pair(name, value), pair("state", text)]
+            );
+            assert_eq!(parsed.fragment(), None);
+        }
+    }
+    for odd in ["", "é", "a\nb", "a\0", "\u{7f}", &"s".repeat(513)] {
+        let refused = CallerState::parse(odd).unwrap_err();
+        assert_eq!(refused.param, "state", "{odd:?}");
     }
 }

@@ -22,6 +22,16 @@ pub trait Links: Send {
         email: EmailId,
         purpose: LinkPurpose,
     ) -> StoreResult<Option<Link>>;
+    /// Counts a try against a link that is alive (`now < expires_at`, unused) and of one of the purposes, and returns how many
+    /// there are by now; `None` otherwise. One guarded statement that also locks the link until the transaction ends, so that
+    /// parallel tries are exact (M-2).
+    async fn attempt(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>>;
     /// Uses a link up if it is alive (`now < expires_at`, unused) and of one of the purposes, and returns it as it is from then
     /// on; `None` otherwise. One guarded statement that also locks the link until the transaction ends (ML-3).
     async fn consume(

@@ -75,6 +75,14 @@ pub trait OauthFlows: Send {
         world: &World,
         token: &TokenHash,
     ) -> StoreResult<Option<Pending>>;
+    /// Counts a try against a token that is alive at `now`, and returns how many there are by now; `None` otherwise. One guarded
+    /// statement that also locks the token until the transaction ends, so that parallel tries are exact (M-2).
+    async fn attempt_pending(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>>;
     /// Uses a token up by deleting it; `false` when it is not there or dead at `now`. One guarded statement (O-11, R6).
     async fn consume_pending(
         &mut self,

@@ -15,6 +15,10 @@ on_both_databases! {
     one_success_of_a_hundred_returns_of_a_state => super::one_success_of_a_hundred_returns_of_a_state;
     /// R6, O-3
     one_success_of_a_hundred_uses_of_a_code => super::one_success_of_a_hundred_uses_of_a_code;
+    /// M-2: by two processes, too
+    verifiers_of_a_token_are_counted_one_by_one => super::verifiers_of_a_token_are_counted_one_by_one;
+    /// M-2: by two processes, too
+    verifiers_of_a_link_are_counted_one_by_one => super::verifiers_of_a_link_are_counted_one_by_one;
     /// R2, O-8
     one_user_of_a_hundred_first_sign_ins => super::one_user_of_a_hundred_first_sign_ins;
 }
@@ -140,6 +144,72 @@ async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
     field
         .stop("R6 (authorization codes)", ROUNDS, PARALLEL)
         .await;
+}
+
+/// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// The right verifier among many wrong ones wins at most once, and comes too late once they are through; many right ones have
+/// one winner.
+async fn verifiers_are_counted(
+    clients: &[Api],
+    path: &'static str,
+    code: &str,
+    [guessed, known]: [String; 2],
+) {
+    let verify = |token: &str, verifier: &str| json!({ "token": token, "code_verifier": verifier });
+    let answers = all_at_once(clients, PARALLEL, |_, api| {
+        let body = verify(&guessed, "wrong");
+        async move { api.post(path, &body).await }
+    });
+    for answer in answers.await {
+        assert_eq!(answer.error(400), code);
+    }
+    let late = clients[0].post(path, &verify(&guessed, VERIFIER)).await;
+    assert_eq!(late.error(400), code);
+    let answers = all_at_once(clients, PARALLEL, |_, api| {
+        let body = verify(&known, VERIFIER);
+        async move { api.post(path, &body).await }
+    });
+    only_one(answers.await, code);
+}
+
+async fn verifiers_of_a_token_are_counted_one_by_one(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS / 5 {
+        let query = format!("email=user{round}%40example.com&code_challenge={CHALLENGE}");
+        let tokens = [
+            token(&clients[0], &query).await,
+            token(&clients[0], &query).await,
+        ];
+        verifiers_are_counted(&clients, VERIFY, "invalid_oauth_token", tokens).await;
+    }
+    field
+        .stop("M-2 (redirect tokens)", ROUNDS / 5, PARALLEL)
+        .await;
+}
+
+async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
+    let field = Field::start_with_urls(&site).await;
+    let clients = field.clients(&field.keys.test);
+    for round in 0..ROUNDS / 5 {
+        let mut tokens = Vec::new();
+        for name in ["guessed", "known"] {
+            let email = format!("{name}{round}@example.com");
+            let wanted = json!({ "email": email, "code_challenge": CHALLENGE });
+            let path = "/v1/auth/magic_links/email/login_or_create";
+            clients[0].post(path, &wanted).await.ok();
+            let path = format!("/v1/test/messages?to={email}&wait=20");
+            let found = clients[0].get(&path).await.ok();
+            tokens.push(text(&found["messages"][0], "token"));
+        }
+        let tokens = tokens.try_into().unwrap();
+        let path = "/v1/auth/magic_links/verify";
+        verifiers_are_counted(&clients, path, "invalid_magic_token", tokens).await;
+    }
+    field.stop("M-2 (links)", ROUNDS / 5, PARALLEL).await;
 }
 
 /// One person in many windows at once: one user, and every window is let in.

@@ -3,6 +3,7 @@
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use vestry_app::StartedBy;
 use vestry_app::links::LoginByLink;
 
 use crate::body::Body;
@@ -48,6 +49,16 @@ pub(crate) struct Request {
     /// Whether a user that this call creates stays `pending` until the link is verified. When absent, the App's
     /// setting, which is true unless it was changed.
     requires_verification: Option<bool>,
+    /// The SHA-256 of a code verifier that stays where the link is asked for, in base64url: `magic_links/verify` takes the token
+    /// with that verifier only. The App's setting `require_code_challenge` makes it required.
+    #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
+    code_challenge: Option<String>,
+    /// `S256`, which is meant when it is absent, too.
+    #[schema(pattern = "^S256$")]
+    code_challenge_method: Option<String>,
+    /// What the link shall carry beside `token`: printable ASCII.
+    #[schema(min_length = 1, max_length = 512, pattern = "^[ -~]+$")]
+    state: Option<String>,
     /// When it is sent here, the App's setting says what of it the verify step must match.
     device_fingerprint: Option<Device>,
 }
@@ -102,6 +113,11 @@ pub(crate) async fn handle(
         registration_expires_in: request.registration_expires_in,
         expires_in: request.expires_in,
         requires_verification: request.requires_verification,
+        started_by: StartedBy {
+            code_challenge: request.code_challenge,
+            code_challenge_method: request.code_challenge_method,
+            state: request.state,
+        },
         device_fingerprint: request.device_fingerprint.map(Device::check).transpose()?,
     };
     let sent =

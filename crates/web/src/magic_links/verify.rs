@@ -30,6 +30,10 @@ pub(crate) struct Request {
     /// The token of the browser that asked for a link of `magic_links/create`. Send what this browser holds, or `""`, to accept
     /// the link in that browser only; leave it out to accept it anywhere.
     request_origin_token: Option<String>,
+    /// The code verifier of the `code_challenge` with which the link was asked for; where it was asked for with none, there must
+    /// be none. After five wrong ones the link is used up.
+    #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
+    code_verifier: Option<String>,
     /// Minutes. Without a session in the request: start one that long. With one: it ends that long from now.
     #[schema(minimum = 5, maximum = 525_600, examples(60))]
     session_expires_in: Option<i64>,
@@ -71,9 +75,9 @@ pub(crate) struct Answer {
 
 /// Verify a link
 ///
-/// A link is good once, and only this call uses it up. Unknown, expired, used and replaced links get one and the same 400
-/// `invalid_magic_token`. A good one verifies the address, makes a pending user active, and starts or continues a
-/// session when one of the session fields is sent.
+/// A link is good once, and to whoever has the verifier of the challenge with which it was asked for; only this call uses it up.
+/// Unknown, expired, used and replaced links get one and the same 400 `invalid_magic_token`. A good one verifies the address,
+/// makes a pending user active, and starts or continues a session when one of the session fields is sent.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -91,6 +95,7 @@ pub(crate) async fn handle(
     let command = VerifyLink {
         token: Secret::new(request.token),
         origin_token: request.request_origin_token.map(Secret::new),
+        code_verifier: request.code_verifier.map(Secret::new),
         session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,

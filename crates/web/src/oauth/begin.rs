@@ -5,6 +5,7 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use vestry_app::StartedBy;
 use vestry_app::oauth::{BeginOauth, TestAnswer, TestChoice};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::session::DeviceFingerprint;
@@ -17,6 +18,7 @@ use crate::query::Query;
 use crate::state::State;
 
 pub(crate) const ERRORS: &[Code] = &[
+    Code::MissingField,
     Code::InvalidField,
     Code::ProviderNotConfigured,
     Code::RedirectUrlMissing,
@@ -38,8 +40,24 @@ pub(crate) struct Begin {
     /// Where a new user shall land; the App's default when absent. Must be registered.
     #[param(nullable = false)]
     registration_redirect_url: Option<String>,
+    /// The SHA-256 of a code verifier that stays where the sign-in begins, in base64url: `oauth/verify` takes the token with that
+    /// verifier only. The App's setting `require_code_challenge` makes it required.
+    #[param(nullable = false, pattern = "^[0-9A-Za-z_-]{43}$")]
+    code_challenge: Option<String>,
+    /// `S256`, which is meant when it is absent, too.
+    #[param(nullable = false, pattern = "^S256$")]
+    code_challenge_method: Option<String>,
+    /// What the browser shall bring back beside `token` or `error`: printable ASCII. The `state` of the answer is another one.
+    #[param(
+        nullable = false,
+        min_length = 1,
+        max_length = 512,
+        pattern = "^[ -~]+$"
+    )]
+    state: Option<String>,
     /// The App's own callback, as it is registered at the provider; here it must be registered as a login URL. The App then
-    /// sends the `code` and the `state` that arrive there to `oauth/verify`. Secret keys only.
+    /// sends the `code` and the `state` that arrive there to `oauth/verify`. Secret keys only. When a secret key names nothing of
+    /// where the sign-in ends, it is the one of the App's settings, if there is one.
     #[param(nullable = false)]
     redirect_uri: Option<String>,
     /// `test` only: what the provider shall answer without showing its page. `verified`, `unverified`, `changed`, `denied` or
@@ -128,6 +146,11 @@ pub(crate) async fn handle(
         login_redirect_url: query.login_redirect_url,
         registration_redirect_url: query.registration_redirect_url,
         redirect_uri: query.redirect_uri,
+        started_by: StartedBy {
+            code_challenge: query.code_challenge,
+            code_challenge_method: query.code_challenge_method,
+            state: query.state,
+        },
         sends_browser,
         from: DeviceFingerprint::new(from, None)?,
     };

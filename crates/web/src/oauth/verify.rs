@@ -37,6 +37,10 @@ pub(crate) struct Request {
     /// began; only then a session of the request gets the person linked to its user.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     state: Option<String>,
+    /// With `token`: the code verifier of the `code_challenge` with which the sign-in was begun; where it was begun with none,
+    /// there must be none. After five wrong ones the token is used up.
+    #[schema(pattern = "^[0-9A-Za-z._~-]{43,128}$")]
+    code_verifier: Option<String>,
     /// `iss` that came with `code` (RFC 9207), when it did.
     #[serde(default, deserialize_with = "crate::json::text_or_absent")]
     iss: Option<String>,
@@ -151,7 +155,8 @@ struct OauthPerson {
 
 /// Verify a sign-in through an identity provider
 ///
-/// A token is good once, within ten minutes; so is a state. Somebody who is new becomes a user; somebody whose address the
+/// A token is good once, within ten minutes, and to whoever has the verifier of the challenge with which the sign-in was begun; a
+/// state is good once, too. Somebody who is new becomes a user; somebody whose address the
 /// provider has **proved** joins the user who has it, as a code sent there would let in. An address that is not proved joins
 /// nobody: 409 `duplicate` where a user has it. The token stays good then: have the user sign in, and send it again with that
 /// session and the `state`.
@@ -170,8 +175,15 @@ pub(crate) async fn handle(
     Body(request): Body<Request>,
 ) -> Result<Json<Answer>, Problem> {
     let is_code = request.code.is_some();
+    let presented = Presented {
+        token: request.token,
+        code: request.code,
+        state: request.state,
+        code_verifier: request.code_verifier,
+        issuer: request.iss,
+    };
     let command = VerifyOauth {
-        proof: proof(request.token, request.code, request.state, request.iss)?,
+        proof: presented.proof()?,
         session_fields: SessionFields {
             session_expires_in: request.session_expires_in,
             session_token: request.session_token,
@@ -191,28 +203,39 @@ pub(crate) async fn handle(
     }))
 }
 
-fn proof(
+/// What a request shows of a sign-in.
+struct Presented {
     token: Option<String>,
     code: Option<String>,
     state: Option<String>,
+    code_verifier: Option<String>,
     issuer: Option<String>,
-) -> Result<OauthProof, Invalid> {
-    match (token, code, state) {
-        (Some(_), Some(_), _) => Err(Invalid::value(
-            "code",
-            "send token, or code and state, and not both",
-        )),
-        (Some(token), None, state) => Ok(OauthProof::Token {
-            token: Secret::new(token),
-            state: state.map(Secret::new),
-        }),
-        (None, Some(code), Some(state)) => Ok(OauthProof::Code {
-            code: Secret::new(code),
-            state: Secret::new(state),
-            issuer,
-        }),
-        (None, Some(_), None) => Err(Invalid::missing("state")),
-        (None, None, _) => Err(Invalid::missing("token")),
+}
+
+impl Presented {
+    fn proof(self) -> Result<OauthProof, Invalid> {
+        match (self.token, self.code, self.state) {
+            (Some(_), Some(_), _) => Err(Invalid::value(
+                "code",
+                "send token, or code and state, and not both",
+            )),
+            (Some(token), None, state) => Ok(OauthProof::Token {
+                token: Secret::new(token),
+                state: state.map(Secret::new),
+                code_verifier: self.code_verifier.map(Secret::new),
+            }),
+            (None, Some(_), Some(_)) if self.code_verifier.is_some() => Err(Invalid::value(
+                "code_verifier",
+                "code_verifier goes with token; a code of your own callback is bound by its state",
+            )),
+            (None, Some(code), Some(state)) => Ok(OauthProof::Code {
+                code: Secret::new(code),
+                state: Secret::new(state),
+                issuer: self.issuer,
+            }),
+            (None, Some(_), None) => Err(Invalid::missing("state")),
+            (None, None, _) => Err(Invalid::missing("token")),
+        }
     }
 }
 

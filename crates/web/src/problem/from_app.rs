@@ -23,6 +23,10 @@ use super::{Code, Problem};
 const UNPROVEN_IDENTIFIER: &str = "this address or number is not verified yet: \
     send the user's session_token along, or use login_or_create to sign somebody in";
 
+/// Why a code and a state are refused that would be good at our callback (M-15).
+const FOR_OUR_CALLBACK: &str = "this sign-in was begun for the callback of this service: send redirect_uri to begin, or name it \
+    in the App's setting oauth_test_redirect_uri or oauth_live_redirect_uri, to verify the code yourself";
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
@@ -183,6 +187,10 @@ impl From<VerifyOauthError> for Problem {
         match error {
             VerifyOauthError::InvalidToken => Self::new(Code::InvalidOauthToken),
             VerifyOauthError::InvalidState => Self::new(Code::InvalidState),
+            VerifyOauthError::ForOurCallback => Self {
+                message: FOR_OUR_CALLBACK.into(),
+                ..Self::new(Code::InvalidState)
+            },
             VerifyOauthError::Misconfigured(fault) => Self::provider_of_no_use(fault),
             VerifyOauthError::NotConfigured => Self::new(Code::ProviderNotConfigured),
             VerifyOauthError::Common(refusal) => refusal.into(),

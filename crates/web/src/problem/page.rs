@@ -4,30 +4,20 @@ use std::sync::LazyLock;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_FRAME_OPTIONS,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_FRAME_OPTIONS,
 };
 use sha2::{Digest, Sha256};
 use vestry_domain::message::escape_html;
 
 use super::Problem;
 use crate::binary::to_base64;
-use crate::query;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem;\
     color:#1b1b1b;background:#fff}h1{font-size:1.4rem}small{color:#555}";
 
 /// Of a request that a browser makes because it follows a link, and not a program.
 pub(crate) struct PageWanted;
-
-impl PageWanted {
-    /// Whether the answer is to send a browser on, and no program has put its credentials into a header: a link cannot do that.
-    pub(crate) fn by(headers: &HeaderMap, query: &str) -> bool {
-        let redirect = query::parameter(query, "redirect");
-        redirect.is_some_and(|redirect| redirect.expose() == "true")
-            && !headers.contains_key(AUTHORIZATION)
-    }
-}
 
 /// What a page has beside its status: no script, no frame, no style but its own, and nothing that tells the next site of it.
 pub(crate) fn page_headers() -> Vec<(HeaderName, HeaderValue)> {

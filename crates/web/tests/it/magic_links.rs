@@ -1,5 +1,6 @@
 //! Magic links.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
@@ -27,6 +28,9 @@ on_both! {
     a_session_of_somebody_else_is_refused
     otp_10_too_many_links_say_when_to_come_back
     ml_8_a_link_may_be_bound_to_its_browser
+    m_2_a_link_that_is_handed_to_a_victim_is_of_no_use
+    m_2_parallel_verifiers_of_a_link_are_counted_one_by_one
+    m_2_a_link_may_have_to_be_bound
     attack_6_ml_2_no_look_uses_a_link_up
     attack_9_known_and_unknown_addresses_get_one_answer
     attack_15_ml_4_no_header_changes_a_link
@@ -764,6 +768,117 @@ async fn otp_10_too_many_links_say_when_to_come_back(api: &Api) {
     }
     api.pass(460);
     api.test().post(LOGIN, request).await.ok();
+}
+
+/// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// Has a link sent to whoever keeps the verifier; the mail.
+async fn bound_link_to(api: &Api, email: &str) -> Value {
+    let request = json!({
+        "email": email,
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "a b&c",
+    });
+    api.test().post(LOGIN, request).await.ok();
+    mail_to(api, email).await
+}
+
+async fn verified_by(api: &Api, token: &str, verifier: &str) -> Answer {
+    verified(&api.test(), token, json!({"code_verifier": verifier})).await
+}
+
+/// M-2: whoever asks for a link keeps its verifier; in another browser, with another verifier or none, it opens nothing.
+async fn m_2_a_link_that_is_handed_to_a_victim_is_of_no_use(api: &Api) {
+    with_urls(api).await;
+    for wrong in [4, 5] {
+        let mail = bound_link_to(api, "ada@example.com").await;
+        let token = mail["token"].as_str().unwrap();
+        let link = mail["link"].as_str().unwrap();
+        assert!(link.ends_with(&format!("?token={token}&state=a%20b%26c")));
+        let others = [
+            json!({}),
+            json!({"code_verifier": ""}),
+            json!({"code_verifier": CHALLENGE}),
+        ];
+        for further in others.iter().cycle().take(wrong) {
+            let refused = verified(&api.test(), token, further.clone()).await;
+            refused.refuses(400, "invalid_magic_token", None);
+        }
+        let right = verified_by(api, token, VERIFIER).await;
+        if wrong == 4 {
+            right.ok();
+        } else {
+            right.refuses(400, "invalid_magic_token", None);
+        }
+    }
+    // Asked for without a challenge: the page's own verifier gives it away.
+    let token = link_to(api, "ada@example.com").await;
+    let refused = verified_by(api, &token, VERIFIER).await;
+    refused.refuses(400, "invalid_magic_token", None);
+    verified(&api.test(), &token, json!({})).await.ok();
+}
+
+/// M-2: of forty at once, wrong ones use the link up before any right one that comes after; right ones have one winner.
+async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one(api: &Api) {
+    with_urls(api).await;
+    for (verifier, winners) in [("wrong", 0), (VERIFIER, 1)] {
+        let mail = bound_link_to(api, "ada@example.com").await;
+        let token = mail["token"].as_str().unwrap();
+        let all = (0..40).map(|_| verified_by(api, token, verifier));
+        let answers = join_all(all).await;
+        let won = answers.iter().filter(|answer| answer.status == 200);
+        assert_eq!(won.count(), winners);
+        let late = verified_by(api, token, VERIFIER).await;
+        late.refuses(400, "invalid_magic_token", None);
+    }
+}
+
+/// M-2: the App may insist; a refused call sends nothing and creates nobody.
+async fn m_2_a_link_may_have_to_be_bound(api: &Api) {
+    with_urls(api).await;
+    for (further, code, field) in [
+        (
+            json!({"code_challenge": "x"}),
+            "invalid_field",
+            "code_challenge",
+        ),
+        (
+            json!({"code_challenge": ""}),
+            "invalid_field",
+            "code_challenge",
+        ),
+        (
+            json!({"code_challenge": CHALLENGE, "code_challenge_method": "plain"}),
+            "invalid_field",
+            "code_challenge_method",
+        ),
+        (
+            json!({"code_challenge_method": "S256"}),
+            "missing_field",
+            "code_challenge",
+        ),
+        (json!({"state": ""}), "invalid_field", "state"),
+        (json!({"state": "x".repeat(513)}), "invalid_field", "state"),
+    ] {
+        let mut request = json!({"email": "ada@example.com"});
+        let further = further.as_object().unwrap().clone();
+        request.as_object_mut().unwrap().extend(further);
+        let refused = api.test().post(LOGIN, request).await;
+        refused.refuses(400, code, Some(field));
+    }
+    let changes = [("require_code_challenge".to_owned(), "true".to_owned())];
+    api.service.set_app(api.app.id, &changes).await.unwrap();
+    api.pass(1);
+    let request = json!({"email": "ada@example.com"});
+    let refused = api.test().post(LOGIN, request).await;
+    refused.refuses(400, "missing_field", Some("code_challenge"));
+    assert_eq!(mailed(api).await, 0);
+    let mail = bound_link_to(api, "ada@example.com").await;
+    let token = mail["token"].as_str().unwrap();
+    verified_by(api, token, VERIFIER).await.ok();
 }
 
 /// ML-8: opened elsewhere, a link that is bound to its browser is refused, and still good in that browser.

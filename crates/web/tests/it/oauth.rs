@@ -6,6 +6,7 @@ mod both_keys;
 mod evil;
 mod pages;
 mod shapes;
+mod starters;
 
 use serde_json::{Value, json};
 use vestry_domain::World;
@@ -333,6 +334,11 @@ async fn verify_says_what_is_wrong(api: &Api) {
         ),
         (json!({"token": 1}), "invalid_field", Some("token")),
         (
+            json!({"code": "x", "state": "y", "code_verifier": "z"}),
+            "invalid_field",
+            Some("code_verifier"),
+        ),
+        (
             json!({"token": "x", "session_expires_in": 4}),
             "invalid_field",
             Some("session_expires_in"),
@@ -382,6 +388,36 @@ async fn begin_says_what_is_wrong(api: &Api) {
             400,
             "invalid_field",
             Some("redirect"),
+        ),
+        (
+            "test/begin?code_challenge=x",
+            400,
+            "invalid_field",
+            Some("code_challenge"),
+        ),
+        (
+            "test/begin?code_challenge_method=plain",
+            400,
+            "invalid_field",
+            Some("code_challenge_method"),
+        ),
+        (
+            "test/begin?code_challenge_method=S256",
+            400,
+            "missing_field",
+            Some("code_challenge"),
+        ),
+        (
+            "test/begin?state=%C3%A9",
+            400,
+            "invalid_field",
+            Some("state"),
+        ),
+        (
+            "test/begin?state=x&redirect_uri=https://app.example.com/own",
+            400,
+            "invalid_field",
+            Some("state"),
         ),
         (
             "test/begin?identity=root",

@@ -3,6 +3,7 @@
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::link::Link;
+use vestry_domain::pkce::CodeChallenge;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{StoreError, StoreResult};
 
@@ -29,6 +30,9 @@ pub struct LinkRow {
     handed_at: Option<i64>,
     landing: Option<String>,
     user_created: bool,
+    code_challenge: Option<Vec<u8>>,
+    /// None yet: a row is written for a new link only.
+    tries: i64,
 }
 
 impl TryFrom<&Link> for LinkRow {
@@ -52,6 +56,8 @@ impl TryFrom<&Link> for LinkRow {
             handed_at: link.handed_at.map(Timestamp::unix),
             landing: link.landing.clone(),
             user_created: link.user_created,
+            code_challenge: link.challenge.map(|challenge| challenge.0.to_vec()),
+            tries: 0,
         })
     }
 }
@@ -70,6 +76,9 @@ impl TryFrom<LinkRow> for Link {
             .fingerprint
             .map(|document| table.json("fingerprint", &document));
         let origin = row.origin_hash.map(|bytes| hash("origin_hash", bytes));
+        let challenge = row
+            .code_challenge
+            .map(|bytes| hash("code_challenge", bytes));
         let session_id = row.session_id.map(|id| table.parse("session_id", &id));
         Ok(Self {
             world: table.world(&row.app_id, &row.environment)?,
@@ -82,6 +91,7 @@ impl TryFrom<LinkRow> for Link {
             fingerprint: fingerprint.transpose()?,
             origin: origin.transpose()?,
             user_created: row.user_created,
+            challenge: challenge.transpose()?.map(|hash| CodeChallenge(hash.0)),
             created_at: Timestamp::from_unix(row.created_at),
             expires_at: Timestamp::from_unix(row.expires_at),
             used_at: row.used_at.map(Timestamp::from_unix),

@@ -3,6 +3,7 @@
 use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
+use vestry_domain::pkce::CodeChallenge;
 use vestry_domain::provider::{Connection, Flow, Pending, ProviderLink, TestGrant};
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{StoreError, StoreResult, StoredConnection};
@@ -84,6 +85,9 @@ pub struct FlowRow {
     test_code_hash: Option<Vec<u8>>,
     test_identity: Option<String>,
     expires_at: i64,
+    code_challenge: Option<Vec<u8>>,
+    caller_state: Option<String>,
+    begun_from: Option<String>,
 }
 
 impl TryFrom<&Flow> for FlowRow {
@@ -106,6 +110,12 @@ impl TryFrom<&Flow> for FlowRow {
             test_code_hash: granted.map(|grant| grant.code.0.to_vec()),
             test_identity: identity.transpose()?,
             expires_at: flow.expires_at.unix(),
+            code_challenge: flow.challenge.map(|challenge| challenge.0.to_vec()),
+            caller_state: flow
+                .caller_state
+                .as_ref()
+                .map(|state| state.as_str().to_owned()),
+            begun_from: flow.begun_from.clone(),
         })
     }
 }
@@ -125,6 +135,8 @@ impl TryFrom<FlowRow> for Flow {
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => return Err(table.corrupt("test_identity")),
         };
+        let caller_state = row.caller_state.as_deref();
+        let caller_state = caller_state.map(|state| table.parse("caller_state", state));
         Ok(Self {
             state: hash(&table, "state_hash", &row.state_hash)?,
             world: table.world(&row.app_id, &row.environment)?,
@@ -137,6 +149,9 @@ impl TryFrom<FlowRow> for Flow {
             browser: browser.transpose()?,
             login_url: row.login_url,
             registration_url: row.registration_url,
+            challenge: challenge(&table, row.code_challenge)?,
+            caller_state: caller_state.transpose()?,
+            begun_from: row.begun_from,
             test_grant,
             expires_at: Timestamp::from_unix(row.expires_at),
         })
@@ -154,6 +169,8 @@ pub struct PendingRow {
     identity_key_version: i64,
     identity: Vec<u8>,
     expires_at: i64,
+    code_challenge: Option<Vec<u8>>,
+    begun_from: Option<String>,
 }
 
 impl From<&Pending> for PendingRow {
@@ -167,6 +184,8 @@ impl From<&Pending> for PendingRow {
             identity_key_version: pending.identity.key_version.into(),
             identity: pending.identity.bytes.clone(),
             expires_at: pending.expires_at.unix(),
+            code_challenge: pending.challenge.map(|challenge| challenge.0.to_vec()),
+            begun_from: pending.begun_from.clone(),
         }
     }
 }
@@ -185,6 +204,8 @@ impl TryFrom<PendingRow> for Pending {
                 key_version: table.small("identity_key_version", row.identity_key_version)?,
                 bytes: row.identity,
             },
+            challenge: challenge(&table, row.code_challenge)?,
+            begun_from: row.begun_from,
             expires_at: Timestamp::from_unix(row.expires_at),
         })
     }
@@ -245,4 +266,9 @@ impl TryFrom<ProviderLinkRow> for ProviderLink {
 fn hash(table: &Table, column: &'static str, bytes: &[u8]) -> StoreResult<TokenHash> {
     let bytes = bytes.try_into();
     bytes.map(TokenHash).map_err(|_other| table.corrupt(column))
+}
+
+fn challenge(table: &Table, bytes: Option<Vec<u8>>) -> StoreResult<Option<CodeChallenge>> {
+    let hash = bytes.map(|bytes| hash(table, "code_challenge", &bytes));
+    Ok(hash.transpose()?.map(|hash| CodeChallenge(hash.0)))
 }

@@ -15,6 +15,19 @@ impl State {
         let mut links = self.links.iter_mut();
         links.find(|link| link.world == world && link.token == *token)
     }
+
+    /// The link, if it is neither used nor past its time, and for one of these purposes.
+    fn living_link(
+        &mut self,
+        world: World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> Option<&mut Link> {
+        self.link_by_token(world, token).filter(|link| {
+            link.used_at.is_none() && now < link.expires_at && purposes.contains(&link.purpose)
+        })
+    }
 }
 
 const fn key(link: &Link) -> (World, EmailId, LinkPurpose) {
@@ -54,6 +67,19 @@ impl Links for Work {
         })
     }
 
+    async fn attempt(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        purposes: &[LinkPurpose],
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>> {
+        self.writing(|state| {
+            let is_living = state.living_link(*world, token, purposes, now).is_some();
+            Ok(is_living.then(|| state.count_try(*world, *token)))
+        })
+    }
+
     async fn consume(
         &mut self,
         world: &World,
@@ -62,9 +88,7 @@ impl Links for Work {
         now: Timestamp,
     ) -> StoreResult<Option<Link>> {
         self.writing(|state| {
-            let link = state.link_by_token(*world, token).filter(|link| {
-                link.used_at.is_none() && now < link.expires_at && purposes.contains(&link.purpose)
-            });
+            let link = state.living_link(*world, token, purposes, now);
             Ok(link.map(|link| {
                 link.used_at = Some(now);
                 link.clone()

@@ -187,6 +187,20 @@ impl OauthFlows for Work {
         })
     }
 
+    async fn attempt_pending(
+        &mut self,
+        world: &World,
+        token: &TokenHash,
+        now: Timestamp,
+    ) -> StoreResult<Option<i64>> {
+        self.writing(|state| {
+            let mut rows = state.oauth_tokens.iter();
+            let is_living =
+                rows.any(|row| (row.world, row.token) == (*world, *token) && now < row.expires_at);
+            Ok(is_living.then(|| state.count_try(*world, *token)))
+        })
+    }
+
     async fn consume_pending(
         &mut self,
         world: &World,

@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
     pub(super) links: Vec<Link>,
+    /// Tries with what has this token: links, and people who wait for `oauth/verify`.
+    pub(super) tries: HashMap<(World, TokenHash), i64>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
     pub(super) totps: Vec<TotpRow>,
@@ -110,6 +112,13 @@ pub(super) struct Lease {
 }
 
 impl State {
+    /// Counts a try, and says how many there are by now.
+    pub(super) fn count_try(&mut self, world: World, token: TokenHash) -> i64 {
+        let tries = self.tries.entry((world, token)).or_default();
+        *tries += 1;
+        *tries
+    }
+
     /// Whether the world has this user; nothing may belong to anybody else.
     pub(super) fn needs_user(&self, world: World, id: UserId) -> Result<(), &'static str> {
         if self

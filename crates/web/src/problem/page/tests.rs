@@ -45,20 +45,3 @@ fn the_policy_knows_the_style_of_the_page() {
     assert!(policy.contains(&format!("style-src 'sha256-{hash}'")));
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
 }
-
-#[test]
-fn a_page_is_for_browsers_that_follow_a_link() {
-    for (query, expected) in [
-        ("redirect=true", true),
-        ("public_token=pk_test_x&redirect=true", true),
-        ("redirect=false", false),
-        ("redirect=", false),
-        ("public_token=redirect%3Dtrue", false),
-        ("", false),
-    ] {
-        let mut headers = HeaderMap::new();
-        assert_eq!(PageWanted::by(&headers, query), expected, "{query}");
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer x"));
-        assert!(!PageWanted::by(&headers, query), "{query}");
-    }
-}

@@ -2,11 +2,18 @@
 
 use vestry_domain::Environment;
 
-use super::{lands, public_token};
+use super::{cookie, lands, location, path, public_token, token, verify};
 use crate::rig::{Answer, Api, Client, on_both};
 
 on_both! {
+    m_17_finished_sign_ins_of_an_address_are_not_counted
     m_17_a_refused_browser_sees_a_page
+}
+
+async fn admits(api: &Api, most: u32) {
+    let changes = [("oauth_failures_per_address".to_owned(), most.to_string())];
+    api.service.set_app(api.app.id, &changes).await.unwrap();
+    api.pass(1);
 }
 
 /// A link to `begin`, followed.
@@ -35,7 +42,39 @@ fn is_page(answer: &Answer, status: u16, code: &str) {
     assert!(answer.header("set-cookie").is_none() && answer.header("location").is_none());
 }
 
-/// M-17: at the gate and behind it; and what the query says is text.
+/// M-17: an office of one address signs in as often as it likes; who leaves sign-ins unfinished waits.
+async fn m_17_finished_sign_ins_of_an_address_are_not_counted(api: &Api) {
+    lands(api).await;
+    admits(api, 2).await;
+    let public = public_token(api, Environment::Test).await;
+    for _ in 0..4 {
+        let sent = follows(&api.anonymous(), &public, "&identity=verified").await;
+        let browser = api.anonymous().header("Cookie", &cookie(&sent));
+        let back = location(&browser.get(path(&location(&sent))).await);
+        let landed = location(&browser.get(path(&back)).await);
+        let request = serde_json::json!({"token": token(&landed)});
+        verify(&api.test(), request).await.ok();
+    }
+    for _ in 0..2 {
+        location(&follows(&api.anonymous(), &public, "").await);
+    }
+    api.pass(100);
+    let refused = follows(&api.anonymous(), &public, "").await;
+    is_page(&refused, 429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("500"));
+    assert!(refused.text.contains("Wait 9 minutes"), "{}", refused.text);
+    // A program reads JSON.
+    let path = format!("/v1/auth/oauth/test/begin?public_token={public}");
+    let refused = api.anonymous().get(&path).await;
+    refused.refuses(429, "rate_limited", None);
+    assert_eq!(refused.header("retry-after"), Some("500"));
+    // A backend's own key is not limited by the address.
+    api.test().get("/v1/auth/oauth/test/begin").await.ok();
+    api.pass(500);
+    location(&follows(&api.anonymous(), &public, "").await);
+}
+
+/// M-17: so is every other refusal, at the gate and behind it; and what the query says is text.
 async fn m_17_a_refused_browser_sees_a_page(api: &Api) {
     let public = public_token(api, Environment::Test).await;
     let browser = api.anonymous();

@@ -1,0 +1,202 @@
+//! Whose a mailed link is (M-2).
+
+use vestry_app::links::{LoginByLink, VerifiedLink, VerifyLink, VerifyLinkError};
+use vestry_app::{Caller, Refusal, StartedBy};
+use vestry_domain::Secret;
+use vestry_domain::message::Message;
+use vestry_domain::pkce::CodeChallenge;
+use vestry_domain::redirect::RedirectKind;
+
+use crate::links::{device, invitation, is_invalid, link_for, opened, url_of};
+use crate::rig::Rig;
+
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const ADA: &str = "ada@example.com";
+
+fn secret(text: &str) -> Secret<String> {
+    Secret::new(text.to_owned())
+}
+
+fn with_challenge() -> StartedBy {
+    StartedBy {
+        code_challenge: Some(CodeChallenge::of(&secret(VERIFIER)).to_string()),
+        ..StartedBy::default()
+    }
+}
+
+fn asked_by(started_by: StartedBy) -> LoginByLink {
+    LoginByLink {
+        started_by,
+        ..link_for(ADA)
+    }
+}
+
+async fn mailed(rig: &Rig, caller: &Caller, started_by: StartedBy) -> Message {
+    let command = asked_by(started_by);
+    let sent = rig.service.login_or_create_by_link(caller, command);
+    sent.await.unwrap();
+    rig.newest_to(caller, ADA).await.message
+}
+
+async fn open_with(
+    rig: &Rig,
+    caller: &Caller,
+    token: &str,
+    verifier: Option<&str>,
+) -> Result<VerifiedLink, VerifyLinkError> {
+    let command = VerifyLink {
+        code_verifier: verifier.map(secret),
+        ..opened(token)
+    };
+    rig.service.verify_link(caller, command).await
+}
+
+/// M-2: the attacker asks for a link to an address of his own and hands it to a victim, whose browser has no verifier, or another.
+#[tokio::test]
+async fn m_2_a_link_is_of_whoever_asked_for_it() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for others in [None, Some(""), Some(&*"v".repeat(43))] {
+        let mail = mailed(&rig, &test, with_challenge()).await;
+        let refused = open_with(&rig, &test, &mail.token, others).await;
+        assert!(is_invalid(&refused));
+        let right = || open_with(&rig, &test, &mail.token, Some(VERIFIER));
+        right().await.unwrap();
+        assert!(is_invalid(&right().await));
+    }
+}
+
+/// M-2, RFC 9700, section 2.1.1: where an App sends verifiers, a link that was asked for without a challenge is somebody else's.
+#[tokio::test]
+async fn m_2_a_verifier_is_refused_where_the_link_has_no_challenge() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let mail = mailed(&rig, &test, StartedBy::default()).await;
+    for verifier in ["", VERIFIER] {
+        let refused = open_with(&rig, &test, &mail.token, Some(verifier)).await;
+        assert!(is_invalid(&refused), "{verifier}");
+    }
+    rig.open(&test, &mail.token).await.unwrap();
+}
+
+/// M-2: the fifth wrong verifier takes the link with it, and nothing else: the code of the mail is typed where it is asked for, and
+/// a new link is a new one.
+#[tokio::test]
+async fn m_2_five_wrong_verifiers_use_a_link_up() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for wrong in [4, 5] {
+        let mail = mailed(&rig, &test, with_challenge()).await;
+        for _ in 0..wrong {
+            let refused = open_with(&rig, &test, &mail.token, Some("x")).await;
+            assert!(is_invalid(&refused));
+        }
+        let outcome = open_with(&rig, &test, &mail.token, Some(VERIFIER)).await;
+        assert_eq!(outcome.is_ok(), wrong == 4, "after {wrong}");
+    }
+    let sent = rig
+        .service
+        .login_or_create_by_link(&test, asked_by(with_challenge()))
+        .await
+        .unwrap();
+    let mail = rig.newest_to(&test, ADA).await.message;
+    for _ in 0..5 {
+        let refused = open_with(&rig, &test, &mail.token, None).await;
+        assert!(is_invalid(&refused));
+    }
+    let code = rig.verify(&test, sent.email_id, &mail.code).await;
+    code.unwrap();
+}
+
+/// M-2: whoever has the verifier may fail for other reasons as often as before; and a wrong one costs the address no wait.
+#[tokio::test]
+async fn m_2_a_right_verifier_is_no_try() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("device_fingerprint_match", "ip")]).await;
+    let test = rig.test().await;
+    let command = LoginByLink {
+        device_fingerprint: Some(device("192.0.2.1", "")),
+        ..asked_by(with_challenge())
+    };
+    let sent = rig.service.login_or_create_by_link(&test, command).await;
+    sent.unwrap();
+    let mail = rig.newest_to(&test, ADA).await.message;
+    let from = |ip: &str| VerifyLink {
+        code_verifier: Some(secret(VERIFIER)),
+        device_fingerprint: device(ip, ""),
+        ..opened(&mail.token)
+    };
+    for _ in 0..6 {
+        let elsewhere = rig.service.verify_link(&test, from("192.0.2.2")).await;
+        assert!(is_invalid(&elsewhere));
+    }
+    let here = rig.service.verify_link(&test, from("192.0.2.1")).await;
+    here.unwrap();
+    for _ in 0..5 {
+        let mail = mailed(&rig, &test, with_challenge()).await;
+        rig.pass(700);
+        for _ in 0..6 {
+            let refused = open_with(&rig, &test, &mail.token, Some("x")).await;
+            assert!(is_invalid(&refused), "and never a wait");
+        }
+    }
+}
+
+/// M-2: a hundred wrong ones at once, and the right one comes too late; a hundred right ones at once, and one has won.
+#[tokio::test]
+async fn m_2_parallel_verifiers_of_a_link_are_counted_one_by_one() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    for (verifier, winners) in [("x", 0), (VERIFIER, 1)] {
+        let mail = mailed(&rig, &test, with_challenge()).await;
+        let all = (0..100).map(|_| open_with(&rig, &test, &mail.token, Some(verifier)));
+        let outcomes = futures_util::future::join_all(all).await;
+        let won = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(won, winners);
+        let late = open_with(&rig, &test, &mail.token, Some(VERIFIER)).await;
+        assert!(is_invalid(&late));
+    }
+}
+
+/// M-2: the link carries what its caller sent, behind the token, and leads where it led.
+#[tokio::test]
+async fn m_2_a_link_carries_the_state_of_its_caller() {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let started_by = StartedBy {
+        state: Some("a b&c".to_owned()),
+        ..StartedBy::default()
+    };
+    let mail = mailed(&rig, &test, started_by).await;
+    let expected = format!(
+        "{}?token={}&state=a%20b%26c",
+        url_of(RedirectKind::Registration),
+        mail.token
+    );
+    assert_eq!(mail.link, expected);
+    assert!(mail.text.contains(&expected), "{}", mail.text);
+}
+
+/// M-2: what an App may require of those who ask for a link; an invitation is asked for by somebody else, and is none of theirs.
+#[tokio::test]
+async fn m_2_an_app_may_require_a_challenge_of_links() {
+    let rig = Rig::with_urls().await;
+    rig.set(&[("require_code_challenge", "true")]).await;
+    let test = rig.test().await;
+    let service = &rig.service;
+    let refused = service
+        .login_or_create_by_link(&test, asked_by(StartedBy::default()))
+        .await;
+    assert!(matches!(
+        refused,
+        Err(Refusal::Invalid(invalid)) if invalid.param == "code_challenge"
+    ));
+    assert!(!rig.is_known(&test, ADA).await, "nobody was created");
+    let mail = mailed(&rig, &test, with_challenge()).await;
+    let verified = open_with(&rig, &test, &mail.token, Some(VERIFIER)).await;
+    verified.unwrap();
+    let invited = service.invite_by_link(&test, invitation("bob@example.com"));
+    invited.await.unwrap();
+    let mail = rig.newest_to(&test, "bob@example.com").await.message;
+    rig.open(&test, &mail.token).await.unwrap();
+}

@@ -1,0 +1,379 @@
+//! Whose the token of a sign-in is (M-2), and where a secret key lets it end (M-15).
+
+use vestry_app::StartedBy;
+use vestry_domain::pkce::CodeChallenge;
+
+use super::*;
+
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+fn secret(text: &str) -> Secret<String> {
+    Secret::new(text.to_owned())
+}
+
+fn with_challenge() -> StartedBy {
+    StartedBy {
+        code_challenge: Some(CodeChallenge::of(&secret(VERIFIER)).to_string()),
+        ..StartedBy::default()
+    }
+}
+
+impl Desk {
+    /// Somebody goes to Google and comes back to a token.
+    async fn token_for(&self, person: &ProvenIdentity, started_by: StartedBy) -> String {
+        let command = BeginOauth {
+            started_by,
+            ..to_google()
+        };
+        let begun = self.begin(command).await;
+        let code = self
+            .rig
+            .providers
+            .sign_in(begun.state.expose(), person.clone());
+        let back = self.back(&begun, Some(code)).await;
+        let (_, token) = back.url.split_once("token=").unwrap();
+        token[..64].to_owned()
+    }
+
+    async fn verify_with(
+        &self,
+        token: &str,
+        verifier: Option<&str>,
+    ) -> Result<VerifiedOauth, VerifyOauthError> {
+        self.verify_within(token, verifier, SessionFields::default())
+            .await
+    }
+
+    async fn verify_within(
+        &self,
+        token: &str,
+        verifier: Option<&str>,
+        session_fields: SessionFields,
+    ) -> Result<VerifiedOauth, VerifyOauthError> {
+        let command = VerifyOauth {
+            proof: OauthProof::Token {
+                token: secret(token),
+                state: None,
+                code_verifier: verifier.map(secret),
+            },
+            session_fields,
+            device_fingerprint: DeviceFingerprint::default(),
+        };
+        self.rig.service.verify_oauth(&self.test, command).await
+    }
+
+    /// The same App with other settings.
+    async fn set(&mut self, changes: &[(&str, &str)]) {
+        self.rig.set(changes).await;
+        self.test = self.rig.test().await;
+    }
+}
+
+fn is_invalid(outcome: &Result<VerifiedOauth, VerifyOauthError>) -> bool {
+    matches!(outcome, Err(VerifyOauthError::InvalidToken))
+}
+
+/// The field that a start call was refused for.
+fn refused_field(outcome: Result<BegunOauth, BeginOauthError>) -> String {
+    match outcome {
+        Err(BeginOauthError::Common(Refusal::Invalid(invalid))) => invalid.param.into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// M-2: the attacker begins, comes back from the provider, and hands the token to a victim, whose browser has no verifier, or that
+/// of a sign-in of its own.
+#[tokio::test]
+async fn m_2_a_token_is_of_whoever_began() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    for others in [None, Some(""), Some(&*"v".repeat(43))] {
+        let token = desk.token_for(&ada, with_challenge()).await;
+        assert!(is_invalid(&desk.verify_with(&token, others).await));
+        desk.verify_with(&token, Some(VERIFIER)).await.unwrap();
+        let again = desk.verify_with(&token, Some(VERIFIER)).await;
+        assert!(is_invalid(&again));
+    }
+}
+
+/// M-2, RFC 9700, section 2.1.1: where an App sends verifiers, a token that was begun without a challenge is somebody else's.
+#[tokio::test]
+async fn m_2_a_verifier_is_refused_where_there_was_no_challenge() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let token = desk.token_for(&ada, StartedBy::default()).await;
+    for verifier in ["", VERIFIER] {
+        let refused = desk.verify_with(&token, Some(verifier)).await;
+        assert!(is_invalid(&refused), "{verifier}");
+    }
+    desk.verify_with(&token, None).await.unwrap();
+}
+
+/// M-2: the fifth wrong verifier takes the token with it, with a challenge and without.
+#[tokio::test]
+async fn m_2_five_wrong_verifiers_use_a_token_up() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    for (started_by, right) in [
+        (with_challenge(), Some(VERIFIER)),
+        (StartedBy::default(), None),
+    ] {
+        for wrong in [4, 5] {
+            let token = desk.token_for(&ada, started_by.clone()).await;
+            for _ in 0..wrong {
+                let refused = desk.verify_with(&token, Some("x")).await;
+                assert!(is_invalid(&refused));
+            }
+            let outcome = desk.verify_with(&token, right).await;
+            assert_eq!(outcome.is_ok(), wrong == 4, "after {wrong}");
+        }
+    }
+}
+
+/// M-2: whoever has the verifier may fail for other reasons as often as before.
+#[tokio::test]
+async fn m_2_a_right_verifier_is_no_try() {
+    let desk = Desk::new().await;
+    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let claimed = person("2", VICTIM, false);
+    let token = desk.token_for(&claimed, with_challenge()).await;
+    for _ in 0..6 {
+        let taken = desk.verify_with(&token, Some(VERIFIER)).await;
+        assert!(matches!(
+            taken,
+            Err(VerifyOauthError::Common(Refusal::Taken(_)))
+        ));
+    }
+    // A verifier is not the state: it does not link anybody.
+    let session = within(&victim.token);
+    let taken = desk.verify_within(&token, Some(VERIFIER), session).await;
+    assert!(matches!(
+        taken,
+        Err(VerifyOauthError::Common(Refusal::Taken(_)))
+    ));
+}
+
+/// M-2: a hundred wrong ones at once, and the right one comes too late; a hundred right ones at once, and one has won.
+#[tokio::test]
+async fn m_2_parallel_verifiers_are_counted_one_by_one() {
+    let desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let token = desk.token_for(&ada, with_challenge()).await;
+    let wrong = (0..100).map(|_| desk.verify_with(&token, Some("x")));
+    let outcomes = futures_util::future::join_all(wrong).await;
+    assert!(outcomes.iter().all(is_invalid));
+    let late = desk.verify_with(&token, Some(VERIFIER)).await;
+    assert!(is_invalid(&late));
+    let token = desk.token_for(&ada, with_challenge()).await;
+    let right = (0..100).map(|_| desk.verify_with(&token, Some(VERIFIER)));
+    let outcomes = futures_util::future::join_all(right).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+}
+
+/// M-2: what an App may require; not where it has the browser brought to itself and compares the state.
+#[tokio::test]
+async fn m_2_an_app_may_require_a_challenge() {
+    let mut desk = Desk::new().await;
+    desk.set(&[("require_code_challenge", "true")]).await;
+    let page = desk.page(&desk.public_token().await).await;
+    let sent = || BeginOauth {
+        sends_browser: true,
+        ..to_google()
+    };
+    for (caller, command) in [
+        (&page, to_google()),
+        (&page, sent()),
+        (&desk.test, to_google()),
+        (&desk.test, sent()),
+    ] {
+        let service = &desk.rig.service;
+        let refused = service.begin_oauth(caller, command).await;
+        assert_eq!(refused_field(refused), "code_challenge");
+        let command = BeginOauth {
+            started_by: with_challenge(),
+            ..sent()
+        };
+        service.begin_oauth(caller, command).await.unwrap();
+    }
+    let own = BeginOauth {
+        redirect_uri: Some(OWN.to_owned()),
+        ..to_google()
+    };
+    desk.begin(own).await;
+}
+
+/// M-2: what the caller sent comes back beside the token and beside an error; what is no such thing is refused.
+#[tokio::test]
+async fn m_2_the_state_of_the_caller_comes_back() {
+    let desk = Desk::new().await;
+    let started_by = StartedBy {
+        state: Some("a b&token=x".to_owned()),
+        ..with_challenge()
+    };
+    let begin = || BeginOauth {
+        started_by: started_by.clone(),
+        ..to_google()
+    };
+    let begun = desk.begin(begin()).await;
+    let ada = person("1", "ada@example.com", true);
+    let code = desk.rig.providers.sign_in(begun.state.expose(), ada);
+    let back = desk.back(&begun, Some(code)).await;
+    assert!(back.url.starts_with(&format!("{REGISTRATION}?token=")));
+    assert!(back.url.ends_with("&state=a%20b%26token%3Dx"));
+    let begun = desk.begin(begin()).await;
+    let back = desk.back(&begun, None).await;
+    let expected = format!("{LOGIN}?error=provider_error&state=a%20b%26token%3Dx");
+    assert_eq!(back.url, expected);
+    // Of a state that is none of ours, nothing is known.
+    let back = desk.back(&begun, None).await;
+    assert_eq!(back.url, format!("{LOGIN}?error=invalid_state"));
+
+    let none = StartedBy::default;
+    let own = Some(OWN.to_owned());
+    for (redirect_uri, started_by, field) in [
+        (
+            None,
+            StartedBy {
+                state: Some(String::new()),
+                ..none()
+            },
+            "state",
+        ),
+        (
+            None,
+            StartedBy {
+                code_challenge: Some("x".to_owned()),
+                ..none()
+            },
+            "code_challenge",
+        ),
+        (
+            None,
+            StartedBy {
+                code_challenge_method: Some("plain".to_owned()),
+                ..with_challenge()
+            },
+            "code_challenge_method",
+        ),
+        (own.clone(), with_challenge(), "code_challenge"),
+        (
+            own,
+            StartedBy {
+                state: Some("x".to_owned()),
+                ..none()
+            },
+            "state",
+        ),
+    ] {
+        let command = BeginOauth {
+            redirect_uri,
+            started_by,
+            ..to_google()
+        };
+        let refused = desk.rig.service.begin_oauth(&desk.test, command).await;
+        assert_eq!(refused_field(refused), field);
+    }
+}
+
+/// M-15: a secret key that says nothing of where the browser ends has it brought to the App, once the settings say where that is.
+#[tokio::test]
+async fn m_15_the_apps_own_callback_is_a_setting() {
+    let mut desk = Desk::new().await;
+    let ada = person("1", "ada@example.com", true);
+    let verify = |begun: &BegunOauth, code: &str| VerifyOauth {
+        proof: OauthProof::Code {
+            code: secret(code),
+            state: begun.state.clone(),
+            issuer: None,
+        },
+        session_fields: lasting(60),
+        device_fingerprint: DeviceFingerprint::default(),
+    };
+    // Without it the answer says what is missing, and the sign-in goes on at our callback.
+    let begun = desk.begin(to_google()).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), ada.clone());
+    let (service, test) = (Arc::clone(&desk.rig.service), Arc::clone(&desk.test));
+    let refused = service.verify_oauth(&test, verify(&begun, &code)).await;
+    assert!(matches!(refused, Err(VerifyOauthError::ForOurCallback)));
+    // In no other world, and no longer than it lives, is anything known of it.
+    let live = desk.rig.live().await;
+    let refused = service.verify_oauth(&live, verify(&begun, &code)).await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidState)));
+    assert_eq!(desk.back(&begun, Some(code.clone())).await.failure, None);
+    let refused = service.verify_oauth(&test, verify(&begun, &code)).await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidState)));
+    let begun = desk.begin(to_google()).await;
+    desk.rig.pass(600);
+    let refused = service.verify_oauth(&test, verify(&begun, "x")).await;
+    assert!(matches!(refused, Err(VerifyOauthError::InvalidState)));
+
+    desk.set(&[("oauth_test_redirect_uri", OWN)]).await;
+    let begun = desk.begin(to_google()).await;
+    let code = desk
+        .rig
+        .providers
+        .sign_in(begun.state.expose(), ada.clone());
+    let back = desk.back(&begun, Some(code.clone())).await;
+    assert_eq!(back.failure, Some(SignInFailure::InvalidState));
+    let command = verify(&begun, &code);
+    let verified = service.verify_oauth(&desk.test, command).await;
+    assert!(verified.unwrap().issued.is_some());
+    // Whatever says that the browser ends here keeps it here.
+    let page = desk.page(&desk.public_token().await).await;
+    for (caller, command) in [
+        (&page, to_google()),
+        (
+            &desk.test,
+            BeginOauth {
+                sends_browser: true,
+                ..to_google()
+            },
+        ),
+        (
+            &desk.test,
+            BeginOauth {
+                login_redirect_url: Some(LOGIN.to_owned()),
+                ..to_google()
+            },
+        ),
+        (
+            &desk.test,
+            BeginOauth {
+                registration_redirect_url: Some(REGISTRATION.to_owned()),
+                ..to_google()
+            },
+        ),
+        (
+            &desk.test,
+            BeginOauth {
+                started_by: with_challenge(),
+                ..to_google()
+            },
+        ),
+    ] {
+        let begun = service.begin_oauth(caller, command).await.unwrap();
+        let code = desk
+            .rig
+            .providers
+            .sign_in(begun.state.expose(), ada.clone());
+        assert_eq!(desk.back(&begun, Some(code)).await.failure, None);
+    }
+}
+
+/// M-15, attack 17: the setting names a URL; whether the browser may go there is registered.
+#[tokio::test]
+async fn m_15_a_setting_does_not_register_a_url() {
+    let mut desk = Desk::new().await;
+    let elsewhere = "https://app.example.com/elsewhere";
+    desk.set(&[("oauth_test_redirect_uri", elsewhere)]).await;
+    let refused = desk.rig.service.begin_oauth(&desk.test, to_google()).await;
+    assert!(matches!(
+        refused,
+        Err(BeginOauthError::Common(Refusal::Redirect(
+            vestry_app::links::RedirectError::NotAllowed("oauth_test_redirect_uri")
+        )))
+    ));
+}

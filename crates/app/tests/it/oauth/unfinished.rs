@@ -1,0 +1,122 @@
+//! How many sign-ins one address may leave unfinished with a public token (M-17).
+
+use vestry_domain::timestamp::Seconds;
+
+use super::*;
+
+fn from(ip: &str) -> BeginOauth {
+    BeginOauth {
+        from: DeviceFingerprint::new(Some(ip.to_owned()), None).unwrap(),
+        ..to_google()
+    }
+}
+
+/// A desk whose App admits so many, and who calls it with a public token.
+async fn admitting(most: u32) -> (Desk, Arc<Caller>) {
+    let desk = Desk::new().await;
+    let most = most.to_string();
+    desk.rig.set(&[("oauth_failures_per_address", &most)]).await;
+    let page = desk.page(&desk.public_token().await).await;
+    (desk, page)
+}
+
+impl Desk {
+    /// Whether an address may begin another sign-in.
+    async fn admits(&self, page: &Caller, ip: &str) -> Result<BegunOauth, Seconds> {
+        match self.rig.service.begin_oauth(page, from(ip)).await {
+            Ok(begun) => Ok(begun),
+            Err(BeginOauthError::TooMany { retry_after }) => Err(retry_after),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// Begins and finishes one, with its `oauth/verify`.
+    async fn finishes(&self, page: &Caller, ip: &str) {
+        let begun = self.admits(page, ip).await.unwrap();
+        let token = self.brought_back(&begun).await;
+        let verified = self.verify(&token, None, SessionFields::default());
+        verified.await.unwrap();
+    }
+
+    async fn brought_back(&self, begun: &BegunOauth) -> String {
+        let ada = person("1", "ada@example.com", true);
+        let code = self.rig.providers.sign_in(begun.state.expose(), ada);
+        let back = self.back(begun, Some(code)).await;
+        let (_, token) = back.url.split_once("?token=").unwrap();
+        token.to_owned()
+    }
+}
+
+/// M-17: an office of any size signs in, because what is finished is not counted; what is not finished is, and says when to come
+/// back.
+#[tokio::test]
+async fn m_17_unfinished_sign_ins_of_an_address_are_counted() {
+    let (desk, page) = admitting(3).await;
+    for _ in 0..10 {
+        desk.finishes(&page, "192.0.2.1").await;
+    }
+    // Away, denied at the provider, and brought back but never verified.
+    desk.admits(&page, "192.0.2.1").await.unwrap();
+    let denied = desk.admits(&page, "192.0.2.1").await.unwrap();
+    assert!(desk.back(&denied, None).await.failure.is_some());
+    let landed = desk.admits(&page, "192.0.2.1").await.unwrap();
+    let token = desk.brought_back(&landed).await;
+    desk.rig.pass(60);
+    let refused = desk.admits(&page, "192.0.2.1").await.unwrap_err();
+    assert_eq!(refused, Seconds(540));
+    // Nobody else has to wait, and a secret key is its App's own affair.
+    desk.admits(&page, "192.0.2.2").await.unwrap();
+    for _ in 0..5 {
+        desk.begin(from("192.0.2.1")).await;
+    }
+    // It is verified late: there is room for one.
+    desk.verify(&token, None, SessionFields::default())
+        .await
+        .unwrap();
+    desk.admits(&page, "192.0.2.1").await.unwrap();
+    desk.admits(&page, "192.0.2.1").await.unwrap_err();
+    desk.rig.pass(540);
+    desk.admits(&page, "192.0.2.1").await.unwrap();
+}
+
+/// M-17: a token that fails gives nothing back, and one that is good gives back what it took, once.
+#[tokio::test]
+async fn m_17_only_what_is_finished_is_given_back() {
+    let (desk, page) = admitting(2).await;
+    let begun = desk.admits(&page, "192.0.2.1").await.unwrap();
+    desk.admits(&page, "192.0.2.1").await.unwrap();
+    let token = desk.brought_back(&begun).await;
+    for _ in 0..3 {
+        let other = "0".repeat(64);
+        let refused = desk.verify(&other, None, SessionFields::default()).await;
+        assert!(refused.is_err());
+        desk.admits(&page, "192.0.2.1").await.unwrap_err();
+    }
+    let mut finished = 0;
+    for _ in 0..3 {
+        let outcome = desk.verify(&token, None, SessionFields::default());
+        finished += usize::from(outcome.await.is_ok());
+    }
+    assert_eq!(finished, 1);
+    desk.admits(&page, "192.0.2.1").await.unwrap();
+    desk.admits(&page, "192.0.2.1").await.unwrap_err();
+}
+
+/// M-17: of IPv6 a network of 64 bits is one address; 0 is no limit; and without being set it is 600.
+#[tokio::test]
+async fn m_17_the_limit_is_a_setting() {
+    let (desk, page) = admitting(1).await;
+    desk.admits(&page, "2001:db8::1").await.unwrap();
+    desk.admits(&page, "2001:db8::ffff:2").await.unwrap_err();
+    desk.admits(&page, "2001:db8:0:1::1").await.unwrap();
+    let (desk, page) = admitting(0).await;
+    for _ in 0..700 {
+        desk.admits(&page, "192.0.2.1").await.unwrap();
+    }
+    let desk = Desk::new().await;
+    let page = desk.page(&desk.public_token().await).await;
+    for _ in 0..600 {
+        desk.admits(&page, "192.0.2.1").await.unwrap();
+    }
+    desk.admits(&page, "192.0.2.1").await.unwrap_err();
+}

@@ -1,0 +1,18 @@
+use super::*;
+
+#[test]
+fn a_page_is_for_browsers_that_follow_a_link() {
+    for (query, expected) in [
+        ("redirect=true", true),
+        ("public_token=pk_test_x&redirect=true", true),
+        ("redirect=false", false),
+        ("redirect=", false),
+        ("public_token=redirect%3Dtrue", false),
+        ("", false),
+    ] {
+        let mut headers = HeaderMap::new();
+        assert_eq!(follows_a_link(&headers, query), expected, "{query}");
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer x"));
+        assert!(!follows_a_link(&headers, query), "{query}");
+    }
+}
