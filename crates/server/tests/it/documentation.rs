@@ -181,6 +181,12 @@ impl Stage {
                 let made = self.site.admin(&["key", "create", &self.app, "live"]);
                 text(&made, "id")
             }
+            "jwk_…" => {
+                let made = self
+                    .site
+                    .admin(&["signing-key", "rotate", &self.app, "live"]);
+                text(&made, "id")
+            }
             "user_…" => self.user.clone(),
             "NAME=VALUE" | "name=value" => "name=Shop".to_owned(),
             // "And so on."

@@ -204,21 +204,16 @@ async fn one_user_of_a_hundred_sign_ins(site: Site) {
             async move { api.post("/v1/auth/otps/email/login_or_create", &body).await }
         })
         .await;
-        let (taken, limited): (Vec<_>, Vec<_>) =
-            answers.into_iter().partition(|answer| answer.status == 200);
-        for answer in &limited {
-            assert_eq!(answer.error(429), "too_many_attempts");
+        // All but one only repeat that one, and are answered as it was (M-5).
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "round {round}: {}", answer.body);
+            assert_eq!(answer.body["user_created"], true, "round {round}");
         }
-        let users: HashSet<String> = taken
+        let users: HashSet<String> = answers
             .iter()
             .map(|answer| text(&answer.body, "user_id"))
             .collect();
         assert_eq!(users.len(), 1, "round {round}");
-        let created = taken
-            .iter()
-            .filter(|answer| answer.body["user_created"] == true);
-        assert_eq!(created.count(), 1, "round {round}");
-        assert_eq!(taken.len(), 5, "the limit of sends is exact");
     }
     field.stop("R2", ROUNDS, PARALLEL).await;
 }

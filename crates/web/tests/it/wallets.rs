@@ -343,7 +343,7 @@ async fn a_list_names_what_it_refuses(api: &Api) {
         ("limit=9", "limit"),
         ("limit=101", "limit"),
         ("limit=ten", "limit"),
-        ("limit=10.0", "limit"),
+        ("limit=10.5", "limit"),
         ("limit=%2B10", "limit"),
         ("limit=99999999999999999999", "limit"),
         ("limit=10&limit=20", "limit"),
