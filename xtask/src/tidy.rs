@@ -4,11 +4,16 @@
 //! findings are printed, so that one run shows everything there is to do.
 
 mod arrows;
+mod bans;
+mod built;
 mod circles;
+mod crate_spec;
 mod crypto;
+mod duplicates;
 mod layout;
 mod leaks;
 mod licences;
+mod lock;
 mod manifests;
 mod requirements;
 mod sources;
@@ -18,6 +23,7 @@ mod workspace;
 use std::fmt;
 
 use crate::failure::Failure;
+use built::Built;
 use tree::Tree;
 use workspace::Workspace;
 
@@ -31,7 +37,9 @@ Check the rules of this repository that no compiler checks.
   layout        migrations in pairs, one integration test binary per crate, README and .ci/run
   leaks         paths of one machine, hosts of a private registry
   licences      what every dependency is licensed under
-  crypto        one version of each cryptographic crate
+  bans          no crate and no version that deny.toml refuses, for a known fault among others
+  duplicates    one version of each crate, but for those that deny.toml accepts
+  crypto        one version of each cryptographic crate in the product
   requirements  every id that a comment, page or test names is a line of docs/requirements
 
 With --untested: list the lines of docs/requirements that no test names, and check nothing.";
@@ -86,6 +94,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
     };
     let workspace = Workspace::read(&tree)?;
+    let built = Built::read()?;
     let findings: Vec<Finding> = [
         arrows::check(&workspace),
         circles::check(&tree),
@@ -94,7 +103,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         layout::check(&tree),
         leaks::check(&tree),
         licences::check(&tree, &workspace),
-        crypto::check()?,
+        bans::check(&tree, &built)?,
+        duplicates::check(&tree)?,
+        crypto::check(&built),
         requirements::check(&tree),
     ]
     .into_iter()

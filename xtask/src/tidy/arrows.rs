@@ -86,6 +86,7 @@ const OTHERS: &str = "
     zxcvbn: app |: a password is judged by one use case
     # Servers of tests need certificates.
     rcgen: server | *: certificates are made by the server alone
+    semver: xtask |: versions of crates are compared by `cargo xtask tidy` alone
     toml: server xtask |: settings are read by the server alone
     reqwest: outbound bench-load | *: HTTP is spoken by the one client alone
     insta jsonschema proptest tempfile: testkit | *: it is for tests only

@@ -1,10 +1,7 @@
 //! One version of each cryptographic crate: two are twice the code to trust and to update.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::Finding;
-use crate::failure::Failure;
-use crate::{process, project};
+use super::built::Built;
 
 /// Crates that do cryptography or draw chance; a name that ends with `*` stands for all that begin so.
 const CRYPTO: &[&str] = &[
@@ -79,49 +76,48 @@ const SEVERAL: &[(&str, &str)] = &[
     ("crypto-common", "what sha2 of 0.10 is made of"),
 ];
 
-/// Crates that may not be built at all, and what does their work.
-const NEVER: &[(&str, &str)] = &[
-    ("ring", "aws-lc-rs is the one provider"),
-    ("openssl-sys", "rustls is the one TLS"),
-    ("native-tls", "rustls is the one TLS"),
-];
+/// The name of this file, which its findings send to.
+const TABLE: &str = "xtask/src/tidy/crypto.rs";
 
-pub(super) fn check() -> Result<Vec<Finding>, Failure> {
-    let versions = built()?;
+pub(super) fn check(built: &Built) -> Vec<Finding> {
+    let mut findings = several(SEVERAL, built);
+    findings.extend(stale(SEVERAL, built));
+    findings
+}
+
+/// Cryptographic crates in more versions than one that are not on the table.
+fn several(table: &[(&str, &str)], built: &Built) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, versions) in &versions {
-        if versions.len() > 1
-            && is_crypto(name)
-            && !SEVERAL.iter().any(|(allowed, _)| allowed == name)
-        {
+    for (name, versions) in &built.versions {
+        let is_known = table.iter().any(|(allowed, _)| allowed == name);
+        if versions.len() > 1 && is_crypto(name) && !is_known {
             let list = versions
                 .iter()
                 .map(String::as_str)
                 .collect::<Vec<_>>()
                 .join(", ");
             let message = format!(
-                "{name} is built in {} versions ({list}); say in xtask/src/tidy/crypto.rs why",
+                "{name} is built in {} versions ({list}); say in {TABLE} why",
                 versions.len()
             );
             findings.push(Finding::new("Cargo.lock", message));
         }
-        if let Some((_, instead)) = NEVER.iter().find(|(never, _)| never == name) {
-            findings.push(Finding::new(
-                "Cargo.lock",
-                format!("{name} is built: {instead}"),
-            ));
-        }
     }
-    for (name, _) in SEVERAL {
-        if versions
-            .get(*name)
-            .is_none_or(|versions| versions.len() < 2)
-        {
+    findings
+}
+
+/// Lines of the table that nothing needs any more.
+fn stale(table: &[(&str, &str)], built: &Built) -> Vec<Finding> {
+    let alone = table.iter().filter(|(name, _)| {
+        let versions = built.versions.get(*name);
+        versions.is_none_or(|versions| versions.len() < 2)
+    });
+    alone
+        .map(|(name, _)| {
             let message = format!("`{name}` is built in one version now; take it off the table");
-            findings.push(Finding::new("xtask/src/tidy/crypto.rs", message));
-        }
-    }
-    Ok(findings)
+            Finding::new(TABLE, message)
+        })
+        .collect()
 }
 
 fn is_crypto(name: &str) -> bool {
@@ -133,31 +129,5 @@ fn is_crypto(name: &str) -> bool {
         })
 }
 
-/// What the product is built from on this platform: names and versions. The lock file has more, for features
-/// that are off.
-fn built() -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
-    let arguments = [
-        "tree",
-        "--package",
-        "vestry-server",
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-        "--locked",
-    ];
-    let listing = process::output(project::cargo().args(arguments))?;
-    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in listing.lines() {
-        if let Some((name, rest)) = line.split_once(" v") {
-            let version = rest.split(' ').next().unwrap_or(rest);
-            versions
-                .entry(name.to_owned())
-                .or_default()
-                .insert(version.to_owned());
-        }
-    }
-    Ok(versions)
-}
+#[cfg(test)]
+mod tests;

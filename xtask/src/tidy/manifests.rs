@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::Finding;
+use super::lock::LOCKS;
 use super::tree::{File, Tree};
 use super::workspace::{Member, Workspace};
 
@@ -10,9 +11,6 @@ use super::workspace::{Member, Workspace};
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
 
 const DEPENDENCY_TABLES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
-
-/// That of the workspace, and that of the fuzz targets, which are one of their own.
-const LOCKS: &[&str] = &["Cargo.lock", "xtask/fuzz/Cargo.lock"];
 
 pub(super) fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
     let mut findings: Vec<Finding> = workspace.members.iter().flat_map(member).collect();
