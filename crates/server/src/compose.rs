@@ -37,7 +37,8 @@ use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::late_vault::LateVault;
 
-/// Opens the database. Nothing is migrated, and nothing is made that is not there.
+/// Opens the database, and says so when whoever is on the way to it can read or change what goes there. Nothing is migrated,
+/// and nothing is made that is not there.
 pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
     if let Database::Sqlite(path) = &settings.database
         && !path.exists()
@@ -46,6 +47,11 @@ pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, 
             "there is no database {}; make it with `vestry migrate`",
             path.display()
         )));
+    }
+    if let Database::Postgres(url) = &settings.database
+        && let Some(warning) = url.warning()
+    {
+        tracing::warn!("{warning}");
     }
     let store = SqlStore::connect(&store_settings(settings)).await;
     Ok(Arc::new(store.context("the database cannot be opened")?))

@@ -7,13 +7,14 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use vestry_ports::store::{StoreError, StoreResult};
 
-use vestry_store_rows::settings::{PostgresUrl, Settings};
+use vestry_store_rows::settings::{PostgresUrl, Settings, Tls};
+
+use super::any_certificate::AnyCertificate;
 
 /// How long data may stay unacknowledged before the connection counts as dead, unless the URL says otherwise.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
@@ -47,47 +48,37 @@ impl Connector {
             config.tcp_user_timeout(UNACKNOWLEDGED);
         }
         config.keepalives_idle(config.get_keepalives_idle().min(SILENCE));
-        let roots = match config.get_ssl_mode() {
-            SslMode::Disable => RootCertStore::empty(),
-            _ => roots(url.root_certificates.as_deref())?,
-        };
         Ok(Self {
-            tls: MakeRustlsConnect::new(client_config(roots)?),
+            tls: MakeRustlsConnect::new(client_config(&url.tls)?),
             config,
         })
     }
 
-    /// Opens one connection.
+    /// Opens one connection. A server that has no TLS where the URL asks for it is told nothing, no name and no password.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn open(&self) -> StoreResult<(Client, Driven)> {
-        let prefers = self.config.get_ssl_mode() == SslMode::Prefer;
-        match self.config.connect(self.tls.clone()).await {
-            // No answer of the server, so perhaps its certificate: `prefer` is then content without TLS.
-            Err(failed) if prefers && failed.code().is_none() => {
-                let mut config = self.config.clone();
-                config.ssl_mode(SslMode::Disable);
-                let opened = config.connect(self.tls.clone()).await;
-                let opened = opened.map_err(|_again| StoreError::Unavailable(Box::new(failed)))?;
-                tracing::warn!(
-                    "connected to Postgres without TLS, because sslmode is prefer and its certificate could not be \
-                     verified; use sslmode=verify-full with sslrootcert, or sslmode=disable"
-                );
-                Ok(opened)
-            }
-            outcome => outcome.map_err(|failed| StoreError::Unavailable(Box::new(failed))),
-        }
+        let opened = self.config.connect(self.tls.clone()).await;
+        opened.map_err(|failed| StoreError::Unavailable(Box::new(failed)))
     }
 }
 
 /// TLS on aws-lc, whatever the process has chosen for itself.
-fn client_config(roots: RootCertStore) -> StoreResult<ClientConfig> {
+fn client_config(tls: &Tls) -> StoreResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|impossible| StoreError::Other(Box::new(impossible)))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
+    let config = match tls {
+        Tls::Off => config.with_root_certificates(RootCertStore::empty()),
+        Tls::Verified { roots: file } => config.with_root_certificates(roots(file.as_deref())?),
+        Tls::Unverified => {
+            let any = Arc::new(AnyCertificate(provider));
+            config.dangerous().with_custom_certificate_verifier(any)
+        }
+    };
+    Ok(config.with_no_client_auth())
 }
 
 /// The authorities to trust: those of the file, else those of the machine and of Mozilla.

@@ -11,6 +11,7 @@
 ))]
 compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never built for use");
 
+mod any_certificate;
 mod connection;
 mod connector;
 mod dialect;

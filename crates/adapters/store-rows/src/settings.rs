@@ -1,12 +1,12 @@
 //! What can be set about the database.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+mod postgres_url;
+
+pub use self::postgres_url::{PostgresUrl, Tls};
 
 /// How to reach and use the database.
 #[derive(Debug, Clone)]
@@ -72,27 +72,6 @@ pub enum Database {
     Postgres(Box<PostgresUrl>),
 }
 
-/// A URL of Postgres, taken apart.
-///
-/// `sslmode` is `disable` (no TLS), `prefer` (the default: TLS where the server offers it and its certificate can be
-/// verified, else none; no protection against somebody on the wire), or `require`, `verify-ca` or `verify-full`, which
-/// all mean the same here: TLS, and a certificate of that very host from an authority that the machine or Mozilla
-/// trusts. There is no way to take just any certificate. `sslrootcert=FILE` names a PEM file with the authorities to
-/// trust instead.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PostgresUrl {
-    pub config: Config,
-    pub root_certificates: Option<PathBuf>,
-}
-
-/// Only the database's name: the rest holds a password.
-impl fmt::Debug for PostgresUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.config.get_dbname().unwrap_or_default();
-        write!(f, "PostgresUrl({name})")
-    }
-}
-
 /// A database URL that cannot be used. The URL itself is not repeated: it may hold a password.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseUrlError {
@@ -103,8 +82,15 @@ pub enum DatabaseUrlError {
     #[error("sqlite: is followed by the path of a file, without parameters")]
     SqlitePath,
     /// An unknown `sslmode`.
-    #[error("sslmode is disable, prefer, require, verify-ca or verify-full")]
+    #[error("sslmode is verify-full, verify-ca, require or disable")]
     SslMode,
+    /// An `sslmode` that goes on in clear text where TLS is not to be had.
+    #[error(
+        "sslmode=prefer and sslmode=allow go on in clear text when the server, or somebody on the way to it, says that it \
+         has no TLS; write sslmode=verify-full, with sslrootcert=FILE for an authority of your own, or sslmode=disable \
+         where clear text is meant"
+    )]
+    MayFallBack,
     /// Something else is wrong with a Postgres URL.
     #[error("the Postgres URL cannot be read")]
     Postgres(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -135,52 +121,6 @@ fn sqlite_path(path: &str) -> Result<PathBuf, DatabaseUrlError> {
         return Ok(path);
     }
     Ok(PathBuf::from(".").join(path))
-}
-
-impl FromStr for PostgresUrl {
-    type Err = DatabaseUrlError;
-
-    fn from_str(url: &str) -> Result<Self, DatabaseUrlError> {
-        let (address, parameters) = split_parameters(url);
-        let (mut mode, mut root_certificates, mut others) = (SslMode::Prefer, None, Vec::new());
-        for parameter in parameters.split('&').filter(|part| !part.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("sslmode", "disable")) => mode = SslMode::Disable,
-                Some(("sslmode", "prefer")) => mode = SslMode::Prefer,
-                Some(("sslmode", "require" | "verify-ca" | "verify-full")) => {
-                    mode = SslMode::Require;
-                }
-                Some(("sslmode", _)) => return Err(DatabaseUrlError::SslMode),
-                Some(("sslrootcert", path)) => {
-                    let path = percent_encoding::percent_decode_str(path).decode_utf8();
-                    let path =
-                        path.map_err(|garbled| DatabaseUrlError::Postgres(garbled.into()))?;
-                    root_certificates = Some(PathBuf::from(path.as_ref()));
-                }
-                _ => others.push(parameter),
-            }
-        }
-        let mut config: Config = format!("{address}?{}", others.join("&")).parse().map_err(
-            |unreadable: tokio_postgres::Error| DatabaseUrlError::Postgres(unreadable.into()),
-        )?;
-        config.ssl_mode(mode);
-        Ok(Self {
-            config,
-            root_certificates,
-        })
-    }
-}
-
-/// What stands before and after the question mark. User and password may hold one, too.
-fn split_parameters(url: &str) -> (&str, &str) {
-    let host = url.find('@').unwrap_or(0);
-    let mark = url
-        .char_indices()
-        .find(|(place, character)| *place > host && *character == '?');
-    match mark.and_then(|(place, _)| url.split_at_checked(place)) {
-        Some((address, parameters)) => (address, parameters.trim_start_matches('?')),
-        None => (url, ""),
-    }
 }
 
 #[cfg(test)]

@@ -198,6 +198,12 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
             "database.url in vestry.toml: the database URL begins with sqlite: or postgres://",
         ),
         (
+            "database.url = \"postgres://u:hunter2@h/d?sslmode=prefer\"",
+            "database.url in vestry.toml: sslmode=prefer and sslmode=allow go on in clear text when the server, or somebody \
+             on the way to it, says that it has no TLS; write sslmode=verify-full, with sslrootcert=FILE for an authority of \
+             your own, or sslmode=disable where clear text is meant",
+        ),
+        (
             "limits.store = \"memcached\"",
             "limits.store in vestry.toml: must be memory, database or redis://…",
         ),

@@ -384,6 +384,45 @@ async fn serve_refuses_a_database_that_forgets() {
     assert_eq!(failed[0]["name"], "durability");
 }
 
+/// `disable` and `require` are taken at their word, and said aloud when they lead away from this machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn m_3_an_unprotected_way_to_the_database_is_warned_of_at_the_start() {
+    let Some(mut site) = Site::postgres().await else {
+        return;
+    };
+    site.set_up();
+    let here = site.setting("database.url");
+    let server = site.serve().await;
+    let said = server.process.stop().await;
+    assert!(!said.contains("sslmode"), "{said}");
+
+    // To this very server, which the URL calls by another name.
+    let away = here.replacen("postgres@127.0.0.1:", "postgres:hunter2@db.example:", 1);
+    assert_ne!(away, here);
+    site.set(
+        "database.url",
+        &format!("{away}?hostaddr=127.0.0.1&sslmode=disable"),
+    );
+    let said = site.serve().await.process.stop().await;
+    let warning = said.lines().find(|line| line.contains("sslmode=disable"));
+    let warning = warning.unwrap_or_else(|| panic!("it did not warn:\n{said}"));
+    assert!(warning.contains("\"WARN\""), "{warning}");
+    for kept in ["hunter2", "db.example"] {
+        assert!(!said.contains(kept), "{said}");
+    }
+
+    // Nothing goes there in clear text that was not told to, and the server of the tests has no TLS.
+    for mode in ["", "&sslmode=require", "&sslmode=verify-full"] {
+        site.set("database.url", &format!("{away}?hostaddr=127.0.0.1{mode}"));
+        let refused = site.run(&["serve"]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains("TLS"), "{refused:?}");
+        let warned = refused.stderr.contains("sslmode=require");
+        assert_eq!(warned, mode == "&sslmode=require", "{refused:?}");
+        assert!(!refused.stderr.contains("hunter2"), "{refused:?}");
+    }
+}
+
 #[test]
 fn serve_needs_its_public_url() {
     let mut site = Site::sqlite();

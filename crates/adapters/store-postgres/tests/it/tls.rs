@@ -2,11 +2,12 @@
 //! "Message Flow").
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -16,6 +17,9 @@ use vestry_store_rows::settings::{Database, Settings};
 /// The code that asks for TLS instead of a protocol version.
 const SSL_REQUEST: u32 = 80_877_103;
 
+/// The password of every client here.
+const PASSWORD: &str = "hunter2";
+
 /// How a client came in.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
@@ -23,35 +27,65 @@ enum Seen {
     Plain,
     /// It turned away when it saw the certificate.
     TurnedAway,
+    /// It was told that there is no TLS, and said nothing more.
+    Silent,
+    /// It was told that there is no TLS, and then sent this as its password.
+    Betrayed(String),
 }
 
-/// A server with a certificate of its own for `localhost`.
+/// What a server does when it is asked for TLS.
+enum Tls {
+    With(Arc<ServerConfig>),
+    Refused,
+}
+
+/// A server on a loopback address, which clients take for wherever their URL says.
 struct Server {
     address: SocketAddr,
     seen: Receiver<Seen>,
-    /// The certificate as a file, for clients that trust it.
+    /// Its certificate as a file, for clients that trust it.
     certificate: PathBuf,
     _directory: tempfile::TempDir,
 }
 
 impl Server {
+    /// With a certificate of its own for `db.example` and `localhost`, which is good for the next thousand years.
     fn start() -> Self {
-        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let certificate = directory.path().join("ca.pem");
-        std::fs::write(&certificate, own.cert.pem()).unwrap();
+        Self::with_certificate(|_good| {})
+    }
+
+    fn with_certificate(change: impl Fn(&mut CertificateParams)) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let names = vec!["db.example".to_owned(), "localhost".to_owned()];
+        let mut params = CertificateParams::new(names).unwrap();
+        change(&mut params);
+        let own = params.self_signed(&key).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![own.cert.der().clone()], key)
+            .with_single_cert(
+                vec![own.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
             .unwrap();
+        Self::run(Tls::With(Arc::new(config)), &own.pem())
+    }
+
+    /// Answers `N` to whoever asks for TLS, and then asks for the password in clear.
+    fn without_tls() -> Self {
+        Self::run(Tls::Refused, "")
+    }
+
+    fn run(tls: Tls, pem: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let certificate = directory.path().join("ca.pem");
+        std::fs::write(&certificate, pem).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, seen) = channel();
-        std::thread::spawn(move || serve(&listener, &Arc::new(config), &sender));
+        std::thread::spawn(move || serve(&listener, &tls, &sender));
         Self {
             address,
             seen,
@@ -63,7 +97,7 @@ impl Server {
     /// Connects with these parameters; the name of the server is checked, its address is always the same.
     async fn connect(&self, host: &str, parameters: &str) -> Result<(), String> {
         let url = format!(
-            "postgres://u@{host}:{}/d?hostaddr={}&{parameters}",
+            "postgres://u:{PASSWORD}@{host}:{}/d?hostaddr={}&{parameters}",
             self.address.port(),
             self.address.ip()
         );
@@ -82,29 +116,51 @@ impl Server {
 }
 
 /// Takes one client after the other.
-fn serve(listener: &TcpListener, config: &Arc<ServerConfig>, seen: &Sender<Seen>) {
+fn serve(listener: &TcpListener, tls: &Tls, seen: &Sender<Seen>) {
     for client in listener.incoming() {
         let mut client = client.unwrap();
         let (code, _) = message(&mut client).unwrap();
-        let outcome = if code == SSL_REQUEST {
-            client.write_all(b"S").unwrap();
-            let tls = ServerConnection::new(Arc::clone(config)).unwrap();
-            let mut client = StreamOwned::new(tls, client);
-            match message(&mut client) {
-                Ok(_) => {
-                    welcome(&mut client);
-                    Seen::Encrypted
-                }
-                Err(_) => Seen::TurnedAway,
+        let outcome = match tls {
+            _ if code != SSL_REQUEST => {
+                welcome(&mut client);
+                Seen::Plain
             }
-        } else {
-            welcome(&mut client);
-            Seen::Plain
+            Tls::With(config) => encrypted(client, config),
+            Tls::Refused => refused(&mut client),
         };
         if seen.send(outcome).is_err() {
             return;
         }
     }
+}
+
+fn encrypted(mut client: TcpStream, config: &Arc<ServerConfig>) -> Seen {
+    client.write_all(b"S").unwrap();
+    let tls = ServerConnection::new(Arc::clone(config)).unwrap();
+    let mut client = StreamOwned::new(tls, client);
+    if message(&mut client).is_err() {
+        return Seen::TurnedAway;
+    }
+    welcome(&mut client);
+    Seen::Encrypted
+}
+
+/// AuthenticationCleartextPassword to whoever goes on after an `N`.
+fn refused(client: &mut TcpStream) -> Seen {
+    client.write_all(b"N").unwrap();
+    if message(client).is_err() {
+        return Seen::Silent;
+    }
+    client.write_all(b"R\0\0\0\x08\0\0\0\x03").unwrap();
+    let (mut kind, mut length) = ([0], [0; 4]);
+    client.read_exact(&mut kind).unwrap();
+    client.read_exact(&mut length).unwrap();
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap() - 4;
+    let mut password = vec![0; length];
+    client.read_exact(&mut password).unwrap();
+    welcome(client);
+    let password = password.strip_suffix(b"\0").unwrap();
+    Seen::Betrayed(String::from_utf8(password.to_vec()).unwrap())
 }
 
 /// A message of the first phase: its length, a code and the rest.
@@ -128,51 +184,88 @@ fn welcome(client: &mut impl Write) {
 #[tokio::test]
 async fn a_certificate_of_a_trusted_authority_is_taken() {
     let server = Server::start();
-    for mode in ["require", "verify-ca", "verify-full", "prefer"] {
-        let parameters = format!("sslmode={mode}&{}", server.trusted());
-        server.connect("localhost", &parameters).await.unwrap();
+    for mode in [
+        "",
+        "sslmode=require&",
+        "sslmode=verify-ca&",
+        "sslmode=verify-full&",
+    ] {
+        let parameters = format!("{mode}{}", server.trusted());
+        server.connect("db.example", &parameters).await.unwrap();
         assert_eq!(server.seen.recv().unwrap(), Seen::Encrypted, "{mode}");
     }
 }
 
-/// `require` is not content with just any certificate.
+/// `sslmode` that verifies, and its absence in a URL that leads to another machine.
+const VERIFYING: [&str; 3] = ["", "sslmode=verify-ca&", "sslmode=verify-full&"];
+
 #[tokio::test]
-async fn an_unknown_authority_is_refused() {
-    let server = Server::start();
-    for mode in ["require", "verify-ca", "verify-full"] {
-        let refused = server
-            .connect("localhost", &format!("sslmode={mode}"))
-            .await;
-        assert!(refused.unwrap_err().contains("UnknownIssuer"), "{mode}");
-        assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway, "{mode}");
+async fn m_3_a_server_that_has_no_tls_learns_no_password() {
+    let server = Server::without_tls();
+    for mode in VERIFYING.into_iter().chain(["sslmode=require&"]) {
+        let refused = server.connect("db.example", mode).await;
+        assert_eq!(server.seen.recv().unwrap(), Seen::Silent, "{mode:?}");
+        assert!(refused.unwrap_err().contains("TLS"), "{mode:?}");
     }
 }
 
 #[tokio::test]
-async fn another_name_is_refused() {
+async fn m_3_a_self_signed_certificate_is_refused() {
     let server = Server::start();
-    for mode in ["require", "verify-ca", "verify-full"] {
-        let parameters = format!("sslmode={mode}&{}", server.trusted());
+    for mode in VERIFYING {
+        let refused = server.connect("db.example", mode).await;
+        assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway, "{mode:?}");
+        assert!(refused.unwrap_err().contains("UnknownIssuer"), "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn m_3_a_certificate_of_another_name_is_refused() {
+    let server = Server::start();
+    for mode in VERIFYING.into_iter().chain(["sslmode=require&"]) {
+        let parameters = format!("{mode}{}", server.trusted());
         let refused = server.connect("elsewhere.example", &parameters).await;
-        assert!(refused.unwrap_err().contains("NotValidForName"), "{mode}");
-        assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway, "{mode}");
+        assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway, "{mode:?}");
+        assert!(refused.unwrap_err().contains("NotValidForName"), "{mode:?}");
     }
 }
 
 #[tokio::test]
-async fn prefer_goes_on_without_tls() {
+async fn m_3_an_expired_certificate_is_refused() {
+    let server = Server::with_certificate(|expired| {
+        expired.not_before = date_time_ymd(2020, 1, 1);
+        expired.not_after = date_time_ymd(2021, 1, 1);
+    });
+    for mode in VERIFYING.into_iter().chain(["sslmode=require&"]) {
+        let parameters = format!("{mode}{}", server.trusted());
+        let refused = server.connect("db.example", &parameters).await;
+        assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway, "{mode:?}");
+        assert!(refused.unwrap_err().contains("Expired"), "{mode:?}");
+    }
+}
+
+/// As libpq means it: against who listens, not against who pretends.
+#[tokio::test]
+async fn m_3_require_without_an_authority_takes_any_certificate() {
     let server = Server::start();
-    server.connect("localhost", "sslmode=prefer").await.unwrap();
-    assert_eq!(server.seen.recv().unwrap(), Seen::TurnedAway);
-    assert_eq!(server.seen.recv().unwrap(), Seen::Plain);
+    for host in ["db.example", "elsewhere.example", "localhost"] {
+        let opened = server.connect(host, "sslmode=require").await;
+        assert_eq!(server.seen.recv().unwrap(), Seen::Encrypted, "{host}");
+        opened.unwrap();
+    }
 }
 
 #[tokio::test]
-async fn disable_does_not_ask_for_tls() {
+async fn m_3_clear_text_leaves_the_machine_only_when_it_was_asked_for() {
     let server = Server::start();
-    server
-        .connect("localhost", "sslmode=disable")
-        .await
-        .unwrap();
-    assert_eq!(server.seen.recv().unwrap(), Seen::Plain);
+    for (host, mode, expected) in [
+        ("localhost", "", Seen::Plain),
+        ("db.example", "sslmode=disable", Seen::Plain),
+        ("db.example", "", Seen::TurnedAway),
+    ] {
+        let opened = server.connect(host, mode).await;
+        let welcome = expected == Seen::Plain;
+        assert_eq!(server.seen.recv().unwrap(), expected, "{host} {mode:?}");
+        assert_eq!(opened.is_ok(), welcome, "{host} {mode:?}");
+    }
 }

@@ -1,8 +1,8 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio_postgres::config::SslMode;
 
-use super::{Database, DatabaseUrlError, PostgresUrl};
+use super::{Database, DatabaseUrlError, PostgresUrl, Tls};
 
 fn postgres(url: &str) -> PostgresUrl {
     match url.parse().unwrap() {
@@ -51,32 +51,128 @@ fn another_scheme_is_refused() {
 }
 
 #[test]
-fn the_ssl_modes_of_libpq_are_known() {
-    for (mode, expected) in [
-        ("disable", SslMode::Disable),
-        ("prefer", SslMode::Prefer),
-        ("require", SslMode::Require),
-        ("verify-ca", SslMode::Require),
-        ("verify-full", SslMode::Require),
+fn m_3_a_url_that_leaves_the_machine_means_a_verified_name() {
+    for url in [
+        "postgres://u@db.example/d",
+        "postgres://u@10.0.0.1/d",
+        "postgres://u@[2001:db8::1]/d",
+        "postgres://u@0.0.0.0/d",
+        "postgres://u@127.1/d",
+        "postgres://u@localhost.example/d",
+        "postgres://u@127.0.0.1.example/d",
+        // One of several is enough, wherever it is named.
+        "postgres://u@localhost,db.example/d",
+        "postgres://u@db.example,localhost/d",
+        "postgres://u@%2Frun%2Fpostgresql,db.example/d",
+        "postgres://u@localhost/d?host=db.example",
+        "postgres:///d?host=db.example",
+        "postgres:///d?h%6Fst=db.example",
+        // The address is where it goes, the name is whom it is meant for.
+        "postgres://u@localhost/d?hostaddr=10.0.0.1",
+        "postgres://u@db.example/d?hostaddr=127.0.0.1",
+        "postgres:///d?hostaddr=10.0.0.1",
+        "postgres://u@localhost,localhost/d?hostaddr=127.0.0.1,10.0.0.1",
+        // What stands in a password, or behind it, is no parameter.
+        "postgres://u:p?sslmode=disable@db.example/d",
+        "postgres://db.example/d?sslmode=disable&application_name=a@db.example/d",
     ] {
-        let url = postgres(&format!(
-            "postgres://u@h/d?connect_timeout=3&sslmode={mode}"
-        ));
-        assert_eq!(url.config.get_ssl_mode(), expected, "{mode}");
-        assert_eq!(url.config.get_connect_timeout().unwrap().as_secs(), 3);
+        let verified = Tls::Verified { roots: None };
+        assert_eq!(postgres(url).tls, verified, "{url}");
+        assert_eq!(postgres(url).config.get_ssl_mode(), SslMode::Require);
     }
-    assert_eq!(
-        postgres("postgres://h/d").config.get_ssl_mode(),
-        SslMode::Prefer
-    );
-    let refused = "postgres://h/d?sslmode=allow".parse::<Database>();
-    assert!(matches!(refused, Err(DatabaseUrlError::SslMode)));
+}
+
+#[test]
+fn m_3_a_url_that_stays_on_the_machine_needs_no_tls() {
+    for url in [
+        "postgres://u@localhost/d",
+        "postgres://u@LocalHost:5433/d",
+        "postgres://u@127.0.0.1/d",
+        "postgres://u@127.8.9.10/d",
+        "postgres://u@[::1]/d",
+        "postgres://u@[::ffff:127.0.0.1]/d",
+        "postgres://u@%2Frun%2Fpostgresql/d",
+        "postgres:///d?host=/run/postgresql",
+        "postgres:///d?host=%2Frun%2Fpostgresql",
+        "postgres://u@localhost,127.0.0.1/d",
+        "postgres://u@localhost/d?hostaddr=::1",
+        "postgres:///d?hostaddr=127.0.0.1",
+    ] {
+        assert_eq!(postgres(url).tls, Tls::Off, "{url}");
+        assert_eq!(postgres(url).config.get_ssl_mode(), SslMode::Disable);
+        assert_eq!(postgres(url).warning(), None, "{url}");
+    }
+}
+
+#[test]
+fn m_3_the_modes_of_libpq_mean_what_they_mean_there() {
+    let verified = Tls::Verified { roots: None };
+    for (mode, expected) in [
+        ("disable", Tls::Off),
+        ("require", Tls::Unverified),
+        ("verify-ca", verified.clone()),
+        ("verify-full", verified.clone()),
+        ("verify%2Dfull", verified),
+    ] {
+        for (host, key) in [("db.example", "sslmode"), ("localhost", "ssl%6Dode")] {
+            let url = format!("postgres://u@{host}/d?connect_timeout=3&{key}={mode}");
+            let url = postgres(&url);
+            assert_eq!(url.tls, expected, "{host} {mode}");
+            assert_eq!(url.config.get_connect_timeout().unwrap().as_secs(), 3);
+        }
+    }
+}
+
+#[test]
+fn m_3_a_mode_that_may_fall_back_to_clear_text_is_refused() {
+    for host in ["db.example", "localhost"] {
+        for mode in ["prefer", "allow", "prefe%72"] {
+            let url = format!("postgres://u:hunter2@{host}/d?sslmode={mode}");
+            let refused = url.parse::<Database>().unwrap_err();
+            assert!(matches!(refused, DatabaseUrlError::MayFallBack), "{mode}");
+            let said = refused.to_string();
+            assert!(said.contains("clear text"), "{said}");
+            assert!(said.contains("sslmode=verify-full"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+    for mode in ["", "full", "REQUIRE"] {
+        let refused = format!("postgres://h/d?sslmode={mode}").parse::<Database>();
+        assert!(matches!(refused, Err(DatabaseUrlError::SslMode)), "{mode}");
+    }
+}
+
+#[test]
+fn m_3_what_is_not_protected_is_said_and_the_url_is_not() {
+    for (mode, told) in [
+        ("disable", Some("sslmode=disable")),
+        ("require", Some("sslmode=require")),
+        ("verify-ca", None),
+        ("verify-full", None),
+    ] {
+        let url = format!("postgres://someone:hunter2@db.example/d?sslmode={mode}");
+        let warning = postgres(&url).warning();
+        assert_eq!(warning.is_some(), told.is_some(), "{mode}");
+        if let (Some(warning), Some(told)) = (warning, told) {
+            assert!(warning.contains(told), "{warning}");
+            for kept in ["someone", "hunter2", "db.example"] {
+                assert!(!warning.contains(kept), "{warning}");
+            }
+        }
+        let stays = postgres(&format!("postgres://localhost/d?sslmode={mode}"));
+        assert_eq!(stays.warning(), None, "{mode}");
+    }
 }
 
 #[test]
 fn certificates_can_be_named() {
-    let url = postgres("postgresql://h/d?sslrootcert=%2Fetc%2Fmy%20ca.pem&sslmode=verify-full");
-    assert_eq!(url.root_certificates.unwrap(), Path::new("/etc/my ca.pem"));
+    let roots = Some(PathBuf::from("/etc/my ca.pem"));
+    // libpq, too, verifies under `require` when it is told whom to believe.
+    for mode in ["", "&sslmode=require", "&sslmode=verify-full"] {
+        let url = format!("postgresql://h/d?sslrootcert=%2Fetc%2Fmy%20ca.pem{mode}");
+        let roots = roots.clone();
+        assert_eq!(postgres(&url).tls, Tls::Verified { roots }, "{mode}");
+    }
 }
 
 #[test]

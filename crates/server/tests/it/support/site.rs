@@ -96,6 +96,13 @@ impl Site {
         self.variables.push((variable, value.to_owned()));
     }
 
+    /// What a setting was set to.
+    pub(crate) fn setting(&self, name: &str) -> String {
+        let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
+        let found = self.variables.iter().find(|(known, _)| *known == variable);
+        found.expect("it was set").1.clone()
+    }
+
     /// Takes a setting back to its default.
     pub(crate) fn unset(&mut self, name: &str) {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
