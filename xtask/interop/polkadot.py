@@ -18,11 +18,12 @@ METHOD_MESSAGES = 60
 TRANSACTIONS_PER_KIND = 300
 METHOD_TRANSACTIONS = 60
 
-KINDS = ("relay", "assets", "old", "shuffled", "large")
+KINDS = ("relay", "assets", "relay of today", "assets of today", "old", "shuffled", "large")
 CODEC = RuntimeConfigurationObject()
 CODEC.update_type_registry(load_type_registry_preset("legacy"))
 
-# What each extension sends along, and what it only signs (polkadot-js, extrinsic/signedExtensions).
+# What each extension sends along, and what it only signs (polkadot-js, extrinsic/signedExtensions). Those of today that
+# polkadot-js does not know it takes for empty, as their chains' metadata has them.
 EXTENSIONS = {
     "CheckNonZeroSender": ((), ()),
     "CheckSpecVersion": ((), ("specVersion",)),
@@ -37,12 +38,19 @@ EXTENSIONS = {
     "PrevalidateAttests": ((), ()),
     "CheckMetadataHash": (("mode",), ("metadataHash",)),
     "WeightReclaim": ((), ()),
+    "AuthorizeCall": ((), ()),
+    "EthSetOrigin": ((), ()),
+    "StorageWeightReclaim": ((), ()),
 }
 COMMON = ["CheckNonZeroSender", "CheckSpecVersion", "CheckTxVersion", "CheckGenesis"]
 CHAINS = {
     "relay": [*COMMON, "CheckMortality", "CheckNonce", "CheckWeight", "ChargeTransactionPayment", "PrevalidateAttests",
               "CheckMetadataHash", "WeightReclaim"],
     "assets": [*COMMON, "CheckMortality", "CheckNonce", "CheckWeight", "ChargeAssetTxPayment", "CheckMetadataHash"],
+    "relay of today": ["AuthorizeCall", *COMMON, "CheckMortality", "CheckNonce", "CheckWeight", "ChargeTransactionPayment",
+                       "PrevalidateAttests", "CheckMetadataHash", "WeightReclaim"],
+    "assets of today": ["AuthorizeCall", *COMMON, "CheckMortality", "CheckNonce", "CheckWeight", "ChargeAssetTxPayment",
+                        "CheckMetadataHash", "EthSetOrigin", "StorageWeightReclaim"],
     "old": [*COMMON[1:], "CheckEra", "CheckNonce", "CheckWeight", "ChargeTransactionPayment"],
 }  # fmt: skip
 

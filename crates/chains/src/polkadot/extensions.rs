@@ -1,7 +1,7 @@
 //! What each signed extension adds to a transaction: a part that is sent along, one that is signed only, both or none.
 //!
 //! The names and what stands behind them are those of @polkadot/types 16.5.6 (`extrinsic/signedExtensions`), whose
-//! payloads the tests compare with.
+//! payloads the tests compare with, and of polkadot-sdk for what it has got since.
 
 /// One value that an extension adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,16 +75,20 @@ pub(super) fn parts(extension: &str) -> Option<&'static [Part]> {
         "CheckSpecVersion" | "CheckVersion" => &[Part::SpecVersion],
         "CheckTxVersion" => &[Part::TransactionVersion],
         "CheckGenesis" => &[Part::GenesisHash],
-        // Checks that need nothing but what the others add.
-        "CheckBlockGasLimit"
+        // Checks that need nothing but what the others add. polkadot.js does not know AuthorizeCall, EthSetOrigin and
+        // StorageWeightReclaim, of which a chain's metadata says that they are empty.
+        "AuthorizeCall"
+        | "CheckBlockGasLimit"
         | "CheckNonZeroSender"
         | "CheckWeight"
         | "DisallowSigned"
+        | "EthSetOrigin"
         | "LimitParathreadCommits"
         | "LockStakingStatus"
         | "OnlyStakingAndClaims"
         | "PrevalidateAttests"
         | "RestrictFunctionality"
+        | "StorageWeightReclaim"
         | "TransactionCallFilter"
         | "ValidateDoubleVoteReports"
         | "ValidateEquivocationReport"

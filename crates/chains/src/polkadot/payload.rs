@@ -14,8 +14,10 @@ use crate::object::Object;
 pub(super) const METHOD_MAX: usize = 128 * 1024;
 /// A call names its pallet and its function.
 const METHOD_MIN: usize = 2;
-/// Most extensions. Chains have about ten; there are 24 names in all, of which none may come twice.
+/// Most extensions. Chains have about twelve; there are 27 names in all, of which none may come twice.
 const EXTENSIONS_MAX: usize = 32;
+/// Longest name of an extension that is repeated in a refusal, in bytes.
+const NAME_MAX: usize = 64;
 /// Longest encoded asset, in bytes: a location of another chain with its eight junctions of up to 40 bytes each.
 const ASSET_MAX: usize = 512;
 /// The version of extrinsics that wallets ask for.
@@ -111,13 +113,7 @@ fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
         let name = name
             .as_str()
             .ok_or_else(|| object.refusal(FIELD, "is not an array of strings"))?;
-        let added = parts(name).ok_or_else(|| {
-            let fault = format!(
-                "has at index {index} an extension that is not known here, nor what it adds; the raw form \
-                 {{address, data, type}} takes the bytes of any payload"
-            );
-            object.refusal(FIELD, &fault)
-        })?;
+        let added = parts(name).ok_or_else(|| object.refusal(FIELD, &unknown(index, name)))?;
         if seen.contains(&name) || added.iter().any(|part| wanted.contains(part)) {
             let fault =
                 format!("has at index {index} an extension that adds what another one adds");
@@ -134,6 +130,20 @@ fn wanted(object: &Object<'_>) -> Result<Vec<Part>, Invalid> {
         ));
     }
     Ok(wanted)
+}
+
+/// Why an extension is refused: what it adds cannot be guessed, and a wrong guess is a signature over something else. Its name
+/// is repeated if it can be one.
+fn unknown(index: usize, name: &str) -> String {
+    let is_name = (1..=NAME_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let what = match is_name {
+        true => format!("{name}, and what that extension adds to a transaction is not known here"),
+        false => "what is not the name of an extension".to_owned(),
+    };
+    format!(
+        "has at index {index} {what}; the raw form {{address, data, type}} takes the bytes of any payload"
+    )
 }
 
 /// A value as it is encoded.

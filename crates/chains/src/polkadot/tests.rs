@@ -1,6 +1,7 @@
 //! Vectors, each with its source, and what must be refused.
 
 mod differential;
+mod extension_names;
 mod malformed;
 mod messages;
 mod methods;

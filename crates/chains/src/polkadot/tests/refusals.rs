@@ -145,7 +145,7 @@ fn values_that_cannot_be_are_refused() {
         ("metadataHash", json!({"mode": 1, "metadataHash": "0x00"})),
         (
             "signedExtensions",
-            json!({"signedExtensions": ["CheckGenesis", "CheckNonce", "StorageWeightReclaim"]}),
+            json!({"signedExtensions": ["CheckGenesis", "CheckNonce", "ChargeNothing"]}),
         ),
         (
             "signedExtensions",
