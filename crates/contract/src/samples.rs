@@ -188,6 +188,8 @@ impl Samples {
                     .iter()
                     .map(|domain| (*domain).to_owned())
                     .collect(),
+                siwe_chain_ids: vec![8453, 1],
+                siws_clusters: vec!["devnet".to_owned()],
                 jwt_algorithm: self.pick(&[Algorithm::RS256, Algorithm::EdDSA]),
                 jwt_lifetime_seconds: 61,
                 jwt_renewal_window: 62,

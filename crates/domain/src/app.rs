@@ -10,6 +10,7 @@ use crate::session::{FingerprintMatch, SessionLimits};
 use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
+use crate::wallet::WalletType;
 use crate::{Environment, Invalid, Timestamp, phone, siwe, text};
 
 /// The container of all users, keys, sessions and wallets of one customer.
@@ -81,6 +82,11 @@ pub struct AppSettings {
     pub breach_check_fail_closed: bool,
     /// Hosts, each with a port or without, whose sign-in messages wallets may sign (EIP-4361); none by default.
     pub siwe_domains: Vec<String>,
+    /// Chain ids of EIP-155 that Ethereum's sign-in messages may name, 1 to 20; our own challenges name the first.
+    pub siwe_chain_ids: Vec<u64>,
+    /// Clusters that Solana's sign-in messages may name, 1 to 4 of `mainnet`, `testnet`, `devnet`, `localnet`; our own
+    /// challenges name the first.
+    pub siws_clusters: Vec<String>,
     /// Whether private keys can be exported, by keys with the scope `wallets:export`; not by default.
     pub wallet_export: bool,
     /// Whether a sign-in through a provider or a mailed link must be begun with a `code_challenge`; not where the App compares
@@ -105,6 +111,17 @@ pub struct AppSettings {
     pub webauthn_top_origins: Vec<String>,
     /// Whether passkeys check who is using them.
     pub webauthn_user_verification: UserVerification,
+}
+
+impl AppSettings {
+    /// The chains that sign-in messages of wallets of this type may name, as they name them.
+    pub fn sign_in_chains(&self, wallet_type: WalletType) -> Vec<String> {
+        match wallet_type {
+            WalletType::Ethereum => self.siwe_chain_ids.iter().map(u64::to_string).collect(),
+            WalletType::Solana => self.siws_clusters.clone(),
+            WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => Vec::new(),
+        }
+    }
 }
 
 /// What an address or number is worth that the App attached to an account which is somebody's already (CL-5, CL-9).
@@ -150,6 +167,8 @@ impl Default for AppSettings {
             password_only_factor: false,
             breach_check_fail_closed: true,
             siwe_domains: Vec::new(),
+            siwe_chain_ids: vec![1],
+            siws_clusters: vec!["mainnet".to_owned()],
             wallet_export: false,
             require_code_challenge: false,
             oauth_test_redirect_uri: None,
@@ -207,6 +226,7 @@ impl AppSettings {
         within("password_min_length", self.password_min_length, 8, 64)?;
         self.check_webauthn()?;
         siwe::check_domains(&self.siwe_domains)?;
+        siwe::check_chains(&self.siwe_chain_ids, &self.siws_clusters)?;
         self.check_callbacks()?;
         Ok(self)
     }

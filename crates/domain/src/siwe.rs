@@ -94,13 +94,10 @@ impl SignInMessage {
     /// # Errors
     /// What is wrong with `siwe_challenge`; never a part of it.
     pub fn parse(text: &str, wallet_type: WalletType) -> Result<Self, Invalid> {
-        let chain = match wallet_type {
-            WalletType::Ethereum => "Ethereum",
-            WalletType::Solana => "Solana",
-            WalletType::Bitcoin | WalletType::Polkadot | WalletType::Stellar => {
-                return Err(refuse("wallets of this type have no sign-in message"));
-            }
-        };
+        if !matches!(wallet_type, WalletType::Ethereum | WalletType::Solana) {
+            return Err(refuse("wallets of this type have no sign-in message"));
+        }
+        let chain = account_name(wallet_type);
         if text.len() > LENGTH_MAX {
             return Err(refuse("the message has more than 8192 bytes"));
         }
@@ -173,14 +170,15 @@ impl SignInMessage {
         Ok(())
     }
 
-    /// Checks what the message names: the site against those of the App, the account, and the time. `nonce_made_at` is when its
-    /// nonce was made: no message is older than that, but for the skew of clocks.
+    /// Checks what the message names: the site against the `domains` of the App, its chain against the `chains`, the account,
+    /// and the time. `nonce_made_at` is when its nonce was made: no message is older than that, but for the skew of clocks.
     ///
     /// # Errors
     /// What does not fit.
     pub fn check(
         &self,
         domains: &[String],
+        chains: &[String],
         address: &str,
         nonce_made_at: Timestamp,
         now: Timestamp,
@@ -200,6 +198,15 @@ impl SignInMessage {
         {
             return Err(refuse("the URI is not one of a domain on the App's list"));
         }
+        if let Some(chain) = &self.chain_id {
+            // Solana's may say twice of what chain they are.
+            let chain = chain.strip_prefix("solana:").unwrap_or(chain);
+            if !chains.iter().any(|ours| ours == chain) {
+                return Err(refuse(
+                    "the Chain ID is not on the App's list siwe_chain_ids, or siws_clusters for Solana",
+                ));
+            }
+        }
         if self.address != address {
             return Err(refuse(
                 "the address is not public_address, in its checked form",
@@ -215,6 +222,23 @@ impl SignInMessage {
         }
         Ok(())
     }
+}
+
+/// What sign-in messages call the accounts of a chain.
+pub(crate) const fn account_name(wallet_type: WalletType) -> &'static str {
+    match wallet_type {
+        WalletType::Ethereum => "Ethereum",
+        WalletType::Solana => "Solana",
+        WalletType::Bitcoin => "Bitcoin",
+        WalletType::Polkadot => "Polkadot",
+        WalletType::Stellar => "Stellar",
+    }
+}
+
+/// The address of a site: `https`, but for this machine.
+pub fn site_url(domain: &str) -> String {
+    let scheme = if is_local(domain) { "http" } else { "https" };
+    format!("{scheme}://{domain}")
 }
 
 /// The sentence between the account and the fields, and the empty line after it.
@@ -291,6 +315,33 @@ pub fn check_domains(domains: &[String]) -> Result<(), Invalid> {
         "siwe_domains",
         "siwe_domains must be a list of at most 20 hosts, each with a port or without, such as [\"example.com\", \"localhost:3000\"]",
     ))
+}
+
+/// The clusters of Solana, as its sign-in messages name them.
+const CLUSTERS: [&str; 4] = ["mainnet", "testnet", "devnet", "localnet"];
+
+/// Checks the chains of an App: 1 to 20 of Ethereum's kind, and 1 to 4 clusters of Solana.
+///
+/// # Errors
+/// Names `siwe_chain_ids` or `siws_clusters`.
+pub fn check_chains(ids: &[u64], clusters: &[String]) -> Result<(), Invalid> {
+    if ids.is_empty() || ids.len() > 20 || ids.contains(&0) {
+        return Err(Invalid::value(
+            "siwe_chain_ids",
+            "siwe_chain_ids must be a list of 1 to 20 chain ids of EIP-155, the one of our own challenges first, such as [1, 8453]",
+        ));
+    }
+    let known = clusters.iter().all(|name| CLUSTERS.contains(&&**name));
+    if clusters.is_empty() || clusters.len() > CLUSTERS.len() || !known {
+        return Err(Invalid::value(
+            "siws_clusters",
+            format!(
+                "siws_clusters must be a list of 1 to 4 of {}",
+                CLUSTERS.join(", ")
+            ),
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

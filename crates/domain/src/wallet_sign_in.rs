@@ -3,6 +3,7 @@
 use crate::ids::{UserId, WalletRegistrationId};
 use crate::limits::Limit;
 use crate::random::{self, ByteSource};
+use crate::siwe::{self, SignInMessage};
 use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
 use crate::{Invalid, Secret, Timestamp, World, rfc3339};
@@ -54,22 +55,60 @@ pub fn draw_nonce(source: &mut dyn ByteSource) -> Secret<String> {
     random::alphanumeric(source, NONCE_LENGTH)
 }
 
-/// The text of a challenge. People read it before they sign; no two are the same.
+/// Who asks for a signature, and for which chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// The App as people know it.
+    pub name: String,
+    /// The site: host, and port where it is not the scheme's own.
+    pub domain: String,
+    /// What is signed in to, on that site.
+    pub uri: String,
+    /// The chain, as sign-in messages name it.
+    pub chain: String,
+}
+
+impl Asker {
+    /// Whether it is this one that a challenge names.
+    pub fn asks_in(&self, challenge: &WalletChallenge) -> bool {
+        let message = SignInMessage::parse(&challenge.text, challenge.wallet_type);
+        message.is_ok_and(|message| {
+            message.domain == self.domain && message.chain_id.as_ref() == Some(&self.chain)
+        })
+    }
+
+    /// What people read before they sign. EIP-4361 has ASCII here, and not all of it: a name that does not fit is left out.
+    fn statement(&self) -> String {
+        let fits = |c: char| c.is_ascii_alphanumeric() || " -._~:/?#[]@!$&'()*+,;=".contains(c);
+        let to = match !self.name.is_empty() && self.name.chars().all(fits) {
+            true => format!(" to {}", self.name),
+            false => String::new(),
+        };
+        format!("Sign in{to}. This signature costs nothing and moves nothing.")
+    }
+}
+
+/// The text of a challenge: a sign-in message (EIP-4361, or its Solana form), so that a wallet can tell its owner when another
+/// site shows it. No two are the same.
 pub fn challenge_text(
-    app_name: &str,
+    asker: &Asker,
     wallet_type: WalletType,
     public_address: &str,
     nonce: &str,
     created_at: Timestamp,
 ) -> String {
+    let account = siwe::account_name(wallet_type);
+    let statement = asker.statement();
     let (issued, expires) = (
         rfc3339::format(created_at),
         rfc3339::format(created_at + LIFETIME),
     );
+    let Asker {
+        domain, uri, chain, ..
+    } = asker;
     format!(
-        "Sign in to {app_name} with your {wallet_type} account\n{public_address}\n\n\
-         This signature costs nothing and moves nothing. Sign only if you are signing in to {app_name}.\n\n\
-         Nonce: {nonce}\nIssued At: {issued}\nExpiration Time: {expires}"
+        "{domain} wants you to sign in with your {account} account:\n{public_address}\n\n{statement}\n\n\
+         URI: {uri}\nVersion: 1\nChain ID: {chain}\nNonce: {nonce}\nIssued At: {issued}\nExpiration Time: {expires}"
     )
 }
 
@@ -86,3 +125,6 @@ pub fn check_type(wallet_type: WalletType) -> Result<(), Invalid> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;

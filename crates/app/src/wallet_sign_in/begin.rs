@@ -1,12 +1,12 @@
 //! `wallets/registrations/begin` and `…/nonce`: something to sign, good for one sign-in.
 
-use vestry_domain::Timestamp;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletRegistrationId};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::wallet_sign_in::{
-    self, LIFETIME, MOST_LIVING, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
+    self, Asker, LIFETIME, MOST_LIVING, NEW_PER_HOLDER, SHARED_WHILE_LEFT, WalletChallenge,
 };
+use vestry_domain::{Timestamp, siwe};
 use vestry_ports::entropy::Bytes;
 
 use crate::fault::retried;
@@ -73,25 +73,52 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let holder = self.holder(caller, &command, &address).await?;
-        if let Some(shared) = self.shared(caller, wallet_type, &address, holder).await? {
+        let asker = self.asker(caller, wallet_type);
+        if let Some(shared) = self
+            .shared(caller, &asker, wallet_type, &address, holder)
+            .await?
+        {
             return Ok(shared);
         }
-        let challenge = self.new_challenge(caller, wallet_type, address, holder, now);
+        let challenge = self.new_challenge(caller, &asker, wallet_type, address, holder, now);
         match retried(|| self.store_challenge(caller, &challenge, holder)).await {
             Err(Refusal::TooMany { retry_after }) => {
                 // Others asked at this moment, and what they got is as good.
                 let address = &challenge.public_address;
-                let shared = self.shared(caller, wallet_type, address, holder).await?;
+                let shared = self
+                    .shared(caller, &asker, wallet_type, address, holder)
+                    .await?;
                 shared.ok_or(Refusal::TooMany { retry_after })
             }
             stored => stored.map(|()| challenge),
         }
     }
 
-    /// The newest living challenge of the holder, if it lives long enough to be handed out again.
+    /// In whose name a signature is asked for: the first of the sites that the App has listed; this service's, as long as it
+    /// has listed none.
+    fn asker(&self, caller: &Caller, wallet_type: WalletType) -> Asker {
+        let chains = caller.settings().sign_in_chains(wallet_type);
+        let (domain, uri) = match caller.settings().siwe_domains.first() {
+            Some(domain) => (domain.clone(), siwe::site_url(domain)),
+            None => (
+                self.settings.issuer_host.clone(),
+                self.settings.public_url.trim_end_matches('/').to_owned(),
+            ),
+        };
+        Asker {
+            name: caller.app.name.clone(),
+            domain,
+            uri,
+            // The settings have one of each type that signs in.
+            chain: chains.into_iter().next().unwrap_or_default(),
+        }
+    }
+
+    /// The newest living challenge of the holder, if it names this asker and lives long enough to be handed out again.
     async fn shared(
         &self,
         caller: &Caller,
+        asker: &Asker,
         wallet_type: WalletType,
         address: &str,
         holder: Holder,
@@ -103,7 +130,8 @@ impl Service {
             .wallet_challenges()
             .living(world, wallet_type, address, ends_after, MOST_LIVING.into())
             .await?;
-        Ok(living.into_iter().find(|living| holder.has(living)))
+        let fits = |living: &WalletChallenge| holder.has(living) && asker.asks_in(living);
+        Ok(living.into_iter().find(fits))
     }
 
     async fn holder(
@@ -137,6 +165,7 @@ impl Service {
     fn new_challenge(
         &self,
         caller: &Caller,
+        asker: &Asker,
         wallet_type: WalletType,
         public_address: String,
         holder: Holder,
@@ -145,7 +174,6 @@ impl Service {
         let id: WalletRegistrationId = self.new_id(now);
         let nonce = wallet_sign_in::draw_nonce(&mut Bytes(&*self.ports.entropy));
         let nonce = nonce.expose().clone();
-        let app_name = &caller.app.name;
         WalletChallenge {
             id,
             world: caller.world,
@@ -155,13 +183,7 @@ impl Service {
                 Holder::New => self.new_id(now),
             },
             is_new_user: matches!(holder, Holder::New),
-            text: wallet_sign_in::challenge_text(
-                app_name,
-                wallet_type,
-                &public_address,
-                &nonce,
-                now,
-            ),
+            text: wallet_sign_in::challenge_text(asker, wallet_type, &public_address, &nonce, now),
             public_address,
             nonce,
             created_at: now,

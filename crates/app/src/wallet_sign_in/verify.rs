@@ -151,7 +151,8 @@ impl Service {
                 living.retain(|living| living.nonce == message.nonce);
                 let challenge = living.pop().ok_or(Refusal::InvalidCredentials)?;
                 let domains = sign_in_domains(caller, &message);
-                message.check(&domains, address, challenge.created_at, now)?;
+                let chains = caller.settings().sign_in_chains(wallet_type);
+                message.check(&domains, &chains, address, challenge.created_at, now)?;
                 Some(challenge).filter(|_| is_signed(text))
             }
         };

@@ -12,12 +12,13 @@ use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::session::{DeviceFingerprint, Proof};
 use vestry_domain::signing::SigningRequest;
+use vestry_domain::siwe::SignInMessage;
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Environment, Secret, rfc3339};
 
-use crate::rig::{Rig, START, lasting};
+use crate::rig::{ISSUER_HOST, Rig, START, lasting};
 use crate::wallets::text;
 
 /// A wallet in a person's pocket.
@@ -380,6 +381,118 @@ async fn sign_in_messages_are_checked_whole() {
         assert!(is_invalid(
             &rig.verify_wallet(&test, pocket.siwe(&message)).await
         ));
+    }
+}
+
+/// EIP-4361, and the same for Solana: the text that the service writes says who asks, on which chain, and until when.
+#[tokio::test]
+async fn m_10_a_challenge_says_who_asks() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let shown = |challenge: &WalletChallenge| {
+        let message = SignInMessage::parse(&challenge.text, challenge.wallet_type);
+        message.unwrap_or_else(|why| panic!("{why}: {}", challenge.text))
+    };
+    // Without a list of its own sites the App is called by the name of this service.
+    let unlisted = rig.challenge(&test, &Pocket::ethereum(4), None).await;
+    assert_eq!(shown(&unlisted).domain, ISSUER_HOST);
+    let uri = format!("https://{ISSUER_HOST}");
+    assert_eq!(shown(&unlisted).uri, Some(uri));
+
+    let domains = r#"["example.com", "localhost:3000"]"#;
+    rig.set(&[("siwe_domains", domains)]).await;
+    let test = rig.test().await;
+    for (pocket, chain) in [(Pocket::ethereum(5), "1"), (Pocket::solana(5), "mainnet")] {
+        let challenge = rig.challenge(&test, &pocket, None).await;
+        let message = shown(&challenge);
+        assert_eq!(message.domain, "example.com");
+        assert_eq!(message.uri.as_deref(), Some("https://example.com"));
+        assert_eq!(message.version.as_deref(), Some("1"));
+        assert_eq!(message.chain_id.as_deref(), Some(chain));
+        assert_eq!(message.address, challenge.public_address);
+        assert_eq!(message.nonce, challenge.nonce);
+        assert_eq!(message.issued_at, Some(challenge.created_at));
+        assert_eq!(message.expiration_time, Some(challenge.expires_at));
+        assert!(message.statement.unwrap().contains("Demo"));
+        // It is a sign-in message of the App like any other, so either call takes it.
+        let verified = rig.verify_wallet(&test, pocket.siwe(&challenge.text)).await;
+        assert_eq!(verified.unwrap().wallet.user_id, challenge.user_id);
+        let again = rig.challenge(&test, &pocket, None).await;
+        rig.verify_wallet(&test, pocket.answer(&again))
+            .await
+            .unwrap();
+    }
+
+    // One that names another site is not handed out again.
+    let pocket = Pocket::ethereum(6);
+    let before = rig.challenge(&test, &pocket, None).await;
+    rig.set(&[("siwe_domains", r#"["localhost:3000"]"#)]).await;
+    let test = rig.test().await;
+    let after = rig.challenge(&test, &pocket, None).await;
+    assert_ne!(after.id, before.id);
+    assert_eq!(shown(&after).domain, "localhost:3000");
+    assert_eq!(shown(&after).uri.as_deref(), Some("http://localhost:3000"));
+}
+
+/// A message that was written for another site or another chain is no sign-in here.
+#[tokio::test]
+async fn m_10_a_message_for_a_foreign_domain_or_chain_is_refused() {
+    let rig = Rig::new().await;
+    rig.set(&[("siwe_domains", r#"["example.com"]"#)]).await;
+    let test = rig.test().await;
+    let (ethereum, solana) = (Pocket::ethereum(5), Pocket::solana(5));
+    for (pocket, own, foreign) in [
+        (&ethereum, "1", &["137", "01", "11155111"][..]),
+        (
+            &solana,
+            "mainnet",
+            &["devnet", "solana:devnet", "1", "mainnet-beta", ""],
+        ),
+    ] {
+        let challenge = rig.challenge(&test, pocket, None).await;
+        let message = pocket.message(&challenge.nonce, &rig);
+        let named = |chain: &str| {
+            let (own, other) = (format!("Chain ID: {own}"), format!("Chain ID: {chain}"));
+            message.replacen(&own, &other, 1)
+        };
+        let domain = message.replacen("example.com wants", "example.org wants", 1);
+        let foreign = foreign.iter().map(|chain| named(chain));
+        for odd in foreign.chain([domain]) {
+            let refused = rig.verify_wallet(&test, pocket.siwe(&odd)).await;
+            assert!(
+                matches!(&refused, Err(Refusal::Invalid(invalid)) if invalid.param == "siwe_challenge"),
+                "{odd}: {refused:?}"
+            );
+        }
+        rig.verify_wallet(&test, pocket.siwe(&message))
+            .await
+            .unwrap();
+    }
+
+    rig.set(&[
+        ("siwe_chain_ids", "[8453, 1]"),
+        ("siws_clusters", r#"["devnet"]"#),
+    ])
+    .await;
+    let test = rig.test().await;
+    for (pocket, own, more) in [
+        (&ethereum, "1", &["8453", "1"][..]),
+        (&solana, "mainnet", &["devnet", "solana:devnet"]),
+    ] {
+        for chain in more {
+            let challenge = rig.challenge(&test, pocket, None).await;
+            let first = format!("Chain ID: {}\n", more[0]);
+            assert!(challenge.text.contains(&first), "{}", challenge.text);
+            let message = pocket.message(&challenge.nonce, &rig);
+            let message = message.replacen(
+                &format!("Chain ID: {own}"),
+                &format!("Chain ID: {chain}"),
+                1,
+            );
+            rig.verify_wallet(&test, pocket.siwe(&message))
+                .await
+                .unwrap();
+        }
     }
 }
 

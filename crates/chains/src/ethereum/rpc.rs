@@ -74,7 +74,9 @@ fn message_bytes(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
 fn refusal(name: &str) -> SigningRefused {
     match name {
         "secp256k1_sign" => SigningRefused::Denied(
-            "secp256k1_sign signs a bare hash, which can be anything, and is not allowed".into(),
+            "secp256k1_sign signs a bare hash, of which nobody sees whether it is that of a sign-in or of a transfer, and is not \
+             allowed; call personal_sign, eth_signTypedData_v4 or eth_signTransaction with what the hash is of"
+                .into(),
         ),
         "eth_sendTransaction" => Invalid::value(
             "method",

@@ -25,7 +25,7 @@ fn ethereum(text: &str) -> Result<SignInMessage, Invalid> {
 }
 
 fn check(message: &SignInMessage, domain: &str) -> Result<(), Invalid> {
-    message.check(&[domain.to_owned()], ADDRESS, NOW, NOW)
+    message.check(&[domain.to_owned()], &["1".to_owned()], ADDRESS, NOW, NOW)
 }
 
 #[test]
@@ -191,7 +191,8 @@ fn another_site_account_or_time_is_refused() {
     );
     refused("Resources:", "Not Before: 2021-09-30T16:25:01Z\nResources:");
     let message = ethereum(IMPLICIT).unwrap();
-    message.check(&[], ADDRESS, NOW, NOW).unwrap_err();
+    let mainnet = ["1".to_owned()];
+    message.check(&[], &mainnet, ADDRESS, NOW, NOW).unwrap_err();
     check(&message, "EXAMPLE.com").unwrap();
 }
 
@@ -216,15 +217,15 @@ fn the_solana_form_is_read() {
     );
     let message = solana(&full).unwrap();
     assert_eq!(message.chain_id.as_deref(), Some("solana:mainnet"));
-    let ours = ["example.com".to_owned()];
-    message.check(&ours, ACCOUNT, NOW, NOW).unwrap();
+    let (ours, chains) = (["example.com".to_owned()], ["mainnet".to_owned()]);
+    message.check(&ours, &chains, ACCOUNT, NOW, NOW).unwrap();
     for short in [
         "Nonce: oNCEHm5jzQU2WvuBB",
         "Sign in.\n\nNonce: oNCEHm5jzQU2WvuBB",
     ] {
         let message = solana(&format!("{first}{short}")).unwrap();
         assert_eq!(message.nonce, "oNCEHm5jzQU2WvuBB");
-        message.check(&ours, ACCOUNT, NOW, NOW).unwrap();
+        message.check(&ours, &chains, ACCOUNT, NOW, NOW).unwrap();
     }
     for odd in [
         "Sign in.",
@@ -260,4 +261,33 @@ fn lists_of_domains() {
         assert_eq!(refused.param, "siwe_domains", "{bad}");
     }
     check_domains(&vec!["a.example".to_owned(); 21]).unwrap_err();
+}
+
+#[test]
+fn m_10_lists_of_chains() {
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mainnet = names(&["mainnet"]);
+    for good in [vec![1], vec![8453, 1], vec![u64::MAX]] {
+        check_chains(&good, &mainnet).unwrap();
+    }
+    for bad in [vec![], vec![0], vec![1; 21]] {
+        let refused = check_chains(&bad, &mainnet).unwrap_err();
+        assert_eq!(refused.param, "siwe_chain_ids", "{bad:?}");
+    }
+    check_chains(&[1], &names(&["devnet", "localnet"])).unwrap();
+    for bad in [
+        &[][..],
+        &["mainnet-beta"],
+        &["solana:mainnet"],
+        &["1"],
+        &["mainnet"; 5],
+    ] {
+        let refused = check_chains(&[1], &names(bad)).unwrap_err();
+        assert_eq!(refused.param, "siws_clusters", "{bad:?}");
+    }
 }

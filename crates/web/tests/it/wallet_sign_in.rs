@@ -75,7 +75,11 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
     let pocket = Pocket::new(api).await;
     let mut begun = api.test().post(BEGIN, pocket.request(json!({}))).await.ok();
     let challenge = begun.text_at("/challenge");
-    assert!(challenge.contains(&pocket.address) && challenge.contains("Demo"));
+    let asked = format!(
+        "id.example.com wants you to sign in with your Ethereum account:\n{}\n\nSign in to Demo. ",
+        pocket.address
+    );
+    assert!(challenge.starts_with(&asked), "{challenge}");
     begun.body["challenge"] = json!("");
     assert_answer_snapshot!(begun, @r#"
     {

@@ -1,7 +1,7 @@
 //! The methods of `rpc`.
 
 use alloy_eips::eip7702::Authorization;
-use alloy_primitives::U256;
+use alloy_primitives::{U256, eip191_hash_message, keccak256};
 use serde_json::{Value, json};
 use vestry_domain::signing::{MessageRequest, SigningRefused};
 
@@ -93,6 +93,28 @@ fn methods_that_there_are_not_are_refused_with_the_reason_or_the_names_of_those_
                 matches!(refused, Err(SigningRefused::Invalid(_))),
                 "{known}"
             );
+        }
+    }
+}
+
+/// Over the digest of a text a signature is one over the text, and whoever signs a bare hash does not see which. So no hash is
+/// signed, and with that none of a challenge of ours.
+#[test]
+fn m_10_the_digest_of_a_challenge_is_not_signed_as_a_bare_hash() {
+    let challenge = format!(
+        "id.example.com wants you to sign in with your Ethereum account:\n{ABANDON_ADDRESS}\n\nSign in to Demo.\n\n\
+         URI: https://id.example.com\nVersion: 1\nChain ID: 1\nNonce: 32891756000\nIssued At: 2021-09-30T16:25:24Z"
+    );
+    let framed = rpc("personal_sign", json!({ "message": challenge }));
+    framed.unwrap();
+    let digest = eip191_hash_message(&challenge);
+    for hash in [digest, keccak256(&challenge), digest ^ keccak256("another")] {
+        for params in [json!({ "hash": hash }), json!({})] {
+            let refused = rpc("secp256k1_sign", params);
+            let Err(SigningRefused::Denied(why)) = refused else {
+                panic!("{hash} was not refused");
+            };
+            assert!(why.contains("personal_sign"), "{why}");
         }
     }
 }
