@@ -7,6 +7,7 @@ use vestry_domain::app::{App, AppSettings};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
+use crate::condition::Condition;
 use crate::run::Run;
 use crate::{Fault, Refusal};
 
@@ -57,6 +58,13 @@ impl Caller {
         }
     }
 
+    /// Notes that the call was let pass by this: its kept answer is given again while this holds.
+    pub(crate) fn rests_on(&self, condition: Condition) {
+        if let Some(run) = &self.run {
+            run.rests_on(condition);
+        }
+    }
+
     /// The App's settings.
     pub const fn settings(&self) -> &AppSettings {
         &self.app.settings
@@ -73,6 +81,7 @@ impl Caller {
     /// [`Refusal::NotAllowed`].
     pub fn require(&self, scope: Scope) -> Result<(), Refusal> {
         if self.key.allows(scope) {
+            self.rests_on(Condition::Right(scope));
             Ok(())
         } else {
             Err(Refusal::NotAllowed(scope))

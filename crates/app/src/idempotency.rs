@@ -7,22 +7,32 @@
 //!
 //! Answers hold tokens and requests hold passwords: the answer is sealed, bound to world, key and request, and of the
 //! request only a keyed hash is kept.
+//!
+//! An answer is kept with what it rests on, and whoever asks for it again must be allowed now what was allowed then (M-9): the
+//! checks that let the run pass are made once more, and none of its work.
+
+mod kept;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use vestry_domain::api_key::Scope;
-use vestry_domain::envelope::{Mac, Place, SecretKind};
+use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
 use vestry_domain::idempotency::{
     Claim, IdempotencyKey, KEPT_FOR, KeyDigest, KnownKey, LEASE, RENEWED_EVERY,
 };
+use vestry_domain::user::ShownStatus;
 use vestry_domain::{Secret, World};
 use vestry_ports::store::Tx;
 
+use crate::condition::Condition;
+pub use crate::condition::Shown;
 use crate::fault::{causes, retried};
+use crate::refusal::has_common;
 pub use crate::run::Run;
-use crate::{Caller, Fault, Service};
+use crate::users::status::status_of;
+use crate::wallets::UnusableWallet;
+use crate::{Caller, Fault, Refusal, Service};
 
 /// A request as it was sent.
 #[derive(Clone)]
@@ -52,10 +62,21 @@ pub enum BeginRunError {
     /// The same request is running.
     #[error("the request is still running")]
     Running,
-    /// See [`Fault`].
+    /// It ran, but the App does not let private keys out any more.
+    #[error("the App does not let private keys out")]
+    ExportDisabled,
+    /// It ran, but its wallet could not be used now.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Unusable(#[from] UnusableWallet),
+    /// It ran, but its user may not sign in any more: what it showed is refused as what is wrong.
+    #[error("the user may not sign in")]
+    ShutOut(Shown),
+    /// See [`Refusal`].
+    #[error(transparent)]
+    Common(Refusal),
 }
+
+has_common!(BeginRunError);
 
 /// How a run came out.
 pub enum Outcome {
@@ -89,23 +110,13 @@ const fn place(world: World, owner: &str) -> Place<'_> {
     }
 }
 
-/// What makes two requests the same. The rights of the API key are among it: one with fewer must not be answered what one
-/// with more was.
-fn parts<'a>(rights: &'a str, request: &'a KeyedRequest) -> [&'a [u8]; 4] {
+/// What makes two requests the same.
+fn parts(request: &KeyedRequest) -> [&[u8]; 3] {
     [
         request.method.as_bytes(),
         request.target.as_bytes(),
-        rights.as_bytes(),
         request.body.expose(),
     ]
-}
-
-fn rights(caller: &Caller) -> String {
-    let allowed = Scope::ALL.iter().filter(|scope| caller.key.allows(**scope));
-    allowed
-        .map(|scope| scope.as_str())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 impl Service {
@@ -120,16 +131,15 @@ impl Service {
         request: &KeyedRequest,
     ) -> Result<Begun, BeginRunError> {
         let world = caller.world;
-        let rights = rights(caller);
-        let parts = parts(&rights, request);
+        let parts = parts(request);
         let sealer = &self.ports.sealer;
-        let mac = sealer.mac(&world, SecretKind::KeptAnswer, &parts).await;
+        let mac = sealer.mac(&world, SecretKind::KeptAnswer, &parts);
         let mut holder = [0_u8; 16];
         self.ports.entropy.fill(&mut holder);
         let claim = Claim {
             world,
             key: key.digest(&world),
-            request: mac.map_err(Fault::from)?,
+            request: mac.await?,
             holder: hex::encode(holder),
             expires_at: self.now(&world) + KEPT_FOR,
             lease_until: self.machine_time() + LEASE,
@@ -139,20 +149,30 @@ impl Service {
         };
         let is_same = sealer
             .mac_matches(&world, SecretKind::KeptAnswer, &parts, &known.request)
-            .await
-            .map_err(Fault::from)?;
+            .await?;
         if !is_same {
             return Err(BeginRunError::Reused);
         }
-        self.join(claim, known).await
+        self.join(caller, claim, known).await
     }
 
     /// The same request came before.
-    async fn join(&self, claim: Claim, known: KnownKey) -> Result<Begun, BeginRunError> {
+    async fn join(
+        &self,
+        caller: &Caller,
+        claim: Claim,
+        known: KnownKey,
+    ) -> Result<Begun, BeginRunError> {
         if let Some(answer) = &known.answer {
             let owner = owner(&claim.key, &known.request);
             let opened = self.ports.sealer.open(place(claim.world, &owner), answer);
-            return Ok(Begun::Replay(opened.await.map_err(Fault::from)?));
+            let kept = kept::read(opened.await?.expose());
+            let kept =
+                kept.ok_or_else(|| Fault::Internal("a kept answer cannot be read".into()))?;
+            for condition in kept.conditions {
+                self.still_holds(caller, condition).await?;
+            }
+            return Ok(Begun::Replay(kept.answer));
         }
         if known.lease_until > self.machine_time() {
             return Err(BeginRunError::Running);
@@ -167,6 +187,30 @@ impl Service {
         } else {
             Err(BeginRunError::Running)
         }
+    }
+
+    /// Whether the call would be let pass now, as far as this goes.
+    async fn still_holds(
+        &self,
+        caller: &Caller,
+        condition: Condition,
+    ) -> Result<(), BeginRunError> {
+        match condition {
+            Condition::Right(scope) => caller.require(scope)?,
+            Condition::Export if caller.settings().wallet_export => {}
+            Condition::Export => return Err(BeginRunError::ExportDisabled),
+            Condition::Usable(wallet) => {
+                self.usable_wallet(caller, wallet).await??;
+            }
+            Condition::MaySignIn(user, shown) => {
+                let mut read = self.ports.store.read().await?;
+                let status = status_of(&mut *read, &caller.world, user).await?;
+                if status.is_none_or(|status| status == ShownStatus::Disabled) {
+                    return Err(BeginRunError::ShutOut(shown));
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn claim_key(&self, claim: &Claim) -> Result<Option<KnownKey>, Fault> {
@@ -263,9 +307,7 @@ impl Service {
         } = &run.claim;
         let is_its = match outcome {
             Outcome::Decided(answer) => {
-                let owner = owner(&run.claim.key, &run.claim.request);
-                let place = place(*world, &owner);
-                let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
+                let sealed = self.sealed(run, answer).await?;
                 last.idempotency()
                     .finish(world, key, holder, &sealed)
                     .await?
@@ -281,10 +323,15 @@ impl Service {
         Ok(last.commit().await?)
     }
 
-    async fn keep(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<(), Fault> {
+    async fn sealed(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<Sealed, Fault> {
         let owner = owner(&run.claim.key, &run.claim.request);
         let place = place(run.claim.world, &owner);
-        let sealed = self.ports.sealer.seal(place, answer.expose()).await?;
+        let kept = kept::written(&run.conditions(), answer.expose());
+        Ok(self.ports.sealer.seal(place, kept.expose()).await?)
+    }
+
+    async fn keep(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<(), Fault> {
+        let sealed = self.sealed(run, answer).await?;
         retried(|| async {
             let Claim {
                 world, key, holder, ..

@@ -36,6 +36,7 @@ pub mod wallets;
 mod admission;
 mod audit_trail;
 mod budget;
+mod condition;
 mod guard;
 mod letters;
 mod memory;

@@ -14,6 +14,7 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::Repositories;
 
 use super::verify::factor;
+use crate::condition::{Condition, Shown};
 use crate::fault::retried;
 use crate::refusal::has_common;
 use crate::sessions::IssuedSession;
@@ -99,6 +100,7 @@ impl Service {
         let owner = profile.map(|profile| profile.user);
         let owner = owner.filter(|user| user.disabled.is_none());
         let status = owner.ok_or(LoginStatusError::Expired)?.status;
+        caller.rests_on(Condition::MaySignIn(link.user_id, Shown::Origin));
         let issued = match link.session_id {
             Some(session) => Some(self.hand_over(caller, &link, session, used_at).await?),
             None => None,
@@ -137,7 +139,7 @@ impl Service {
         if !tx.links().hand_over(world, &link.token, now).await? {
             return Err(LoginStatusError::InvalidOrigin);
         }
-        admit(&mut *tx, world, link.user_id, now).await?;
+        admit(&mut *tx, caller, link.user_id, Shown::Origin, now).await?;
         let known = tx.sessions().find(world, session).await?;
         let first = match &known {
             Some(known) => hold(&mut *tx, known, limits, now).await?,

@@ -11,6 +11,7 @@ use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use super::keys::NamedSession;
 use super::object::check_size;
+use crate::condition::{Condition, Shown};
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service, mint};
 
@@ -190,10 +191,13 @@ impl Service {
                 "session_token and session_jwt name different sessions; send one of them",
             )
             .into()),
-            (Some(session), _) | (None, Some(session)) => Ok(Some(Presented {
-                session,
-                token: hash,
-            })),
+            (Some(session), _) | (None, Some(session)) => {
+                caller.rests_on(Condition::MaySignIn(session.user_id, Shown::Session));
+                Ok(Some(Presented {
+                    session,
+                    token: hash,
+                }))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -224,7 +228,8 @@ impl Service {
         sign_in: SignIn,
         now: Timestamp,
     ) -> Result<Option<(Session, Secret<String>)>, GrantError> {
-        admit(tx, &caller.world, sign_in.user_id, now).await?;
+        let shown = Shown::of(&sign_in.factor.proof);
+        admit(tx, caller, sign_in.user_id, shown, now).await?;
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());
@@ -305,14 +310,16 @@ impl Service {
 /// and is seen here, or after the commit, and ends the session with the others (S-5).
 pub(crate) async fn admit(
     tx: &mut dyn Repositories,
-    world: &World,
+    caller: &Caller,
     user: UserId,
+    shown: Shown,
     now: Timestamp,
 ) -> Result<(), GrantError> {
-    match tx.users().admit(world, user, now).await? {
-        true => Ok(()),
-        false => Err(GrantError::ShutOut),
+    if !tx.users().admit(&caller.world, user, now).await? {
+        return Err(GrantError::ShutOut);
     }
+    caller.rests_on(Condition::MaySignIn(user, shown));
+    Ok(())
 }
 
 /// The session as it is by now, locked until the transaction ends; `None` when it is over. Others may have changed it since

@@ -9,6 +9,7 @@ use vestry_ports::custody::ExportError;
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
+use crate::condition::Condition;
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -53,6 +54,7 @@ impl Service {
         if !caller.settings().wallet_export {
             return Err(ExportWalletError::Disabled);
         }
+        caller.rests_on(Condition::Export);
         if command.entropy_type == EntropyType::Hd {
             let message = "entropy_type is private_key: phrases are not kept";
             return Err(Invalid::value("entropy_type", message).into());

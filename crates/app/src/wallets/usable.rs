@@ -7,6 +7,7 @@ use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
+use crate::condition::Condition;
 use crate::wallet_reads::Found;
 use crate::{Caller, Fault, Service};
 
@@ -14,7 +15,7 @@ use crate::{Caller, Fault, Service};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A wallet with its key, neither of them authenticated yet.
-pub(super) struct UsableWallet {
+pub(crate) struct UsableWallet {
     pub(super) stored: StoredWallet,
     pub(super) key: WalletKey,
 }
@@ -36,7 +37,7 @@ pub enum UnusableWallet {
 impl Service {
     /// A wallet as it is now. What is refused here was authenticated first: nobody who writes the database decides what the
     /// answer is, and that somebody tried is in the log.
-    pub(super) async fn usable_wallet(
+    pub(crate) async fn usable_wallet(
         &self,
         caller: &Caller,
         id: WalletId,
@@ -56,6 +57,7 @@ impl Service {
             self.authenticated(caller, stored).await?;
             return Ok(Err(UnusableWallet::Disabled));
         }
+        caller.rests_on(Condition::Usable(id));
         Ok(Ok(UsableWallet { stored, key }))
     }
 

@@ -2,7 +2,7 @@
 //! to be given its place here.
 
 use vestry_app::codes::VerifyCodeError;
-use vestry_app::idempotency::BeginRunError;
+use vestry_app::idempotency::{BeginRunError, Shown};
 use vestry_app::links::{LoginStatusError, RedirectError, VerifyLinkError};
 use vestry_app::oauth::{BeginOauthError, CallbackError, VerifyOauthError};
 use vestry_app::passwords::CompleteResetError;
@@ -94,7 +94,17 @@ impl From<BeginRunError> for Problem {
         match error {
             BeginRunError::Reused => Self::new(Code::IdempotencyKeyReused),
             BeginRunError::Running => Self::still_running(),
-            BeginRunError::Fault(fault) => fault.into(),
+            BeginRunError::ExportDisabled => ExportWalletError::Disabled.into(),
+            BeginRunError::Unusable(unusable) => unusable.into(),
+            BeginRunError::ShutOut(shown) => Self::new(match shown {
+                Shown::Code => Code::InvalidOtp,
+                Shown::Link => Code::InvalidMagicToken,
+                Shown::Origin => Code::MagicLinkExpired,
+                Shown::Provider => Code::InvalidOauthToken,
+                Shown::Credentials => Code::InvalidCredentials,
+                Shown::Session => Code::InvalidSession,
+            }),
+            BeginRunError::Common(refusal) => refusal.into(),
         }
     }
 }

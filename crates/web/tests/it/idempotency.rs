@@ -131,7 +131,7 @@ async fn a_key_with_fewer_rights_is_not_answered(api: &Api) {
     let first = writer.post(CREATE, request.clone()).await.ok();
     assert!(!is_replay(&first));
     let refused = reader.post(CREATE, request.clone()).await;
-    refused.refuses(409, "idempotency_key_reused", None);
+    refused.refuses(403, "key_not_allowed", None);
     // Another key with the same rights is as good: keys are rotated.
     let rotated = api.new_key(Environment::Test, &[]).await;
     let again = keyed(api.with_key(&rotated), "order-17");

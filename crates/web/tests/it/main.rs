@@ -20,6 +20,7 @@ mod https;
 mod idempotency;
 mod isolation;
 mod journeys;
+mod kept_answers;
 mod keys;
 mod layers;
 mod limits;

@@ -14,6 +14,7 @@ use crate::rig::{Answer, Api, on_both};
 
 on_both! {
     m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong
+    m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong
     m_18_calls_that_send_do_not_tell_who_is_disabled
     m_21_every_way_in_is_noted_with_the_user
     attack_9_right_proofs_of_a_disabled_user_meet_the_limits_of_wrong_ones
@@ -145,6 +146,43 @@ async fn m_18_every_way_in_answers_a_disabled_user_as_what_is_wrong(api: &Api) {
         assert_eq!(answer.status, status, "{way}: {}", answer.text);
         let named = answer.body["user_id"].as_str().map(str::to_owned);
         assert_eq!(named.as_ref(), shown, "{way}");
+    }
+}
+
+/// M-18: the answer to a lost sign-in, with its tokens, is not given again while the user may not sign in, and what is answered in its
+/// place tells nothing.
+async fn m_9_a_kept_sign_in_of_a_disabled_user_is_answered_as_what_is_wrong(api: &Api) {
+    people::with_urls(api).await;
+    lands(api).await;
+    let mut person = person(api).await;
+    let user = person.user.clone();
+    let pocket = Pocket::new(api).await;
+    let joining = pocket.proof(api, Some(&user)).await;
+    api.test().post(WALLETS, joining).await.ok();
+    let further = ["wallet", "provider", "created link"];
+    for way in WAYS.map(|(way, _, _)| way).into_iter().chain(further) {
+        let wrong = any_proof(api, &mut person, &pocket, way, false).await;
+        let wrong = presented(api, wrong).await;
+        let (path, request) = any_proof(api, &mut person, &pocket, way, true).await;
+        let request = with(request, json!({"session_expires_in": 60}));
+        let ask = async || {
+            let client = api.test().header("X-Request-Id", "one");
+            let keyed = client.header("Idempotency-Key", &way.replace(' ', "-"));
+            keyed.post(path, request.clone()).await
+        };
+        let first = ask().await.ok();
+        assert_eq!(ask().await.ok().text, first.text, "{way}");
+        switch(api, &user, "disable").await;
+        let answer = ask().await;
+        assert_eq!(seen(&answer), seen(&wrong), "{way}");
+        assert_eq!(answer.header("idempotent-replayed"), None, "{way}");
+        switch(api, &user, "enable").await;
+        // The session has ended for good, but the call is as it was.
+        assert_eq!(ask().await.ok().text, first.text, "{way}");
+        assert!(
+            !is_open(api, &first.text_at("/session_token")).await,
+            "{way}"
+        );
     }
 }
 

@@ -1,0 +1,225 @@
+//! Kept answers follow the rules of now (M-9): whoever sends a request again gets its first answer as long as the request would be
+//! let pass, whatever has been used up since.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use vestry_contract::sealing::Recipient;
+use vestry_domain::Environment;
+use vestry_domain::api_key::Scope;
+
+use crate::journeys::{sent, signed_in, verified};
+use crate::rig::{Answer, Api, Client, on_both};
+
+on_both! {
+    m_9_a_kept_signature_needs_a_wallet_that_signs
+    m_9_a_kept_export_needs_an_app_that_lets_keys_out
+    m_9_a_kept_answer_needs_a_key_that_may_call
+    m_9_what_is_done_within_a_session_needs_its_user
+    m_9_what_a_call_used_up_or_switched_off_itself_does_not_count
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    answer.header("idempotent-replayed") == Some("true")
+}
+
+/// A request that was answered, and its answer is kept.
+struct Asked {
+    key: String,
+    method: &'static str,
+    path: String,
+    body: Value,
+    text: String,
+}
+
+impl Asked {
+    async fn first(
+        client: Client<'_>,
+        key: &str,
+        method: &'static str,
+        path: &str,
+        body: Value,
+    ) -> Self {
+        let keyed = client.header("Idempotency-Key", key);
+        let answer = keyed.send(method, path, Some(body.clone())).await.ok();
+        assert!(!is_replay(&answer), "{path}");
+        Self {
+            key: key.to_owned(),
+            method,
+            path: path.to_owned(),
+            body,
+            text: answer.text,
+        }
+    }
+
+    async fn again(&self, client: Client<'_>) -> Answer {
+        let keyed = client.header("Idempotency-Key", &self.key);
+        let body = Some(self.body.clone());
+        keyed.send(self.method, &self.path, body).await
+    }
+
+    async fn is_answered(&self, client: Client<'_>) {
+        let answer = self.again(client).await.ok();
+        assert!(is_replay(&answer), "{}", self.path);
+        assert_eq!(answer.text, self.text, "{}", self.path);
+    }
+
+    async fn is_refused(&self, client: Client<'_>, status: u16, code: &str) {
+        let answer = self.again(client).await;
+        assert!(!is_replay(&answer), "{}: {}", self.path, answer.text);
+        answer.refuses(status, code, None);
+    }
+}
+
+struct Owned {
+    user: String,
+    wallet: String,
+}
+
+async fn owned(api: &Api) -> Owned {
+    let user = sent(api, &api.test(), "ada@example.com").await.user_id;
+    let request = json!({"user_id": user, "wallet_type": "ethereum"});
+    let made = api.test().post("/v1/wallets/create", request).await.ok();
+    let wallet = format!("/v1/wallets/{}", made.text_at("/id"));
+    Owned { user, wallet }
+}
+
+async fn call(api: &Api, path: &str) {
+    api.test().post(path, json!({})).await.ok();
+}
+
+async fn set(api: &Api, setting: &str, value: &str) {
+    let change = [(setting.to_owned(), value.to_owned())];
+    api.service.set_app(api.app.id, &change).await.unwrap();
+    // Settings are read once a second.
+    api.pass(1);
+}
+
+/// Attack 27, CH-7: a signature is given again while the wallet would sign, and not while it is disabled, nor when it is gone.
+async fn m_9_a_kept_signature_needs_a_wallet_that_signs(api: &Api) {
+    let Owned { user, wallet } = owned(api).await;
+    let transaction = json!({
+        "to": "0x8ba1f109551bD432803012645Ac136ddd64DBA72", "value": "0x1", "nonce": "0x0", "gas": "0x5208",
+        "maxFeePerGas": "0x2", "maxPriorityFeePerGas": "0x1", "chainId": "0xaa36a7",
+    });
+    let bodies = [
+        ("sign_message", json!({"message": "hi"})),
+        ("sign_transaction", json!({"eth_transaction": transaction})),
+        (
+            "rpc",
+            json!({"method": "personal_sign", "params": {"message": "hi"}}),
+        ),
+    ];
+    let mut asked = Vec::new();
+    for (name, body) in bodies {
+        let path = format!("{wallet}/{name}");
+        asked.push(Asked::first(api.test(), name, "POST", &path, body).await);
+    }
+    for _ in 0..2 {
+        call(api, &format!("{wallet}/disable")).await;
+        for asked in &asked {
+            asked.is_refused(api.test(), 403, "wallet_disabled").await;
+        }
+        call(api, &format!("{wallet}/enable")).await;
+        for asked in &asked {
+            asked.is_answered(api.test()).await;
+        }
+    }
+    let delete = format!("/v1/auth/users/{user}/delete");
+    api.test().delete(&delete, None).await.ok();
+    for asked in &asked {
+        let gone = asked.again(api.test()).await;
+        assert!(!is_replay(&gone), "{}", gone.text);
+        gone.refuses(404, "not_found", Some("wallet"));
+    }
+}
+
+/// A private key that left once does not leave again on the strength of that.
+async fn m_9_a_kept_export_needs_an_app_that_lets_keys_out(api: &Api) {
+    let Owned { wallet, .. } = owned(api).await;
+    set(api, "wallet_export", "true").await;
+    let exporter = api
+        .new_key(Environment::Test, &[Scope::WalletsExport])
+        .await;
+    let exporter = || api.with_key(&exporter);
+    let recipient = STANDARD.encode(Recipient::fresh().public_key);
+    let body = json!({"recipient_public_key": recipient, "entropy_type": "private_key"});
+    let export = format!("{wallet}/export");
+    let asked = Asked::first(exporter(), "export", "POST", &export, body).await;
+    asked.is_answered(exporter()).await;
+    set(api, "wallet_export", "false").await;
+    asked.is_refused(exporter(), 403, "feature_disabled").await;
+    set(api, "wallet_export", "true").await;
+    call(api, &format!("{wallet}/disable")).await;
+    asked.is_refused(exporter(), 403, "wallet_disabled").await;
+    call(api, &format!("{wallet}/enable")).await;
+    asked.is_answered(exporter()).await;
+    // A key without scopes has all but this one.
+    asked.is_refused(api.test(), 403, "key_not_allowed").await;
+}
+
+/// A key that could not call now gets what the call would be refused with; one that could, whatever else it may do, is answered.
+async fn m_9_a_kept_answer_needs_a_key_that_may_call(api: &Api) {
+    let body = json!({"email": "ada@example.com"});
+    let create = "/v1/auth/users/create";
+    let first = api.new_key(Environment::Test, &[Scope::UsersWrite]).await;
+    let asked = Asked::first(api.with_key(&first), "order-17", "POST", create, body).await;
+    let narrow = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
+    let refused = asked.is_refused(api.with_key(&narrow), 403, "key_not_allowed");
+    refused.await;
+    asked.is_answered(api.test()).await;
+    let keys = api.service.list_api_keys(api.app.id).await.unwrap();
+    let newest = keys.iter().filter(|key| key.scopes == [Scope::UsersWrite]);
+    let id = newest.map(|key| key.id).next().unwrap();
+    api.service.revoke_api_key(api.app.id, id).await.unwrap();
+    // Keys are read once a second.
+    api.pass(1);
+    let refused = asked.is_refused(api.with_key(&first), 401, "invalid_api_key");
+    refused.await;
+    asked.is_answered(api.test()).await;
+}
+
+/// The session has ended with the disabling, and what it was used for is not told any more.
+async fn m_9_what_is_done_within_a_session_needs_its_user(api: &Api) {
+    let session = signed_in(api, "ada@example.com").await;
+    let user = session.text_at("/user_id");
+    let token = session.text_at("/session_token");
+    let body = json!({"session_token": token, "password": "correct horse battery"});
+    let path = "/v1/auth/passwords/session/update";
+    let asked = Asked::first(api.test(), "password", "POST", path, body).await;
+    asked.is_answered(api.test()).await;
+    call(api, &format!("/v1/auth/users/{user}/disable")).await;
+    asked.is_refused(api.test(), 401, "invalid_session").await;
+}
+
+/// Whoever lost the answer of a call that worked gets it, though the call itself has seen to it that it would not work again.
+async fn m_9_what_a_call_used_up_or_switched_off_itself_does_not_count(api: &Api) {
+    let Owned { user, wallet } = owned(api).await;
+    api.pass(60);
+    let code = sent(api, &api.test(), "ada@example.com").await;
+    let session = verified(&api.test(), &code, json!({"session_expires_in": 60})).await;
+    let token = session.ok().text_at("/session_token");
+    api.pass(60);
+    let code = sent(api, &api.test(), "ada@example.com").await;
+    let again = json!({"method_id": code.method_id, "otp": code.code, "session_token": token});
+    let calls = [
+        // The code is used up, and the token replaced by another one.
+        ("POST", "/v1/auth/otps/verify".to_owned(), again),
+        ("POST", format!("{wallet}/disable"), json!({})),
+        ("POST", format!("/v1/auth/users/{user}/unlock"), json!({})),
+        (
+            "DELETE",
+            "/v1/auth/sessions/delete_all".to_owned(),
+            json!({"user_id": user}),
+        ),
+    ];
+    for (number, (method, path, body)) in calls.into_iter().enumerate() {
+        let asked = Asked::first(api.test(), &number.to_string(), method, &path, body).await;
+        asked.is_answered(api.test()).await;
+    }
+    for (method, name) in [("POST", "disable"), ("DELETE", "delete")] {
+        let path = format!("/v1/auth/users/{user}/{name}");
+        let asked = Asked::first(api.test(), name, method, &path, json!({})).await;
+        asked.is_answered(api.test()).await;
+    }
+}
