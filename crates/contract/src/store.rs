@@ -200,6 +200,7 @@ macro_rules! store_suite {
                 parallel_default_wallets_are_one
                 parallel_wallets_of_one_address_are_one
                 a_wallet_without_a_key_comes_back_as_it_was
+                a_wallet_that_is_held_elsewhere_is_found
                 an_address_is_found_in_its_world
                 wallets_without_a_key_are_removed
             }

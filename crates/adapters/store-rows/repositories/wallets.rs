@@ -159,6 +159,23 @@ impl Wallets for Unit {
         self.done(found)?.map(StoredWallet::try_from).transpose()
     }
 
+    async fn held_elsewhere(
+        &mut self,
+        world: &World,
+        user: UserId,
+        wallet_type: WalletType,
+    ) -> StoreResult<Option<StoredWallet>> {
+        let query = in_world!(wallets, world)
+            .filter(wallets::user_id.eq(user.to_string()))
+            .filter(wallets::wallet_type.eq(wallet_type.as_str()))
+            .filter(wallets::is_read_only)
+            .filter(wallets::verified)
+            .order((wallets::created_at, wallets::id))
+            .select(WalletRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(StoredWallet::try_from).transpose()
+    }
+
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>> {
         let query = in_world!(wallets, world)
             .filter(wallets::user_id.eq(user.to_string()))

@@ -1,4 +1,7 @@
-//! `wallets/create`: the default wallet of a user, made at most once (R1).
+//! `wallets/create`: the wallet that a user has of a type, made at most once (R1).
+//!
+//! A wallet that the user signed in with is one (M-32): its key is held elsewhere, and no other one is made beside it. One that an
+//! account lost when it became somebody's is none, nor is one that nobody has proved to hold.
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
@@ -14,8 +17,9 @@ use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {
-    /// The user's default wallet of a type, made when there is none. However many calls race, one wallet is kept and all
-    /// of them answer it. A new one has an address of the form that is named; one that is there is answered whatever its form.
+    /// The user's default wallet of a type, else the oldest one of that type that the user signed in with, else a new one. However
+    /// many calls race, one wallet is kept and all of them answer it. A new one has an address of the form that is named; one that is
+    /// there is answered whatever its form.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -27,10 +31,8 @@ impl Service {
         address_form: AddressForm,
     ) -> Result<Wallet, Refusal> {
         caller.require(Scope::WalletsWrite)?;
-        if let Some(existing) = self
-            .default_wallet(&caller.world, user_id, wallet_type)
-            .await?
-        {
+        let existing = self.wallet_of_type(&caller.world, user_id, wallet_type);
+        if let Some(existing) = existing.await? {
             return Ok(self.ports.custodian.authenticate(existing).await?);
         }
         let now = self.now(&caller.world);
@@ -45,25 +47,25 @@ impl Service {
             return Ok(wallet.wallet);
         }
         // Somebody else was faster: their wallet is the answer, and our key is dropped unused.
-        let winner = self
-            .default_wallet(&caller.world, user_id, wallet_type)
-            .await?;
-        let stored =
-            winner.ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?;
+        let winner = self.wallet_of_type(&caller.world, user_id, wallet_type);
+        let stored = winner
+            .await?
+            .ok_or_else(|| Fault::Internal("a wallet exists and cannot be found".into()))?;
         Ok(self.ports.custodian.authenticate(stored).await?)
     }
 
-    async fn default_wallet(
+    async fn wallet_of_type(
         &self,
         world: &World,
         user_id: UserId,
         wallet_type: WalletType,
     ) -> Result<Option<StoredWallet>, Refusal> {
         let mut read = self.ports.store.read().await?;
-        let existing = read
-            .wallets()
-            .default_of(world, user_id, wallet_type)
-            .await?;
+        let wallets = read.wallets();
+        let existing = match wallets.default_of(world, user_id, wallet_type).await? {
+            Some(default) => Some(default),
+            None => wallets.held_elsewhere(world, user_id, wallet_type).await?,
+        };
         if existing.is_none() && read.users().profile(world, user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
@@ -76,10 +78,20 @@ impl Service {
         wallet: &StoredWallet,
         key: &WalletKey,
     ) -> Result<Created, Refusal> {
-        let Wallet { world, user_id, .. } = wallet.wallet;
+        let Wallet {
+            world,
+            user_id,
+            wallet_type,
+            ..
+        } = wallet.wallet;
         let mut tx = self.ports.store.begin().await?;
         if !tx.users().lock(&world, user_id).await? {
             return Err(Refusal::NotFound("user"));
+        }
+        // Who signs in locks the user too, so that it came before this and is seen, or it comes after.
+        let held = tx.wallets().held_elsewhere(&world, user_id, wallet_type);
+        if held.await?.is_some() {
+            return Ok(Created::Exists);
         }
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;

@@ -760,6 +760,46 @@ pub async fn a_wallet_without_a_key_comes_back_as_it_was(store: Arc<dyn Store>) 
     assert_eq!(default, Some(managed));
 }
 
+/// M-32: the oldest wallet that its holder signed with is found by user and type, and no other one: not one whose key is here, not one
+/// that nobody has proved to hold, none of another user or world.
+pub async fn a_wallet_that_is_held_elsewhere_is_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (user, other) = (stage.user(world).await, stage.user(world).await);
+    stage.wallet(&user, WalletType::Ethereum).await;
+    let mut watched = stage.samples.keyless_wallet(&user, WalletType::Ethereum);
+    watched.wallet.verified = false;
+    let proved: Vec<_> = [&user, &user, &other]
+        .into_iter()
+        .map(|owner| {
+            let mut stored = stage.samples.keyless_wallet(owner, WalletType::Ethereum);
+            stored.wallet.verified = true;
+            stored
+        })
+        .collect();
+    let strangers = stage.strangers(world).await;
+    let held = async |place: World, wallet_type: WalletType| {
+        in_view!(stage.store, |view| view
+            .wallets()
+            .held_elsewhere(&place, user.id, wallet_type)
+            .await)
+    };
+    in_tx!(stage.store, |tx| tx
+        .wallets()
+        .insert_keyless(&watched)
+        .await);
+    assert_eq!(held(world, WalletType::Ethereum).await, None);
+    for stored in &proved {
+        in_tx!(stage.store, |tx| tx.wallets().insert_keyless(stored).await);
+    }
+    let found = held(world, WalletType::Ethereum).await;
+    assert_eq!(found.as_ref(), proved.first());
+    assert_eq!(held(world, WalletType::Solana).await, None);
+    for stranger in strangers {
+        assert_eq!(held(stranger, WalletType::Ethereum).await, None);
+    }
+}
+
 /// An address names one wallet of its type, and none in another world (I11).
 pub async fn an_address_is_found_in_its_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -69,6 +69,13 @@ pub trait Wallets: Send {
         user: UserId,
         wallet_type: WalletType,
     ) -> StoreResult<Option<StoredWallet>>;
+    /// The oldest wallet of a type whose key the user holds elsewhere, as was proved by a signature.
+    async fn held_elsewhere(
+        &mut self,
+        world: &World,
+        user: UserId,
+        wallet_type: WalletType,
+    ) -> StoreResult<Option<StoredWallet>>;
     /// All wallets of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>>;
     /// All wallets of several users, oldest first.

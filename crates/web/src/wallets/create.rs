@@ -29,7 +29,8 @@ pub(crate) struct Request {
 /// Create a wallet
 ///
 /// Makes the user's default wallet of a type, or answers the one that is there: a user never gets a second one, however
-/// many calls race.
+/// many calls race. A wallet that the user signed in with counts as one that is there: it is answered with `is_read_only`, and
+/// cannot sign here.
 ///
 /// Needs the scope `wallets:write`.
 #[utoipa::path(

@@ -21,6 +21,7 @@ on_both! {
     requests_are_checked_field_by_field
     wrong_used_and_unknown_signatures_get_one_answer
     addresses_that_are_taken_are_refused
+    m_32_a_wallet_of_the_users_own_is_what_create_answers
 }
 
 /// A wallet in a person's pocket.
@@ -31,7 +32,11 @@ struct Pocket {
 
 impl Pocket {
     async fn new(api: &Api) -> Self {
-        let request = json!({"email": "somebody@example.com", "include_user": true});
+        Self::of(api, "somebody@example.com").await
+    }
+
+    async fn of(api: &Api, email: &str) -> Self {
+        let request = json!({"email": email, "include_user": true});
         let created = api.live().post("/v1/auth/users/create", request).await.ok();
         Self {
             id: created.text_at("/user/wallets/0/id"),
@@ -168,6 +173,47 @@ async fn a_challenge_is_signed_and_signs_in(api: &Api) {
         let refused = api.test().post(&path, json!({"message": "hi"})).await;
         refused.refuses(403, "wallet_read_only", None);
     }
+}
+
+/// To the letter: a user who has a wallet of the type gets it, and no other one is made, whoever holds its key.
+async fn m_32_a_wallet_of_the_users_own_is_what_create_answers(api: &Api) {
+    let pocket = Pocket::new(api).await;
+    let request = pocket.proof(api, json!({})).await;
+    let own = api.test().post(VERIFY, request).await.ok();
+    let user = own.text_at("/user_id");
+    let create = async |wallet_type: &str| {
+        let request = json!({"user_id": user, "wallet_type": wallet_type});
+        api.test().post("/v1/wallets/create", request).await.ok()
+    };
+    for _ in 0..2 {
+        let answer = create("ethereum").await;
+        assert_eq!(answer.body["id"], own.body["id"]);
+        assert_eq!(answer.body["is_read_only"], true);
+        assert_eq!(answer.body["is_default"], false);
+    }
+    // Of another type there is none yet.
+    let made = create("solana").await;
+    assert_eq!(made.body["is_read_only"], false);
+    assert_eq!(made.body["is_default"], true);
+    assert_eq!(create("solana").await.body["id"], made.body["id"]);
+    let path = format!("/v1/auth/users/{user}");
+    let shown = api.test().get(&path).await.ok();
+    assert_eq!(shown.body["wallets"].as_array().unwrap().len(), 2);
+    // Whose key is here comes first: somebody who had such a wallet before signing in with another one.
+    let session = signed_in(api, "ada@example.com").await;
+    let ada = session.text_at("/user_id");
+    let request = json!({"user_id": ada, "wallet_type": "ethereum"});
+    let managed = api.test().post("/v1/wallets/create", request.clone()).await;
+    let other = Pocket::of(api, "another@example.com").await;
+    let fields = json!({"session_token": session.text_at("/session_token")});
+    let begin = other.request(json!({"user_id": ada}));
+    let begun = api.test().post(BEGIN, begin).await.ok();
+    let signature = other.sign(api, &begun.text_at("/challenge")).await;
+    let mut proof = other.request(fields);
+    proof["signature"] = signature.into();
+    api.test().post(VERIFY, proof).await.ok();
+    let again = api.test().post("/v1/wallets/create", request).await.ok();
+    assert_eq!(again.text, managed.ok().text);
 }
 
 /// Everything that answers say of a wallet, whether it is disabled among it; for both forms of what is signed.

@@ -239,6 +239,23 @@ impl Wallets for Work {
         self.reading(|state| state.default_wallet(*world, user, wallet_type).cloned())
     }
 
+    async fn held_elsewhere(
+        &mut self,
+        world: &World,
+        user: UserId,
+        wallet_type: WalletType,
+    ) -> StoreResult<Option<StoredWallet>> {
+        self.reading(|state| {
+            let rows = state.wallets_of(*world, Some(user));
+            let held = rows.map(|(stored, _)| stored).filter(|stored| {
+                let wallet = &stored.wallet;
+                wallet.wallet_type == wallet_type && wallet.is_read_only && wallet.verified
+            });
+            held.min_by_key(|stored| (stored.wallet.created_at, stored.wallet.id))
+                .cloned()
+        })
+    }
+
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>> {
         self.reading(|state| {
             let rows = state.wallets_of(*world, Some(user));
