@@ -1,7 +1,7 @@
 //! Databases on the Postgres server of the tests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::OnceCell;
@@ -74,6 +74,23 @@ fn drop_statement(name: &str) -> String {
 fn server_url() -> Option<String> {
     let remedy = "export VESTRY_TEST_POSTGRES_URL=$(cargo xtask pg up)";
     lane::server("postgres", "VESTRY_TEST_POSTGRES_URL", remedy)
+}
+
+/// The directory of the programs of the server of the tests, for clusters that a test makes, copies and stops; `None` where the lane
+/// `postgres`, or the lane `postgres-programs` of tests that need them on this machine, is left out.
+pub async fn programs() -> Option<PathBuf> {
+    let server = server_url()?;
+    let (client, connection) = tokio_postgres::connect(&server, NoTls).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let query = "SELECT setting FROM pg_config WHERE name = 'BINDIR'";
+    let directory: String = client.query_one(query, &[]).await.unwrap().get(0);
+    drop(client);
+    driver.await.unwrap().unwrap();
+    let directory = PathBuf::from(directory);
+    let all = ["initdb", "pg_ctl", "pg_basebackup"];
+    let is_here = all.iter().all(|name| directory.join(name).is_file());
+    let lacks = "the programs of the Postgres server of the tests are not on this machine: use a server of this machine";
+    lane::required("postgres-programs", is_here.then_some(directory), lacks)
 }
 
 /// The name of a database that has all migrations, made once for each version of them.

@@ -15,6 +15,7 @@ mod commands;
 mod crash;
 mod dev;
 mod documentation;
+mod failover;
 mod flood;
 mod https;
 mod idempotency;

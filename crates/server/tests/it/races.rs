@@ -59,7 +59,7 @@ impl Field {
         let keys = site.set_up();
         let count = match site.database {
             Database::Sqlite(_) => 1,
-            Database::Postgres(_) => 2,
+            Database::Postgres(_) | Database::Elsewhere(_) => 2,
         };
         let mut servers = Vec::new();
         for _ in 0..count {

@@ -13,6 +13,8 @@ pub(crate) enum Database {
     Sqlite(PathBuf),
     /// A database of its own on the test server; dropped with this value.
     Postgres(Throwaway),
+    /// One that somebody else made and drops, by its URL.
+    Elsewhere(String),
 }
 
 #[derive(QueryableByName)]
@@ -34,6 +36,7 @@ impl Database {
         match self {
             Self::Sqlite(path) => format!("sqlite:{}", path.display()),
             Self::Postgres(postgres) => postgres.url(),
+            Self::Elsewhere(url) => url.clone(),
         }
     }
 
@@ -44,8 +47,8 @@ impl Database {
                 let done = sql_query(statement).execute(&mut open(path)).unwrap();
                 assert!(done > 0, "no row was touched: {statement}");
             }
-            Self::Postgres(postgres) => {
-                let client = connect(&postgres.url()).await;
+            Self::Postgres(_) | Self::Elsewhere(_) => {
+                let client = connect(&self.url()).await;
                 let done = client.execute(statement, &[]).await.unwrap();
                 assert!(done > 0, "no row was touched: {statement}");
             }
@@ -59,8 +62,8 @@ impl Database {
                 let rows: Vec<Row> = sql_query(query).load(&mut open(path)).unwrap();
                 rows.into_iter().map(|row| (row.one, row.two)).collect()
             }
-            Self::Postgres(postgres) => {
-                let client = connect(&postgres.url()).await;
+            Self::Postgres(_) | Self::Elsewhere(_) => {
+                let client = connect(&self.url()).await;
                 let rows = client.simple_query(query).await.unwrap();
                 let pair = |message: SimpleQueryMessage| match message {
                     SimpleQueryMessage::Row(row) => {
@@ -77,7 +80,7 @@ impl Database {
     pub(crate) fn hex(&self, column: &str) -> String {
         match self {
             Self::Sqlite(_) => format!("lower(hex({column}))"),
-            Self::Postgres(_) => format!("encode({column}, 'hex')"),
+            Self::Postgres(_) | Self::Elsewhere(_) => format!("encode({column}, 'hex')"),
         }
     }
 }

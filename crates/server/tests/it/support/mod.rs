@@ -1,7 +1,9 @@
 //! Runs the real binary in directories and databases of its own.
 
 pub(crate) mod client;
+pub(crate) mod cluster;
 pub(crate) mod database;
+pub(crate) mod front;
 pub(crate) mod journey;
 pub(crate) mod process;
 pub(crate) mod site;

@@ -67,6 +67,11 @@ impl Site {
         Some(Self::new(tempfile::tempdir().unwrap(), database))
     }
 
+    /// On a Postgres database that is there already.
+    pub(crate) fn at(url: String) -> Self {
+        Self::new(tempfile::tempdir().unwrap(), Database::Elsewhere(url))
+    }
+
     fn new(directory: TempDir, database: Database) -> Self {
         let mut site = Self {
             directory,

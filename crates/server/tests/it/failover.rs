@@ -1,0 +1,196 @@
+//! A wallet that is disabled in the database that the service speaks to never signs (M-4): not after a failover to a standby, nor after
+//! a restore to an earlier moment, when transactions and rows get the numbers that others had before.
+
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use crate::support::client::{Answer, Api};
+use crate::support::cluster::{Cluster, Programs, only};
+use crate::support::front::Front;
+use crate::support::journey::{Owner, new_owner, sign};
+use crate::support::process::PATIENCE;
+use crate::support::site::Site;
+
+/// Transactions that the lost timeline is ahead, so that the other one can come to the same number.
+const AHEAD: usize = 300;
+
+/// What Postgres calls a version of a row: who wrote it, and where it lies. Unique on one timeline only.
+#[derive(Debug, PartialEq, Eq)]
+struct Version {
+    xmin: u32,
+    ctid: String,
+}
+
+/// A wallet and the way to it.
+struct Wallet {
+    api: Api,
+    owner: Owner,
+}
+
+impl Wallet {
+    /// The first answer that the database had a part in: connections have to be made anew.
+    async fn ask(&self, call: &str) -> Answer {
+        let path = format!("/v1/wallets/{}/{call}", self.owner.wallet_id);
+        let answered = async {
+            loop {
+                let answer = match call {
+                    "sign_message" => sign(&self.api, &self.owner, "hello").await,
+                    _ => self.api.post(&path, &json!({})).await,
+                };
+                if answer.status != 503 {
+                    return answer;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, answered).await.unwrap()
+    }
+
+    async fn signs(&self, when: &str) {
+        // Twice: what a process remembers, it has by the second time.
+        for _ in 0..2 {
+            let answer = self.ask("sign_message").await;
+            assert_eq!(answer.status, 200, "{when}: {}", answer.text);
+        }
+    }
+
+    async fn refuses(&self, when: &str) {
+        for _ in 0..2 {
+            let answer = self.ask("sign_message").await;
+            assert_eq!(answer.status, 403, "{when}: {}", answer.text);
+            assert_eq!(answer.error(403), "wallet_disabled", "{when}");
+        }
+    }
+
+    async fn disable(&self) {
+        self.ask("disable").await.ok();
+    }
+
+    async fn enable(&self) {
+        self.ask("enable").await.ok();
+    }
+
+    fn condition(&self) -> String {
+        format!("FROM wallets WHERE id = '{}'", self.owner.wallet_id)
+    }
+
+    async fn version(&self, cluster: &Cluster) -> Version {
+        let client = cluster.client().await;
+        let xmin = format!("SELECT xmin {}", self.condition());
+        let ctid = format!("SELECT ctid {}", self.condition());
+        Version {
+            xmin: only(&client, &xmin).await.parse().unwrap(),
+            ctid: only(&client, &ctid).await,
+        }
+    }
+
+    /// Assignments that make the row what it is on this cluster.
+    async fn row(&self, cluster: &Cluster) -> String {
+        let columns = ["disabled_at", "disabled_reason", "updated_at", "mac"];
+        let parts = columns.map(|column| format!("'{column} = ' || quote_nullable({column})"));
+        let query = format!("SELECT {} {}", parts.join(" || ', ' || "), self.condition());
+        only(&cluster.client().await, &query).await
+    }
+
+    /// Writes the row so often on a cluster that nobody else uses that this is its version; in the end it is as `row` says.
+    async fn repeat(&self, cluster: &Cluster, row: &str, version: &Version, writes: usize) {
+        let client = cluster.client().await;
+        let update = async |assignments: &str| {
+            let id = &self.owner.wallet_id;
+            let update = format!("UPDATE wallets SET {assignments} WHERE id = '{id}'");
+            assert_eq!(client.execute(&update, &[]).await.unwrap(), 1);
+        };
+        for _ in 1..writes {
+            update("updated_at = updated_at").await;
+        }
+        let next = "SELECT pg_snapshot_xmax(pg_current_snapshot())";
+        while only(&client, next).await.parse::<u32>().unwrap() < version.xmin {
+            only(&client, "SELECT pg_current_xact_id()").await;
+        }
+        update(row).await;
+        drop(client);
+        assert_eq!(self.version(cluster).await, *version);
+    }
+}
+
+/// Spends numbers of transactions.
+async fn burn(cluster: &Cluster) {
+    let client = cluster.client().await;
+    for _ in 0..AHEAD {
+        only(&client, "SELECT pg_current_xact_id()").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_4_a_disabled_wallet_never_signs_again() {
+    let Some(programs) = Programs::find().await else {
+        return;
+    };
+    let first = Cluster::new(&programs).await;
+    let front = Front::open().await;
+    front.lead_to(&first.socket());
+    let port = front.port();
+    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let keys = block_in_place(|| site.set_up());
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let wallet = Wallet {
+        owner: new_owner(&api, "ada@example.com").await,
+        api,
+    };
+    wallet.signs("new").await;
+
+    // To a standby that has nothing of it, where the disabled row comes to be the version that was enabled and signed before.
+    let second = first.standby();
+    second.start();
+    first.is_followed_by(&second).await;
+    second.stop();
+    burn(&first).await;
+    wallet.disable().await;
+    wallet.refuses("disabled").await;
+    let disabled = wallet.row(&first).await;
+    wallet.enable().await;
+    wallet.signs("enabled").await;
+    let enabled = wallet.version(&first).await;
+    front.close();
+    first.stop();
+    second.start();
+    second.promote();
+    wallet.repeat(&second, &disabled, &enabled, 2).await;
+    front.lead_to(&second.socket());
+    wallet.refuses("disabled under the same numbers").await;
+    wallet.enable().await;
+    wallet.signs("enabled after the failover").await;
+
+    // To a standby that has it.
+    let third = second.standby();
+    third.start();
+    wallet.disable().await;
+    wallet.refuses("disabled after the failover").await;
+    second.is_followed_by(&third).await;
+    front.close();
+    second.stop();
+    third.promote();
+    front.lead_to(&third.socket());
+    wallet.refuses("disabled before the failover").await;
+
+    // Back to the moment at which it was disabled, under the numbers of the moment at which it was enabled.
+    let disabled = wallet.row(&third).await;
+    let earlier = third.backup();
+    burn(&third).await;
+    wallet.enable().await;
+    wallet.disable().await;
+    wallet.enable().await;
+    wallet.signs("enabled after the backup").await;
+    let enabled = wallet.version(&third).await;
+    front.close();
+    third.stop();
+    earlier.start();
+    wallet.repeat(&earlier, &disabled, &enabled, 3).await;
+    front.lead_to(&earlier.socket());
+    wallet.refuses("restored as it was").await;
+    wallet.enable().await;
+    wallet.signs("enabled after the restore").await;
+    wallet.disable().await;
+    wallet.refuses("disabled after the restore").await;
+    server.process.stop().await;
+}

@@ -1,0 +1,203 @@
+//! Postgres clusters of a test's own: made, copied, followed by standbys, stopped as by a power cut, and promoted.
+
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::task::block_in_place;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use vestry_testkit::postgres::programs;
+
+use super::process::PATIENCE;
+
+/// The programs of a Postgres installation, and the user they may run as: as root they refuse.
+pub(crate) struct Programs {
+    directory: PathBuf,
+    owner: Option<(u32, u32)>,
+}
+
+/// A cluster that is stopped and deleted with this value. It listens on a socket in its directory and nowhere else.
+pub(crate) struct Cluster {
+    programs: Arc<Programs>,
+    directory: TempDir,
+}
+
+/// Nothing but the test writes: what a transaction does, and in which, is repeated exactly.
+const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c autovacuum=off -c wal_level=replica -c max_connections=50";
+
+impl Programs {
+    /// Those of the server of the tests; `None` when they are not there, and that was said aloud.
+    pub(crate) async fn find() -> Option<Arc<Self>> {
+        let directory = programs().await?;
+        let is_root = rustix::process::geteuid().is_root();
+        let owner = is_root.then(|| (number_of_nobody("-u"), number_of_nobody("-g")));
+        Some(Arc::new(Self { directory, owner }))
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let program = self.directory.join(name);
+        let mut command = match self.owner {
+            None => Command::new(program),
+            Some((user, group)) => {
+                let mut command = Command::new("setpriv");
+                let ids = [format!("--reuid={user}"), format!("--regid={group}")];
+                command.args(ids).arg("--clear-groups").arg(program);
+                command
+            }
+        };
+        // The test's directory may be closed to the owner.
+        command.current_dir("/").stdin(Stdio::null());
+        command
+    }
+
+    fn place(self: &Arc<Self>) -> Cluster {
+        let directory = tempfile::tempdir().unwrap();
+        if let Some((user, group)) = self.owner {
+            chown(directory.path(), Some(user), Some(group)).unwrap();
+        }
+        Cluster {
+            programs: Arc::clone(self),
+            directory,
+        }
+    }
+}
+
+fn number_of_nobody(flag: &str) -> u32 {
+    let told = Command::new("id").args([flag, "nobody"]).output().unwrap();
+    let text = String::from_utf8(told.stdout).unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// Runs a program to its end. What it starts may keep its output open, so that goes nowhere.
+fn run(command: &mut Command) {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let status = block_in_place(|| quiet.status()).unwrap();
+    assert!(status.success(), "{status}: {command:?}");
+}
+
+impl Cluster {
+    /// A new cluster that runs, with an empty database `vestry`.
+    pub(crate) async fn new(programs: &Arc<Programs>) -> Self {
+        let cluster = programs.place();
+        let mut initdb = programs.command("initdb");
+        initdb.arg("-D").arg(cluster.data());
+        run(initdb.args([
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+        ]));
+        cluster.start();
+        let client = cluster.connect("postgres").await;
+        let created = client.batch_execute("CREATE DATABASE vestry").await;
+        created.unwrap();
+        cluster
+    }
+
+    /// A base backup of it, not started.
+    pub(crate) fn backup(&self) -> Self {
+        self.copied(&[])
+    }
+
+    /// A standby that follows it, not started.
+    pub(crate) fn standby(&self) -> Self {
+        self.copied(&["--write-recovery-conf"])
+    }
+
+    fn copied(&self, further: &[&str]) -> Self {
+        let copy = self.programs.place();
+        let mut backup = self.programs.command("pg_basebackup");
+        backup
+            .arg("-D")
+            .arg(copy.data())
+            .arg("-h")
+            .arg(self.directory.path());
+        let how = ["-U", "postgres", "--checkpoint=fast", "--no-sync"];
+        run(backup.args(how).args(further));
+        copy
+    }
+
+    pub(crate) fn start(&self) {
+        let directory = self.directory.path().display();
+        let options = format!("{OPTIONS} -c unix_socket_directories={directory}");
+        let log = self.directory.path().join("log");
+        run(self
+            .control()
+            .arg("-l")
+            .arg(log)
+            .args(["-o", &options, "start"]));
+    }
+
+    /// At once, as by a power cut.
+    pub(crate) fn stop(&self) {
+        run(self.control().args(["-m", "immediate", "stop"]));
+    }
+
+    /// Makes a standby a primary.
+    pub(crate) fn promote(&self) {
+        run(self.control().arg("promote"));
+    }
+
+    fn control(&self) -> Command {
+        let mut control = self.programs.command("pg_ctl");
+        control.arg("-D").arg(self.data()).args(["-w", "-s"]);
+        control
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join(".s.PGSQL.5432")
+    }
+
+    async fn connect(&self, database: &str) -> Client {
+        let mut config = tokio_postgres::Config::new();
+        config.host_path(self.directory.path());
+        config.user("postgres").dbname(database);
+        let (client, connection) = config.connect(NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// A connection to the database of the service.
+    pub(crate) async fn client(&self) -> Client {
+        self.connect("vestry").await
+    }
+
+    /// Returns when the standby has everything that this one has by now.
+    pub(crate) async fn is_followed_by(&self, standby: &Self) {
+        let (here, there) = (self.client().await, standby.client().await);
+        let written = only(&here, "SELECT pg_current_wal_lsn()").await;
+        let caught_up = format!("SELECT pg_last_wal_replay_lsn() >= '{written}'");
+        let follows = async { while only(&there, &caught_up).await != "t" {} };
+        tokio::time::timeout(PATIENCE, follows).await.unwrap();
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // It may have been stopped.
+        let mut stop = self.control();
+        let quiet = stop.args(["-m", "immediate", "stop"]).stderr(Stdio::null());
+        let _stopped = quiet.stdout(Stdio::null()).status();
+    }
+}
+
+/// The one value that a query answers.
+pub(crate) async fn only(client: &Client, query: &str) -> String {
+    let answered = client.simple_query(query).await.unwrap();
+    let row = answered.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    row.unwrap_or_else(|| panic!("no row: {query}")).to_owned()
+}
