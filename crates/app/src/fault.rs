@@ -46,7 +46,9 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Retry => Self::LostRace,
-            StoreError::Busy | StoreError::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            StoreError::Busy | StoreError::TooLong | StoreError::Unavailable(_) => {
+                Self::Unavailable(Box::new(error))
+            }
             StoreError::Corrupt { .. } | StoreError::Other(_) => Self::Internal(Box::new(error)),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -31,9 +32,15 @@ pub struct Settings {
     pub live_per_minute: u32,
     /// Codes to one address or number in an hour, by all Apps of this deployment together; 0 means no limit (attack 8).
     pub sends_per_identifier: u32,
+    /// How long a search of users may take in the database before it is given up.
+    pub search_within: Duration,
 }
 
 impl Settings {
+    /// How long a search may take, unless a test says otherwise: longer than any search by a whole value takes, and shorter than
+    /// anybody waits.
+    pub const SEARCH_WITHIN: Duration = Duration::from_secs(2);
+
     pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
         match environment {
             Environment::Test => self.test_per_minute,

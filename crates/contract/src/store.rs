@@ -162,6 +162,7 @@ macro_rules! store_suite {
             }
             store::user_search {
                 exact_fields_find_their_users
+                m_31_a_filter_has_its_time
                 found_users_come_whole
                 states_and_times_find_their_users
                 parts_find_their_users

@@ -221,6 +221,7 @@ pub(crate) fn service(
         test_per_minute: settings.limits.test_per_minute,
         live_per_minute: settings.limits.live_per_minute,
         sends_per_identifier: settings.limits.sends_per_identifier,
+        search_within: vestry_app::Settings::SEARCH_WITHIN,
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

@@ -6,6 +6,7 @@ mod replay;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
@@ -354,6 +355,21 @@ impl Problem {
         Self {
             message: format!("{part} is not available").into(),
             param: Some(part.into()),
+            retry_after: Some(1),
+            ..Self::new(Code::Unavailable)
+        }
+    }
+
+    /// A search that the database did not end in time. It will not another time, so the remedy is another search.
+    pub(crate) fn too_long(limit: Duration) -> Self {
+        let seconds = limit.as_secs_f64();
+        let message = format!(
+            "the search was given up after {seconds} s; narrow it: search by a whole value (email, phone_number, \
+             wallet_public_address, metadata) in place of a part of one, or join a shorter created_at by AND"
+        );
+        Self {
+            message: message.into(),
+            param: Some("filters".into()),
             retry_after: Some(1),
             ..Self::new(Code::Unavailable)
         }

@@ -101,6 +101,7 @@ impl FuzzService {
             test_per_minute: 0,
             live_per_minute: 0,
             sends_per_identifier: 0,
+            search_within: Settings::SEARCH_WITHIN,
         };
         let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
         let app = service.create_app("Fuzz").await.expect("an App");

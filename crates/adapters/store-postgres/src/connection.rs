@@ -29,6 +29,7 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
         DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
             Some(Trouble::Deadlock) => StoreError::Retry,
             Some(Trouble::Waited) => StoreError::Busy,
+            Some(Trouble::Late) => StoreError::TooLong,
             Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
             None if connection.is_some_and(PoolableConnection::is_broken) => {
                 StoreError::Unavailable(Box::new(error))
@@ -44,8 +45,10 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
 enum Trouble {
     /// 40P01.
     Deadlock,
-    /// 55P03 and 57014: a lock was not to be had in time.
+    /// 55P03: a lock was not to be had in time.
     Waited,
+    /// 57014: a statement took longer than it may.
+    Late,
     /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room.
     Gone,
 }
@@ -55,10 +58,10 @@ impl Trouble {
         let is = |beginning: &str| message.starts_with(beginning);
         if is("deadlock detected") {
             Some(Self::Deadlock)
-        } else if is("canceling statement due to lock timeout")
-            || is("canceling statement due to statement timeout")
-        {
+        } else if is("canceling statement due to lock timeout") {
             Some(Self::Waited)
+        } else if is("canceling statement due to statement timeout") {
+            Some(Self::Late)
         } else if is("terminating connection")
             || is("the database system is")
             || message.contains("No space left on device")

@@ -1,6 +1,8 @@
 //! What only Postgres does.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use vestry_store_rows::wanted::Until;
 
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
@@ -8,6 +10,20 @@ pub(crate) use super::manager::Manager;
 
 /// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
 pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// The same for reads of which each sees what is committed when it begins, as without a transaction.
+pub(crate) const BEGIN_READS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
+
+/// Makes the server end a statement of this transaction that takes longer. 0 would be no limit.
+pub(crate) fn limit(left: Duration) -> String {
+    let milliseconds = left.as_millis().clamp(1, 3_600_000);
+    format!("SET LOCAL statement_timeout = {milliseconds}")
+}
+
+/// The server keeps the time.
+pub(crate) const fn until(_end: Instant) -> Until {
+    Until::UNSAID
+}
 
 /// How long undoing may take before the connection is given up, which undoes as well.
 pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);

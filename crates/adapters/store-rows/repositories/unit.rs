@@ -83,8 +83,7 @@ impl Unit {
             progress: Progress::Ready,
             runtime,
         };
-        let begun = unit.reading()?.batch_execute(dialect::BEGIN).await;
-        unit.done(begun)?;
+        unit.say(dialect::BEGIN).await?;
         Ok(unit)
     }
 
@@ -106,6 +105,22 @@ impl Unit {
             return Err(Misuse::ReadOnly.into());
         }
         self.reading()
+    }
+
+    /// Whether nothing of what is read here is part of a transaction of somebody's.
+    pub(super) const fn is_view(&self) -> bool {
+        matches!(self.access, Access::View)
+    }
+
+    /// Whether another statement may follow.
+    pub(super) const fn is_ready(&self) -> bool {
+        matches!(self.progress, Progress::Ready)
+    }
+
+    /// A statement that answers nothing.
+    pub(super) async fn say(&mut self, statement: &str) -> StoreResult<()> {
+        let said = self.reading()?.batch_execute(statement).await;
+        self.done(said)
     }
 
     /// The outcome of the statement that was begun.

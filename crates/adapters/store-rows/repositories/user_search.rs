@@ -1,6 +1,7 @@
 //! Pages of users, and how many there are.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
@@ -8,27 +9,100 @@ use vestry_domain::ids::UserId;
 use vestry_domain::search::UserFilter;
 use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{StoreResult, UserPage};
+use vestry_ports::store::{StoreError, StoreResult, UserPage};
 
-use super::{Unit, in_world, read_all};
+use super::{Unit, dialect, in_world, read_all};
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::schema::{user_counts, user_emails, user_phones, users};
-use vestry_store_rows::wanted::{self, Wanted};
+use vestry_store_rows::wanted::{self, Until, Wanted};
 
 /// What it is kept of how many users have it.
 const KEPT: [UserStatus; 2] = [UserStatus::Pending, UserStatus::Active];
 
+/// What page of users is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct PageOf<'a> {
+    pub(super) filter: Option<&'a UserFilter>,
+    pub(super) after: Option<UserId>,
+    pub(super) limit: i64,
+    pub(super) now: Timestamp,
+}
+
+/// When a search is given up, and what the server was told of it last.
+#[derive(Clone, Copy)]
+struct Deadline {
+    end: Instant,
+    told: Duration,
+}
+
+/// The server is told anew only when it counts for something: a round trip costs as much as a statement that finds its rows.
+const SLACK: Duration = Duration::from_millis(50);
+
+/// For the condition of a statement; of a search without a deadline the condition says nothing.
+fn until(deadline: Option<Deadline>) -> Until {
+    deadline.map_or(Until::UNSAID, |deadline| dialect::until(deadline.end))
+}
+
 impl Unit {
+    /// A filter may look at every user there is, so it has a time; pages of all users are read along an index, and their number is
+    /// kept ready.
     pub(super) async fn search_users(
         &mut self,
         world: &World,
-        filter: Option<&UserFilter>,
-        after: Option<UserId>,
-        limit: i64,
-        now: Timestamp,
+        page: PageOf<'_>,
+        within: Duration,
     ) -> StoreResult<UserPage> {
+        if page.filter.is_none() || !self.is_view() {
+            return self.page_of_users(world, page, &mut None).await;
+        }
+        if within.is_zero() {
+            return Err(StoreError::TooLong);
+        }
+        // What limits a statement of Postgres is set for one transaction, and ends with it: a pooler may give the connection to
+        // anybody afterwards.
+        let begin = format!("{}; {}", dialect::BEGIN_READS, dialect::limit(within));
+        self.say(&begin).await?;
+        let mut deadline = Some(Deadline {
+            end: Instant::now() + within,
+            told: within,
+        });
+        let found = self.page_of_users(world, page, &mut deadline).await;
+        if self.is_ready() {
+            self.say("COMMIT").await?;
+        }
+        found
+    }
+
+    /// Gives the next statement what is left of the time.
+    async fn limit(&mut self, deadline: &mut Option<Deadline>) -> StoreResult<()> {
+        let Some(deadline) = deadline else {
+            return Ok(());
+        };
+        let left = deadline.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(StoreError::TooLong);
+        }
+        if deadline.told.saturating_sub(left) < SLACK {
+            return Ok(());
+        }
+        deadline.told = left;
+        self.say(dialect::limit(left).as_ref()).await
+    }
+
+    async fn page_of_users(
+        &mut self,
+        world: &World,
+        wish: PageOf<'_>,
+        deadline: &mut Option<Deadline>,
+    ) -> StoreResult<UserPage> {
+        let PageOf {
+            filter,
+            after,
+            limit,
+            now,
+        } = wish;
         let wanted = match filter {
-            Some(filter) => Some(self.wanted(world, filter, now).await?),
+            Some(filter) => Some(self.wanted(world, filter, now, deadline).await?),
             None => None,
         };
         let mut page = in_world!(users, world)
@@ -45,12 +119,16 @@ impl Unit {
         let found = page.load(self.reading()?).await;
         let users: Vec<User> = read_all(self.done(found)?)?;
         let shown = i64::try_from(users.len()).unwrap_or(i64::MAX);
-        let total = match (filter.map(UserFilter::only_statuses), wanted) {
+        let total = if after.is_none() && shown < limit {
             // The page is all there is.
-            _ if after.is_none() && shown < limit => shown,
-            (Some(Some(statuses)), _) => self.count_shown(world, statuses).await?,
-            (_, Some(wanted)) => self.count_wanted(world, wanted).await?,
-            (_, None) => self.counted(world, &KEPT.map(UserStatus::as_str)).await?,
+            shown
+        } else {
+            self.limit(deadline).await?;
+            match (filter.map(UserFilter::only_statuses), wanted) {
+                (Some(Some(statuses)), _) => self.count_shown(world, statuses, *deadline).await?,
+                (_, Some(wanted)) => self.count_wanted(world, wanted).await?,
+                (_, None) => self.counted(world, &KEPT.map(UserStatus::as_str)).await?,
+            }
         };
         Ok(UserPage {
             users: self.with_identifiers(world, users).await?,
@@ -63,40 +141,55 @@ impl Unit {
         world: &World,
         filter: &UserFilter,
         now: Timestamp,
+        deadline: &mut Option<Deadline>,
     ) -> StoreResult<Wanted> {
+        let until = until(*deadline);
         let mut found = Vec::new();
-        for lookup in wanted::lookups(world, filter, now) {
+        for lookup in wanted::lookups(world, filter, now, until) {
             found.push(match lookup {
                 Some(lookup) => {
+                    self.limit(deadline).await?;
                     let users = lookup.load::<String>(self.reading()?).await;
                     Some(self.done(users)?)
                 }
                 None => None,
             });
         }
-        Ok(Wanted::new(world, filter, now, &found))
+        self.limit(deadline).await?;
+        Ok(Wanted::new(world, filter, now, &found, until))
     }
 
     /// How many users are shown with one of these statuses: those that have it by what is kept of it, without those who are disabled,
     /// which have to be counted.
-    async fn count_shown(&mut self, world: &World, statuses: &[ShownStatus]) -> StoreResult<i64> {
+    async fn count_shown(
+        &mut self,
+        world: &World,
+        statuses: &[ShownStatus],
+        deadline: Option<Deadline>,
+    ) -> StoreResult<i64> {
         let kept: Vec<&str> = KEPT
             .into_iter()
             .filter(|status| statuses.contains(&(*status).into()))
             .map(UserStatus::as_str)
             .collect();
         let mut count = self.counted(world, &kept).await?;
-        count -= self.count_disabled(world, &kept).await?;
+        count -= self.count_disabled(world, &kept, deadline).await?;
         if statuses.contains(&ShownStatus::Disabled) {
             let all = KEPT.map(UserStatus::as_str);
-            count += self.count_disabled(world, &all).await?;
+            count += self.count_disabled(world, &all, deadline).await?;
         }
         Ok(count)
     }
 
     /// How many users that are disabled had one of these statuses before.
-    async fn count_disabled(&mut self, world: &World, names: &[&str]) -> StoreResult<i64> {
+    async fn count_disabled(
+        &mut self,
+        world: &World,
+        names: &[&str],
+        deadline: Option<Deadline>,
+    ) -> StoreResult<i64> {
         let query = in_world!(users, world)
+            .filter(Wanted::anybody(until(deadline)))
             .filter(users::disabled_at.is_not_null())
             .filter(users::status.eq_any(names))
             .count();

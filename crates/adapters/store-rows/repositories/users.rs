@@ -1,5 +1,7 @@
 //! Users, e-mail addresses and phone numbers.
 
+use std::time::Duration;
+
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
     SelectableHelper,
@@ -15,6 +17,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
 
+use super::user_search::PageOf;
 use super::{Unit, dialect, in_world, read_all};
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::{Table, to_json};
@@ -64,8 +67,15 @@ impl Users for Unit {
         after: Option<UserId>,
         limit: i64,
         now: Timestamp,
+        within: Duration,
     ) -> StoreResult<UserPage> {
-        self.search_users(world, filter, after, limit, now).await
+        let page = PageOf {
+            filter,
+            after,
+            limit,
+            now,
+        };
+        self.search_users(world, page, within).await
     }
 
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {

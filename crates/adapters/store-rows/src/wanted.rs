@@ -53,11 +53,16 @@ const FEW: u16 = 1000;
 pub struct Lookup(Vec<Piece>);
 
 /// What to ask before the statement itself, one for each condition; none where no index helps.
-pub fn lookups(world: &World, filter: &UserFilter, now: Timestamp) -> Vec<Option<Lookup>> {
+pub fn lookups(
+    world: &World,
+    filter: &UserFilter,
+    now: Timestamp,
+    until: Until,
+) -> Vec<Option<Lookup>> {
     let conditions = filter.conditions.iter();
     let lookup = |condition| match test(condition, now) {
         indexed @ Test::Indexed(..) => {
-            let mut pieces = indexed.listed(world);
+            let mut pieces = indexed.listed(world, until);
             pieces.push(Piece::Sql(" LIMIT "));
             pieces.push(Piece::Number(i64::from(FEW) + 1));
             Some(Lookup(pieces))
@@ -74,23 +79,67 @@ impl Wanted {
         filter: &UserFilter,
         now: Timestamp,
         found: &[Option<Vec<String>>],
+        until: Until,
     ) -> Self {
         let tests = tests(filter, now, found);
         let several = tests.len() > 1;
         let tests = tests.into_iter();
-        let mut pieces = vec![Piece::Sql("(")];
+        let mut pieces = until.pieces();
+        pieces.push(Piece::Sql("("));
         match filter.combined {
             Combined::Any if several => {
                 pieces.push(Piece::Sql("users.id IN ("));
-                joined(&mut pieces, " UNION ", tests.map(|test| test.listed(world)));
+                joined(
+                    &mut pieces,
+                    " UNION ",
+                    tests.map(|test| test.listed(world, until)),
+                );
                 pieces.push(Piece::Sql(")"));
             }
             Combined::Any | Combined::All => {
-                joined(&mut pieces, " AND ", tests.map(|test| test.alone(world)));
+                joined(
+                    &mut pieces,
+                    " AND ",
+                    tests.map(|test| test.alone(world, until)),
+                );
             }
         }
         pieces.push(Piece::Sql(")"));
         Self(pieces)
+    }
+
+    /// Every user, as long as there is time.
+    pub fn anybody(until: Until) -> Self {
+        let mut pieces = until.pieces();
+        pieces.push(Piece::Sql("1 = 1"));
+        Self(pieces)
+    }
+}
+
+/// How a statement ends when its time is over, where the database does not see to that: each row that it looks at is first
+/// shown to a function of ours, which fails then.
+#[derive(Clone, Copy)]
+pub struct Until(Option<(&'static str, i64)>);
+
+impl Until {
+    /// The database ends the statement by itself.
+    pub const UNSAID: Self = Self(None);
+
+    /// `opening` begins the call of the function, `moment` is its first argument.
+    pub const fn asking(opening: &'static str, moment: i64) -> Self {
+        Self(Some((opening, moment)))
+    }
+
+    /// Stands before everything else in a condition: SQLite looks at what is written first first.
+    fn pieces(self) -> Vec<Piece> {
+        let Some((opening, moment)) = self.0 else {
+            return Vec::new();
+        };
+        vec![
+            Piece::Sql(opening),
+            Piece::Number(moment),
+            Piece::Sql(", rowid) AND "),
+        ]
     }
 }
 
@@ -132,12 +181,12 @@ fn joined(pieces: &mut Vec<Piece>, by: &'static str, parts: impl Iterator<Item =
 
 impl Test {
     /// As a condition on the user's row.
-    fn alone(self, world: &World) -> Vec<Piece> {
+    fn alone(self, world: &World, until: Until) -> Vec<Piece> {
         match self {
             Self::Own(condition) => condition,
             listed @ (Self::Indexed(..) | Self::Others(..)) => {
                 let mut pieces = vec![Piece::Sql("users.id IN (")];
-                pieces.extend(listed.listed(world));
+                pieces.extend(listed.listed(world, until));
                 pieces.push(Piece::Sql(")"));
                 pieces
             }
@@ -146,7 +195,7 @@ impl Test {
     }
 
     /// As a list of the users that fit.
-    fn listed(self, world: &World) -> Vec<Piece> {
+    fn listed(self, world: &World, until: Until) -> Vec<Piece> {
         let (from, condition) = match self {
             Self::Own(condition) => ("SELECT id FROM users WHERE app_id = ", condition),
             Self::Indexed(from, condition) | Self::Others(from, condition) => (from, condition),
@@ -162,6 +211,7 @@ impl Test {
             Piece::Text(world.environment.to_string()),
             Piece::Sql(" AND "),
         ];
+        pieces.extend(until.pieces());
         pieces.extend(condition);
         pieces
     }
@@ -404,11 +454,11 @@ mod tests {
                 conditions,
             };
             let text = |filter: &UserFilter, found: &[Option<Vec<String>>]| {
-                let wanted = Wanted::new(&world, filter, now, found);
+                let wanted = Wanted::new(&world, filter, now, found, Until::UNSAID);
                 diesel::debug_query::<Pg, _>(&wanted).to_string()
             };
             let both = filter(vec![email.clone(), number.clone()]);
-            let asked: Vec<bool> = lookups(&world, &both, now)
+            let asked: Vec<bool> = lookups(&world, &both, now, Until::UNSAID)
                 .iter()
                 .map(Option::is_some)
                 .collect();

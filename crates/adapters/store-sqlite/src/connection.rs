@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
 use super::detached::Detached;
+use super::in_time::TOO_LATE;
 
 /// A connection of this store.
 pub type Conn = SyncConnectionWrapper<SqliteConnection, Detached>;
@@ -19,6 +20,7 @@ pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
     let message = information.message();
     match kind {
         DatabaseErrorKind::Unknown if message.contains("is locked") => StoreError::Busy,
+        DatabaseErrorKind::Unknown if message.contains(TOO_LATE) => StoreError::TooLong,
         // What a row belongs to went away between looking and writing.
         DatabaseErrorKind::ForeignKeyViolation => StoreError::Retry,
         DatabaseErrorKind::UnableToSendCommand => StoreError::Unavailable(Box::new(error)),

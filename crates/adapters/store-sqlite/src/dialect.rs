@@ -1,6 +1,10 @@
 //! What only SQLite does.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use vestry_store_rows::wanted::Until;
+
+use super::in_time;
 
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
@@ -8,6 +12,19 @@ pub(crate) use super::manager::Manager;
 
 /// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
 pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// The same for reads, which take no lock that anybody would wait for.
+pub(crate) const BEGIN_READS: &str = "BEGIN DEFERRED";
+
+/// SQLite itself knows no time, so there is nothing to tell it.
+pub(crate) const fn limit(_left: Duration) -> &'static str {
+    ""
+}
+
+/// Each row that is looked at is asked about first.
+pub(crate) fn until(end: Instant) -> Until {
+    Until::asking(in_time::CALL, in_time::moment(end))
+}
 
 /// How long undoing may take.
 pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);

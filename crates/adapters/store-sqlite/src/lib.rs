@@ -14,6 +14,7 @@ compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never bui
 mod connection;
 mod detached;
 mod dialect;
+mod in_time;
 mod lists;
 mod manager;
 mod migrate;

@@ -15,6 +15,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
 use super::detached::Detached;
+use super::in_time;
 use vestry_store_rows::failure::Cause;
 use vestry_store_rows::settings::{Settings, Synchronous};
 
@@ -145,6 +146,7 @@ impl Opener {
             .map_err(|refused| StoreError::Unavailable(Box::new(refused)))?;
         conn.batch_execute(&self.pragmas)
             .map_err(|error| classify(error, None))?;
+        in_time::register(&mut conn).map_err(|error| classify(error, None))?;
         self.check(&mut conn)?;
         Ok(conn)
     }

@@ -27,5 +27,5 @@ pub use export::ExportedUsers;
 pub use get::FullUser;
 pub use import::{Imported, UserImport};
 pub use portable::{PortableEmail, PortablePhone, PortableUser, PortableWallet};
-pub use search::{FoundUsers, SearchUsers};
+pub use search::{FoundUsers, SearchUsers, SearchUsersError};
 pub use update::{NewIdentifier, UpdateUser};

@@ -1,6 +1,7 @@
 //! `users/search`: pages of users, newest first.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
@@ -11,7 +12,10 @@ use vestry_domain::search::{Condition, UserFilter};
 use vestry_domain::totp::Totp;
 use vestry_domain::wallet::{Wallet, WalletType};
 
+use vestry_ports::store::StoreError;
+
 use super::get::FullUser;
+use crate::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
 /// What the caller asks for.
@@ -36,16 +40,29 @@ pub struct FoundUsers {
     pub has_more: bool,
 }
 
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchUsersError {
+    /// The filter takes longer than a search may.
+    #[error("the search took more than {} ms and was given up", .0.as_millis())]
+    TooLong(Duration),
+    /// See [`Refusal`].
+    #[error(transparent)]
+    Common(Refusal),
+}
+
+has_common!(SearchUsersError);
+
 impl Service {
     /// Searches the users of the world.
     ///
     /// # Errors
-    /// [`Refusal`].
+    /// [`SearchUsersError`].
     pub async fn search_users(
         &self,
         caller: &Caller,
         query: SearchUsers,
-    ) -> Result<FoundUsers, Refusal> {
+    ) -> Result<FoundUsers, SearchUsersError> {
         caller.require(Scope::UsersRead)?;
         let limit = query.limit.unwrap_or(50);
         if !(10..=100).contains(&limit) {
@@ -58,10 +75,15 @@ impl Service {
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
         let mut read = self.ports.store.read().await?;
         // One more than asked for tells whether there is a next page.
-        let mut page = read
+        let (after, within) = (query.starting_after, self.settings.search_within);
+        let found = read
             .users()
-            .search(world, filter.as_ref(), query.starting_after, limit + 1, now)
-            .await?;
+            .search(world, filter.as_ref(), after, limit + 1, now, within)
+            .await;
+        let mut page = found.map_err(|error| match error {
+            StoreError::TooLong => SearchUsersError::TooLong(within),
+            other => other.into(),
+        })?;
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = page.users.len() > shown;
         page.users.truncate(shown);

@@ -180,6 +180,7 @@ impl Rig {
             test_per_minute: 100,
             live_per_minute: 1000,
             sends_per_identifier,
+            search_within: Settings::SEARCH_WITHIN,
         };
         Arc::new(Service::new(
             self.ports.clone(),
@@ -515,6 +516,7 @@ fn service(ports: &Ports) -> Arc<Service> {
         test_per_minute: 100,
         live_per_minute: 1000,
         sends_per_identifier: 0,
+        search_within: Settings::SEARCH_WITHIN,
     };
     Arc::new(Service::new(ports.clone(), settings, Handle::current()))
 }

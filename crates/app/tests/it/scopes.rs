@@ -4,7 +4,7 @@ use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError};
 use vestry_app::sessions::{SessionFields, VerifySession};
 use vestry_app::totps::{CreateTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
-use vestry_app::users::{CreateUser, DeleteWalletError, SearchUsers, UpdateUser};
+use vestry_app::users::{CreateUser, DeleteWalletError, SearchUsers, SearchUsersError, UpdateUser};
 use vestry_app::wallet_sign_in::{BeginWalletSignIn, SignedText, VerifyWallet};
 use vestry_app::wallets::{
     BeginImport, ExportWallet, ExportWalletError, ImportWallet, ImportWalletError, ListWallets,
@@ -174,7 +174,10 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
         (
             "users/search",
             Scope::UsersRead,
-            lacking!(service.search_users(caller, SearchUsers::default()).await),
+            lacking!(
+                service.search_users(caller, SearchUsers::default()).await,
+                SearchUsersError
+            ),
         ),
         (
             "users/delete",

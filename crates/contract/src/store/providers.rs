@@ -11,7 +11,7 @@ use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Attached, Store, StoredConnection};
 
-use super::stage::Stage;
+use super::stage::{LONG, Stage};
 use crate::race::{count, race};
 use crate::samples::other_environment;
 
@@ -610,7 +610,7 @@ pub async fn users_are_found_by_their_providers(store: Arc<dyn Store>) {
         let now = stage.samples.moment();
         let page = in_view!(stage.store, |view| view
             .users()
-            .search(&world, Some(&filter), None, 10, now)
+            .search(&world, Some(&filter), None, 10, now, LONG)
             .await);
         let found: Vec<_> = page.users.iter().map(|profile| profile.user.id).collect();
         assert_eq!(found, expected);

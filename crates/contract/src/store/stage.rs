@@ -1,6 +1,7 @@
 //! What the suites need before they can begin: Apps, worlds and users that are stored.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use vestry_domain::app::App;
 use vestry_domain::code::{Code, MethodId};
@@ -14,6 +15,9 @@ use vestry_domain::{Environment, World};
 use vestry_ports::store::{Attached, Created, Store, StoreError, StoreResult};
 
 use crate::samples::{Samples, other_environment};
+
+/// Time enough for any search.
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// How often a transaction that lost against others is run again.
 const MOST_TRIES: u32 = 50;

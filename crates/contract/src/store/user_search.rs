@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use vestry_domain::ids::{Id, UserId};
@@ -13,9 +14,9 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Store, UserPage};
+use vestry_ports::store::{Store, StoreError, UserPage};
 
-use super::stage::{Stage, works};
+use super::stage::{LONG, Stage, works};
 use crate::race::race;
 
 /// When these tests look.
@@ -60,7 +61,7 @@ impl Stage {
     ) -> UserPage {
         in_view!(self.store, |view| view
             .users()
-            .search(&world, filter, after, limit, AT)
+            .search(&world, filter, after, limit, AT, LONG)
             .await)
     }
 
@@ -104,6 +105,41 @@ fn newest_first(all: &[Whole], fits: impl Fn(&Whole) -> bool) -> Vec<UserId> {
         .collect();
     ids.sort_by(|a, b| b.cmp(a));
     ids
+}
+
+/// M-31: a filter that has no time left is given up, and what is read afterwards is not. Without a filter nothing is looked for.
+pub async fn m_31_a_filter_has_its_time(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let one = stage.whole(world).await;
+    let by_id = alone(Condition::UserId(vec![one.user.id]));
+    for _ in 0..3 {
+        for filter in [
+            by_id.clone(),
+            alone(Condition::EmailMatch("example".to_owned())),
+            alone(Condition::Status(vec![ShownStatus::Disabled])),
+        ] {
+            let mut view = works(stage.store.read().await);
+            let given_up = view
+                .users()
+                .search(&world, Some(&filter), None, 10, AT, Duration::ZERO)
+                .await;
+            assert!(matches!(given_up, Err(StoreError::TooLong)), "{given_up:?}");
+        }
+        let all = in_view!(stage.store, |view| view
+            .users()
+            .search(&world, None, None, 10, AT, Duration::ZERO)
+            .await);
+        assert_eq!(all.total, 1);
+        assert_eq!(stage.found(world, &by_id).await, [one.user.id]);
+    }
+    // A transaction goes on, whatever it looks for.
+    in_tx!(stage.store, |tx| {
+        tx.users()
+            .search(&world, Some(&by_id), None, 10, AT, LONG)
+            .await?;
+        tx.users().lock(&world, one.user.id).await
+    });
 }
 
 /// Each exact field finds the users that have it, by one value and by several, and nobody of another world (I11).

@@ -44,6 +44,9 @@ pub enum StoreError {
     /// No connection within the time allowed, or too many are waiting (503).
     #[error("the database is busy")]
     Busy,
+    /// What was asked for took longer than it may, and was given up (503).
+    #[error("the database took too long")]
+    TooLong,
     /// The database cannot be reached (503).
     #[error("the database is not available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),

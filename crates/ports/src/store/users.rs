@@ -1,5 +1,7 @@
 //! Users, e-mail addresses and phone numbers.
 
+use std::time::Duration;
+
 use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
@@ -40,6 +42,9 @@ pub trait Users: Send {
     /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
     /// filter and by status alone it costs the same however many users there are, but for those who are disabled. `now` says which authenticator apps are still
     /// waited for: those whose time is over are not there.
+    ///
+    /// A filter is given up with [`StoreError::TooLong`](super::StoreError::TooLong) once it takes longer than `within`, in a view;
+    /// a transaction is not to be ended by what it looks for.
     async fn search(
         &mut self,
         world: &World,
@@ -47,6 +52,7 @@ pub trait Users: Send {
         after: Option<UserId>,
         limit: i64,
         now: Timestamp,
+        within: Duration,
     ) -> StoreResult<UserPage>;
     /// Keeps everybody else from locking, updating or deleting the user until the transaction ends, and says whether there is
     /// one. What is read afterwards stays true.

@@ -8,7 +8,7 @@ use vestry_app::oauth::{BeginOauthError, CallbackError, VerifyOauthError};
 use vestry_app::passwords::CompleteResetError;
 use vestry_app::test_env::TestEnvError;
 use vestry_app::totps::VerifyTotpError;
-use vestry_app::users::DeleteWalletError;
+use vestry_app::users::{DeleteWalletError, SearchUsersError};
 use vestry_app::wallets::{
     ExportWalletError, ImportWalletError, SignError, SwitchWalletError, UnusableWallet,
 };
@@ -215,6 +215,15 @@ impl From<DeleteWalletError> for Problem {
                 "the key of this wallet is held here: delete its user, or disable the wallet",
             ),
             DeleteWalletError::Common(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl From<SearchUsersError> for Problem {
+    fn from(error: SearchUsersError) -> Self {
+        match error {
+            SearchUsersError::TooLong(limit) => Self::too_long(limit),
+            SearchUsersError::Common(refusal) => refusal.into(),
         }
     }
 }

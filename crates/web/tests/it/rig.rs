@@ -77,6 +77,7 @@ impl Default for Wishes {
                 test_per_minute: 100_000,
                 live_per_minute: 100_000,
                 sends_per_identifier: 0,
+                search_within: Settings::SEARCH_WITHIN,
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,

@@ -1,10 +1,12 @@
 //! `users/search`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use vestry_app::users::{PortableEmail, PortableUser};
 use vestry_domain::{Environment, World};
 
-use crate::rig::{Answer, Api, Client, assert_answer_snapshot, on_both};
+use crate::rig::{Answer, Api, Client, Lane, Wishes, assert_answer_snapshot, on_both, on_with};
 
 const SEARCH: &str = "/v1/auth/users/search";
 
@@ -20,6 +22,31 @@ on_both! {
     a_refused_search_names_its_field
     m_28_a_value_that_a_field_cannot_have_finds_nobody
     a_search_stays_in_its_world
+}
+
+/// A search that the database does not end in time is 503, and says what else to search by. What has no filter has no limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_31_a_search_that_takes_too_long_says_what_to_narrow() {
+    for lane in [Lane::Sqlite, Lane::Postgres] {
+        let mut wishes = Wishes::default();
+        wishes.service.search_within = Duration::ZERO;
+        on_with(lane, wishes, async |api| {
+            let client = api.test();
+            created(&client, json!({"email": "ada@example.com"})).await;
+            let fields = json!([{"field": "email_match", "operator": "eq", "value": "ada"}]);
+            let request = json!({"filters": {"operator": "AND", "fields": fields}});
+            let given_up = search(&client, request).await;
+            given_up.refuses(503, "unavailable", Some("filters"));
+            assert_eq!(given_up.header("retry-after"), Some("1"));
+            let message = given_up.text_at("/error/message");
+            for remedy in ["email", "wallet_public_address", "created_at"] {
+                assert!(message.contains(remedy), "{message}");
+            }
+            let all = search(&client, json!({})).await.ok();
+            assert_eq!(all.body["total_count"], 1);
+        })
+        .await;
+    }
 }
 
 async fn created(client: &Client<'_>, request: Value) -> Value {

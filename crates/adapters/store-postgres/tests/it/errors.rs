@@ -33,7 +33,7 @@ fn errors_are_told_apart() {
         (
             Kind::Unknown,
             "canceling statement due to statement timeout",
-            "Busy",
+            "TooLong",
         ),
         (
             Kind::Unknown,
@@ -74,6 +74,7 @@ fn errors_are_told_apart() {
     ] {
         let name = match classify(database_error(kind, message), None) {
             StoreError::Busy => "Busy",
+            StoreError::TooLong => "TooLong",
             StoreError::Unavailable(_) => "Unavailable",
             StoreError::Retry => "Retry",
             StoreError::Corrupt { .. } => "Corrupt",

@@ -13,6 +13,7 @@ mod limiter;
 mod migrations;
 mod places;
 mod postgres;
+mod search;
 mod sqlite;
 mod units;
 mod versions;

@@ -71,11 +71,13 @@ fn errors_are_told_apart() {
         ("unable to open database file", "Unavailable"),
         ("database disk image is malformed", "Other"),
         ("no such table: users", "Other"),
+        ("the statement took longer than it may", "TooLong"),
     ] {
         let error = Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message.to_owned()));
         let name = match classify(error, None) {
             StoreError::Busy => "Busy",
             StoreError::Unavailable(_) => "Unavailable",
+            StoreError::TooLong => "TooLong",
             StoreError::Retry | StoreError::Corrupt { .. } => "another",
             StoreError::Other(_) => "Other",
         };
