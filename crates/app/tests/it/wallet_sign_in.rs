@@ -204,11 +204,15 @@ async fn a_new_address_becomes_a_user_with_a_read_only_wallet() {
             refused,
             Err(SignError::Unusable(UnusableWallet::ReadOnly))
         ));
-        // A wallet of our own is made beside it.
-        let own = rig
-            .service
-            .create_wallet(&test, user, WalletType::Ethereum, AddressForm::Usual);
-        assert!(own.await.unwrap().is_default);
+        // It is the user's wallet of its type; of another type one of our own is made (M-32).
+        let created = async |wallet_type| {
+            let usual = AddressForm::Usual;
+            let created = rig.service.create_wallet(&test, user, wallet_type, usual);
+            created.await.unwrap()
+        };
+        assert_eq!(created(pocket.wallet_type()).await, wallet);
+        let own = created(WalletType::Stellar).await;
+        assert!(own.is_default && !own.is_read_only);
     }
 }
 
