@@ -252,20 +252,12 @@ impl Purse<'_> {
         subject: &str,
         limit: Limit,
     ) -> Result<(), Refusal> {
-        let budgets = tx.budgets();
-        let verdict = budgets
-            .spend(self.world, name, subject, limit, self.now)
-            .await?;
+        let verdict = self.count(tx, name, subject, limit).await?;
         if verdict.admitted && verdict.remaining == 0 {
             // Said once, by the send that opens it. A prefix is not a number, and a person has to know which one it is.
             tracing::warn!(world = %self.world, range = subject, sends = limit.most, "texts to this range are stopped until the hour is over: none of the last was verified");
         }
-        if verdict.admitted {
-            return Ok(());
-        }
-        Err(Refusal::TooMany {
-            retry_after: verdict.reset - self.now,
-        })
+        self.admit(verdict)
     }
 
     /// The App's budget of users that login-or-create calls make (attack 8).
