@@ -13,8 +13,10 @@ use vestry_domain::message::escape_html;
 use super::Problem;
 use crate::binary::to_base64;
 
-const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem;\
-    color:#1b1b1b;background:#fff}h1{font-size:1.4rem}small{color:#555}";
+/// Light or dark as the browser is; a `request_id` or a message without spaces breaks where a phone ends.
+const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;\
+    padding:0 1rem;color:#1b1b1b;background:#fff;overflow-wrap:anywhere}h1{font-size:1.4rem}small{color:#555}\
+    @media(prefers-color-scheme:dark){body{color:#e8e8e8;background:#161616}small{color:#a8a8a8}}";
 
 /// Of a request that a browser makes because it follows a link, and not a program.
 pub(crate) struct PageWanted;
