@@ -218,7 +218,8 @@ impl Service {
         Ok(tx.commit().await?)
     }
 
-    /// Whether this looks like a user who is here already. Only a guess of where to land: `oauth/verify` decides.
+    /// Whether this looks like a user who is here already. Only a guess of where to land: `oauth/verify` decides. An address that the
+    /// provider does not vouch for anybody can name, and would learn from the landing whether we know it (M-12).
     async fn is_known(&self, flow: &Flow, person: &Person) -> Result<bool, Fault> {
         let (world, identity) = (&flow.world, &person.identity);
         let mut read = self.ports.store.read().await?;
@@ -230,7 +231,7 @@ impl Service {
             return Ok(true);
         }
         let email = identity.email.as_deref().map(Email::parse);
-        let Some(Ok(email)) = email else {
+        let Some(Ok(email)) = email.filter(|_| identity.email_verified) else {
             return Ok(false);
         };
         let owned = read.users().email_by_identity(world, email.identity());

@@ -1,6 +1,7 @@
 //! Sign-in through identity providers at the level of the use cases: the flow, and who a person turns out to be.
 
 mod both_keys;
+mod landing;
 mod starters;
 mod unfinished;
 

@@ -12,14 +12,15 @@ use crate::rig::{Answer, Api, Client, described, on_both};
 
 on_both! {
     attack_25_every_route_with_every_foreign_id
+    m_12_what_was_deleted_never_was
 }
 
 /// What the fields and the places in a path are filled with: by their names, and by the operation's path where a name means
 /// two things.
-type Names = BTreeMap<&'static str, Value>;
+pub(super) type Names = BTreeMap<&'static str, Value>;
 
 /// One of everything.
-async fn own(api: &Api) -> Names {
+pub(super) async fn own(api: &Api) -> Names {
     let test = api.test();
     let user = signed_in(api, "ada@example.com").await.text_at("/user_id");
     let mut browser = Browser::at(PAGE);
@@ -110,7 +111,7 @@ fn absent(own: &Names) -> Names {
 }
 
 /// What the other fields of a request are filled with, so that it gets as far as the id.
-fn filler(field: &str) -> Option<Value> {
+pub(super) fn filler(field: &str) -> Option<Value> {
     Some(match field {
         "password" => json!(PASSWORD),
         "message" | "first_name" => json!("x"),
@@ -247,4 +248,29 @@ async fn attack_25_every_route_with_every_foreign_id(api: &Api) {
     api.test().post(people::TOTP, totp).await.ok();
     let passkey = json!({"public_key_credential": own["public_key_credential"]});
     api.test().post(people::PASSKEYS, passkey).await.ok();
+}
+
+/// The same with the key of whoever it belonged to, once the user is deleted: nothing tells that it was there.
+async fn m_12_what_was_deleted_never_was(api: &Api) {
+    let mut own = own(api).await;
+    let path = format!("/v1/auth/users/{}/delete", own["user_id"].as_str().unwrap());
+    api.test().delete(&path, None).await.ok();
+    let absent = absent(&own);
+    // The link with a provider is of another user, who stays.
+    own.insert("idpuser_id", absent["idpuser_id"].clone());
+    let deleted = all(&api.test(), &own).await;
+    let nothing = all(&api.test(), &absent).await;
+    for ((title, deleted), (_, nothing)) in deleted.iter().zip(&nothing) {
+        // What was done with the key of a wallet stays on record, for the App that it belonged to.
+        if title.contains("/audit") {
+            continue;
+        }
+        assert_eq!(
+            (deleted.status, &deleted.text),
+            (nothing.status, &nothing.text),
+            "M-12: {title}"
+        );
+    }
+    println!("M-12: {} calls with deleted names", deleted.len());
+    assert!(deleted.len() > 40, "{}", deleted.len());
 }

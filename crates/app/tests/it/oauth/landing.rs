@@ -1,0 +1,34 @@
+//! M-12: where somebody lands tells nothing but what the App chose to have told.
+
+use super::{Desk, LOGIN, REGISTRATION, person, to_google};
+
+/// The landing of a person, without the token.
+async fn lands(desk: &Desk, subject: &str, email: &str, verified: bool) -> String {
+    let begun = desk.begin(to_google()).await;
+    let somebody = person(subject, email, verified);
+    let code = desk.rig.providers.sign_in(begun.state.expose(), somebody);
+    let url = desk.back(&begun, Some(code)).await.url;
+    let (url, token) = url.split_once("?token=").unwrap_or((&url, ""));
+    assert_eq!(token.len(), 64, "{url}");
+    url.to_owned()
+}
+
+/// Who is known lands elsewhere, if the App has two URLs, and only where the provider vouches for the address: any other anybody
+/// can name at a provider.
+#[tokio::test]
+async fn m_12_an_address_that_nobody_vouches_for_tells_nothing() {
+    let desk = Desk::new().await;
+    let known = "ada@example.com";
+    desk.sign_in(&person("1", known, true)).await.unwrap();
+    for (subject, email, verified, expected) in [
+        ("1", known, true, LOGIN),
+        ("1", known, false, LOGIN),
+        ("2", known, true, LOGIN),
+        ("3", known, false, REGISTRATION),
+        ("4", "nobody@example.com", true, REGISTRATION),
+        ("5", "nobody@example.com", false, REGISTRATION),
+    ] {
+        let landing = lands(&desk, subject, email, verified).await;
+        assert_eq!(landing, expected, "{subject} {email} {verified}");
+    }
+}
