@@ -11,18 +11,22 @@ Measure at full size what every change measures in small. For the night.
 --claims       whether random histories end with each account in the right hands (attack 1): on the fakes, and a fiftieth of
                them over HTTP on each store
 --histories N  how many (100000; a change takes 400)
+--races        whether a hundred parallel calls, to two processes, ever make two of one thing (R1 to R11, attack 4)
+--rounds N     how often each race is run (1000; a change runs 20)
 --no-install   install nothing with apt-get";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (mut timing, mut claims, mut install) = (false, false, true);
-    let (mut samples, mut histories) = (2_000_u32, 100_000_u32);
+    let (mut timing, mut claims, mut races, mut install) = (false, false, false, true);
+    let (mut samples, mut histories, mut rounds) = (2_000_u32, 100_000_u32, 1_000_u32);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--timing" => timing = true,
             "--claims" => claims = true,
+            "--races" => races = true,
             "--no-install" => install = false,
             "--samples" => samples = number(argument, rest.next())?,
+            "--rounds" => rounds = number(argument, rest.next())?,
             "--histories" => histories = number(argument, rest.next())?,
             other => {
                 let message = format!("`attacks` does not know `{other}`.");
@@ -30,13 +34,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             }
         }
     }
-    if !timing && !claims {
-        let message =
-            "`attacks` needs to be told which: --timing or --claims. The others run in `test`.";
+    if !timing && !claims && !races {
+        let message = "`attacks` needs to be told which: --timing, --claims or --races. The others run in `test`.";
         return Err(Failure::Usage(message.to_owned()));
     }
     if claims {
         test::histories(install, histories)?;
+    }
+    if races {
+        test::races(install, rounds)?;
     }
     if timing {
         test::timing(install, samples)?;

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
-use std::thread;
+use std::{fs, thread};
 
 use crate::browser::{self, Chromium};
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::lane::Missing;
 use crate::node::{self, Node};
 use crate::postgres::{self, Cluster, Durability, Postgres};
@@ -152,12 +153,25 @@ const HISTORIES: &str = "VESTRY_TEST_HISTORIES";
 
 /// The random histories of whose account it is, and nothing else.
 pub(crate) fn histories(install: bool, number: u32) -> Result<(), Failure> {
+    named(install, "random_histories", HISTORIES, number)
+}
+
+/// How often each race between parallel calls is run.
+const ROUNDS: &str = "VESTRY_TEST_ROUNDS";
+
+/// The races against the whole service, and nothing else.
+pub(crate) fn races(install: bool, rounds: u32) -> Result<(), Failure> {
+    named(install, "races::", ROUNDS, rounds)
+}
+
+/// The integration tests with this in their names, with another number than that for each change.
+fn named(install: bool, name: &str, variable: &str, number: u32) -> Result<(), Failure> {
     let servers = Servers::start(install)?;
     let mut command = project::cargo();
     command.args(["test", "--workspace", "--test", "it", project::LIGHT]);
     servers.tell(&mut command);
-    command.env(HISTORIES, number.to_string());
-    let run = process::run(command.args(["--", "random_histories", "--nocapture"]));
+    command.env(variable, number.to_string());
+    let run = process::run(command.args(["--", name, "--nocapture"]));
     servers.stop()?;
     run
 }
@@ -175,8 +189,14 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     api_fuzz::check(python, &binary, api_fuzz::SEED)
 }
 
+/// Nobody else may look into a process that is not dumpable.
+fn is_root() -> Result<bool, Failure> {
+    let own = fs::metadata("/proc/self").context("cannot read /proc/self")?;
+    Ok(own.uid() == 0)
+}
+
 /// What tests use that is not ours.
-struct Servers {
+pub(crate) struct Servers {
     postgres: Option<Cluster>,
     redis: Option<Redis>,
     python: Option<Python>,
@@ -184,7 +204,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(install: bool) -> Result<Self, Failure> {
+    pub(crate) fn start(install: bool) -> Result<Self, Failure> {
         let mut missing = Vec::new();
         let mut leave_out = |program: &Missing| {
             missing.extend(program.lanes);
@@ -202,6 +222,12 @@ impl Servers {
             Some(program) => Some(Redis::start(program)?),
             None => leave_out(&redis::MISSING).map(|()| None)?,
         };
+        if !is_root()? {
+            missing.push("memory");
+            println!(
+                "not root: the tests that read the memory of a service are left out (lane memory)"
+            );
+        }
         Ok(Self {
             postgres,
             redis,
@@ -211,7 +237,7 @@ impl Servers {
     }
 
     /// Tells a program where they are, and which there are not.
-    fn tell(&self, command: &mut Command) {
+    pub(crate) fn tell(&self, command: &mut Command) {
         let missing = (!self.missing.is_empty()).then(|| OsString::from(self.missing.join(",")));
         let found = [
             (
@@ -243,7 +269,7 @@ impl Servers {
     }
 
     /// Stops the servers; the Python environment stays.
-    fn stop(self) -> Result<Option<Python>, Failure> {
+    pub(crate) fn stop(self) -> Result<Option<Python>, Failure> {
         self.postgres.map_or(Ok(()), Cluster::stop)?;
         self.redis.map_or(Ok(()), Redis::stop)?;
         Ok(self.python)

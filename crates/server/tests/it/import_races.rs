@@ -16,7 +16,7 @@ use vestry_domain::{Environment, Secret};
 use vestry_ports::entropy::Bytes;
 
 use crate::on_both_databases;
-use crate::races::{Field, all_at_once};
+use crate::races::{Field, all_at_once, rounds};
 use crate::support::client::Api;
 use crate::support::site::{Site, text};
 
@@ -25,7 +25,6 @@ on_both_databases! {
     one_wallet_of_twenty_imports_beside_creates => super::one_wallet_of_twenty_imports_beside_creates;
 }
 
-const ROUNDS: usize = 50;
 /// Each message is sent twice.
 const MESSAGES: usize = 10;
 const CREATES: usize = 4;
@@ -68,7 +67,7 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
     let chains = Chains::new(&Secret::new([7; 32]));
     let entropy = SeededEntropy::fresh();
     let (mut wallets, mut defaults_imported) = (0, 0);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let body = json!({ "email": format!("user{round}@example.com") });
         let created = clients[0]
             .post("/v1/auth/otps/email/login_or_create", &body)
@@ -131,9 +130,10 @@ async fn one_wallet_of_twenty_imports_beside_creates(site: Site) {
         .database
         .pairs("SELECT id AS one, user_id AS two FROM wallets WHERE is_default")
         .await;
-    assert_eq!(defaults.len(), ROUNDS);
+    assert_eq!(defaults.len(), rounds());
     println!(
-        "R10: the imported wallet became the default in {defaults_imported} of {ROUNDS} rounds"
+        "R10: the imported wallet became the default in {defaults_imported} of {} rounds",
+        rounds()
     );
-    field.stop("R10", ROUNDS, 2 * MESSAGES + CREATES).await;
+    field.stop("R10", rounds(), 2 * MESSAGES + CREATES).await;
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::races::{Field, PARALLEL, ROUNDS, all_at_once};
+use crate::races::{Field, PARALLEL, all_at_once, rounds};
 use crate::support::client::{Answer, Api};
 use crate::support::site::{Site, text};
 
@@ -82,7 +82,7 @@ async fn sessions_of(api: &Api, user: &str) -> usize {
 async fn one_success_of_a_hundred_uses_of_a_redirect_token(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let token = token(&clients[0], &format!("email=user{round}%40example.com")).await;
         let body = json!({ "token": token, "session_expires_in": 60 });
         let answers = all_at_once(&clients, PARALLEL, |_, api| {
@@ -92,13 +92,13 @@ async fn one_success_of_a_hundred_uses_of_a_redirect_token(site: Site) {
         let good = only_one(answers.await, "invalid_oauth_token");
         assert_eq!(sessions_of(&clients[0], &text(&good, "user_id")).await, 1);
     }
-    field.stop("R6 (redirect tokens)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (redirect tokens)", rounds(), PARALLEL).await;
 }
 
 async fn one_success_of_a_hundred_returns_of_a_state(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let query = format!("email=user{round}%40example.com");
         let back = at_the_provider(&clients[0], &query).await;
         let answers = all_at_once(&clients, PARALLEL, |_, api| {
@@ -111,13 +111,13 @@ async fn one_success_of_a_hundred_returns_of_a_state(site: Site) {
         assert_eq!(won.len(), 1, "round {round}: {won:?}");
         assert!(won[0].starts_with(&format!("{LANDING}?token=")), "{won:?}");
     }
-    field.stop("R6 (states)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (states)", rounds(), PARALLEL).await;
 }
 
 async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let query = format!("redirect_uri={LANDING}&email=user{round}%40example.com");
         let back = at_the_provider(&clients[0], &query).await;
         let (_, query) = back.split_once('?').unwrap();
@@ -142,7 +142,7 @@ async fn one_success_of_a_hundred_uses_of_a_code(site: Site) {
         );
     }
     field
-        .stop("R6 (authorization codes)", ROUNDS, PARALLEL)
+        .stop("R6 (authorization codes)", rounds(), PARALLEL)
         .await;
 }
 
@@ -178,7 +178,7 @@ async fn verifiers_are_counted(
 async fn verifiers_of_a_token_are_counted_one_by_one(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS / 5 {
+    for round in 0..rounds() / 5 {
         let query = format!("email=user{round}%40example.com&code_challenge={CHALLENGE}");
         let tokens = [
             token(&clients[0], &query).await,
@@ -187,14 +187,14 @@ async fn verifiers_of_a_token_are_counted_one_by_one(site: Site) {
         verifiers_are_counted(&clients, VERIFY, "invalid_oauth_token", tokens).await;
     }
     field
-        .stop("M-2 (redirect tokens)", ROUNDS / 5, PARALLEL)
+        .stop("M-2 (redirect tokens)", rounds() / 5, PARALLEL)
         .await;
 }
 
 async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS / 5 {
+    for round in 0..rounds() / 5 {
         let mut tokens = Vec::new();
         for name in ["guessed", "known"] {
             let email = format!("{name}{round}@example.com");
@@ -209,7 +209,7 @@ async fn verifiers_of_a_link_are_counted_one_by_one(site: Site) {
         let path = "/v1/auth/magic_links/verify";
         verifiers_are_counted(&clients, path, "invalid_magic_token", tokens).await;
     }
-    field.stop("M-2 (links)", ROUNDS / 5, PARALLEL).await;
+    field.stop("M-2 (links)", rounds() / 5, PARALLEL).await;
 }
 
 /// One person in many windows at once: one user, and every window is let in.
@@ -217,7 +217,7 @@ async fn one_user_of_a_hundred_first_sign_ins(site: Site) {
     const WINDOWS: usize = 20;
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS / 5 {
+    for round in 0..rounds() / 5 {
         let query = format!("email=user{round}%40example.com");
         let mut tokens = Vec::new();
         for _ in 0..WINDOWS {
@@ -235,6 +235,6 @@ async fn one_user_of_a_hundred_first_sign_ins(site: Site) {
         assert!(users.iter().all(|user| *user == users[0]), "{users:?}");
     }
     field
-        .stop("R2 (people of a provider)", ROUNDS / 5, WINDOWS)
+        .stop("R2 (people of a provider)", rounds() / 5, WINDOWS)
         .await;
 }

@@ -7,6 +7,7 @@ use std::future::Future;
 
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
+use vestry_testkit::lane::variable;
 
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
@@ -45,8 +46,14 @@ on_both_databases! {
     exactly_a_hundred_of_three_hundred_requests => super::exactly_a_hundred_of_three_hundred_requests;
 }
 
-pub(crate) const ROUNDS: usize = 50;
 pub(crate) const PARALLEL: usize = 100;
+
+/// How often each race is run: as `VESTRY_TEST_ROUNDS` says, which `cargo xtask attacks --races` sets, else 20 times. A race that a
+/// statement without a guard loses is lost in the first rounds; more of them are for what is rare.
+pub(crate) fn rounds() -> usize {
+    let wanted = variable("VESTRY_TEST_ROUNDS");
+    wanted.map_or(20, |rounds| rounds.parse().unwrap())
+}
 
 /// The processes that race: two where the database can be shared.
 pub(crate) struct Field {
@@ -57,6 +64,11 @@ pub(crate) struct Field {
 impl Field {
     pub(crate) async fn start(site: &Site) -> Self {
         let keys = site.set_up();
+        let servers = Self::serve(site).await;
+        Self { servers, keys }
+    }
+
+    async fn serve(site: &Site) -> Vec<Server> {
         let count = match site.database {
             Database::Sqlite(_) => 1,
             Database::Postgres(_) | Database::Elsewhere(_) => 2,
@@ -65,7 +77,7 @@ impl Field {
         for _ in 0..count {
             servers.push(site.serve().await);
         }
-        Self { servers, keys }
+        servers
     }
 
     /// With a default redirect URL of each kind.
@@ -125,7 +137,7 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     let mut wallets = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         // A user of a sign-in has no wallet yet.
         let email = format!("user{round}@example.com");
         let body = json!({ "email": email });
@@ -153,7 +165,7 @@ async fn one_wallet_of_a_hundred_creates(site: Site) {
         .pairs("SELECT id AS one, wallet_id AS two FROM wallet_keys")
         .await;
     assert_eq!(kept.len(), wallets);
-    field.stop("R1", ROUNDS, PARALLEL).await;
+    field.stop("R1", rounds(), PARALLEL).await;
 }
 
 async fn a_disabled_wallet_signs_no_more(site: Site) {
@@ -163,7 +175,7 @@ async fn a_disabled_wallet_signs_no_more(site: Site) {
     let [disable, enable] =
         ["disable", "enable"].map(|verb| format!("/v1/wallets/{}/{verb}", owner.wallet_id));
     let nothing = json!({});
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let signs = async || {
             all_at_once(&clients, 20, |number, api| {
                 let owner = owner.clone();
@@ -184,15 +196,15 @@ async fn a_disabled_wallet_signs_no_more(site: Site) {
     let audited = site.admin(&["audit", "verify"]);
     assert_eq!(audited["ok"], true);
     // Created, and in each round signed twenty times, disabled and enabled.
-    assert_eq!(audited["entries"], 1 + ROUNDS * (20 + 2));
-    field.stop("disabled wallets", ROUNDS, 20).await;
+    assert_eq!(audited["entries"], 1 + rounds() * (20 + 2));
+    field.stop("disabled wallets", rounds(), 20).await;
 }
 
 async fn one_user_of_a_hundred_sign_ins(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     // Sends to one identifier are limited, so all but a few calls of a round are answered with 429.
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let spellings = [
             format!("user{round}@example.com"),
             format!("User{round}@Example.com"),
@@ -215,7 +227,7 @@ async fn one_user_of_a_hundred_sign_ins(site: Site) {
             .collect();
         assert_eq!(users.len(), 1, "round {round}");
     }
-    field.stop("R2", ROUNDS, PARALLEL).await;
+    field.stop("R2", rounds(), PARALLEL).await;
 }
 
 fn verification(method_id: &str, otp: &str) -> Value {
@@ -225,7 +237,7 @@ fn verification(method_id: &str, otp: &str) -> Value {
 async fn one_success_of_a_hundred_right_codes(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let email = format!("user{round}@example.com");
         let method_id = send_code(&clients[0], &email).await;
         let body = verification(&method_id, &captured_code(&clients[0], &email).await);
@@ -247,7 +259,7 @@ async fn one_success_of_a_hundred_right_codes(site: Site) {
             .ok();
         assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
     }
-    field.stop("R3", ROUNDS, PARALLEL).await;
+    field.stop("R3", rounds(), PARALLEL).await;
 }
 
 /// One assertion a hundred times: the challenge is used once, and everybody else gets the one refusal.
@@ -270,7 +282,7 @@ async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
         .post(&format!("{webauthn}/registrations/create"), &body)
         .await
         .ok();
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let begun = clients[0]
             .post(&format!("{webauthn}/authentication/begin"), &begin)
             .await
@@ -296,14 +308,14 @@ async fn one_success_of_a_hundred_answers_to_a_challenge(site: Site) {
             .ok();
         assert_eq!(sessions["sessions"].as_array().unwrap().len(), round + 1);
     }
-    field.stop("R6", ROUNDS, PARALLEL).await;
+    field.stop("R6", rounds(), PARALLEL).await;
 }
 
 async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     let mut successes = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let email = format!("user{round}@example.com");
         let method_id = send_code(&clients[0], &email).await;
         let right = captured_code(&clients[0], &email).await;
@@ -343,7 +355,7 @@ async fn five_tries_of_a_hundred_wrong_codes(site: Site) {
         assert_eq!(again.error(400), "invalid_otp");
     }
     println!("R4: the right code was among the first five {successes} times");
-    field.stop("R4", ROUNDS, PARALLEL).await;
+    field.stop("R4", rounds(), PARALLEL).await;
 }
 
 /// A user with an authenticator app whose first code was verified.
@@ -421,7 +433,7 @@ const USED_CODE: (u16, &str) = (400, "invalid_otp");
 async fn one_success_of_a_hundred_totp_codes(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let authenticator = Authenticator::new(&clients[0], round).await;
         let body = json!({
             "user_id": authenticator.user_id,
@@ -430,13 +442,13 @@ async fn one_success_of_a_hundred_totp_codes(site: Site) {
         });
         one_of_a_hundred(&clients, "/v1/auth/totps/verify", body, USED_CODE, round).await;
     }
-    field.stop("R6 (TOTP step)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (TOTP step)", rounds(), PARALLEL).await;
 }
 
 async fn one_success_of_a_hundred_recovery_codes(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let authenticator = Authenticator::new(&clients[0], round).await;
         let body = json!({
             "user_id": authenticator.user_id,
@@ -445,7 +457,7 @@ async fn one_success_of_a_hundred_recovery_codes(site: Site) {
         });
         one_of_a_hundred(&clients, "/v1/auth/totps/recovery", body, USED_CODE, round).await;
     }
-    field.stop("R6 (recovery code)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (recovery code)", rounds(), PARALLEL).await;
 }
 
 /// Sends a link to a fresh address, and answers with the mail and the id of the address.
@@ -470,7 +482,7 @@ async fn sessions_of(api: &Api, user_id: &str) -> usize {
 async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let (mail, _) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
         let body = json!({ "token": mail["token"], "session_expires_in": 60 });
         let answers = all_at_once(&clients, PARALLEL, |_, api| {
@@ -487,7 +499,7 @@ async fn one_success_of_a_hundred_uses_of_a_link(site: Site) {
         let user_id = text(&good[0].body, "user_id");
         assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
     }
-    field.stop("R6 (links)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (links)", rounds(), PARALLEL).await;
 }
 
 /// Fewer rounds than of the others: every call finds the link good at first, and pays a hash.
@@ -539,7 +551,7 @@ async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
     let mut by_link = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let (mail, email_id) = mailed_link(&clients[0], &format!("user{round}@example.com")).await;
         let link = json!({ "token": mail["token"], "session_expires_in": 60 });
         let code = verification(&email_id, &text(&mail, "code"));
@@ -575,13 +587,13 @@ async fn one_success_of_a_hundred_uses_of_a_mail(site: Site) {
         assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
     }
     println!("R6: the link was faster than its code {by_link} times");
-    field.stop("R6 (links and codes)", ROUNDS, PARALLEL).await;
+    field.stop("R6 (links and codes)", rounds(), PARALLEL).await;
 }
 
 async fn one_success_of_a_hundred_origins(site: Site) {
     let field = Field::start_with_urls(&site).await;
     let clients = field.clients(&field.keys.test);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let email = format!("user{round}@example.com");
         send_code(&clients[0], &email).await;
         let body = json!({ "email": email });
@@ -611,7 +623,9 @@ async fn one_success_of_a_hundred_origins(site: Site) {
         }
         assert_eq!(sessions_of(&clients[0], &user_id).await, 2);
     }
-    field.stop("R6 (origins of links)", ROUNDS, PARALLEL).await;
+    field
+        .stop("R6 (origins of links)", rounds(), PARALLEL)
+        .await;
 }
 
 /// The wallets in the people's pockets are those of the live world, which to the test world are wallets from outside.
@@ -619,7 +633,7 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
     let field = Field::start(&site).await;
     let clients = field.clients(&field.keys.test);
     let pockets = field.clients(&field.keys.live);
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let owner = new_owner(&pockets[0], &format!("user{round}@example.com")).await;
         let path = format!("/v1/wallets/{}", owner.wallet_id);
         let address = text(&pockets[0].get(&path).await.ok(), "public_address");
@@ -636,7 +650,9 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
         let used = (401, "invalid_credentials");
         one_of_a_hundred(&clients, "/v1/auth/wallets/verify", body, used, round).await;
     }
-    field.stop("R6 (wallet challenge)", ROUNDS, PARALLEL).await;
+    field
+        .stop("R6 (wallet challenge)", rounds(), PARALLEL)
+        .await;
 }
 
 async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
