@@ -80,6 +80,14 @@ impl Field {
         servers
     }
 
+    /// Ends all processes as a power cut would, and starts as many.
+    pub(crate) async fn kill_and_start_again(&mut self, site: &Site) {
+        for server in &mut self.servers {
+            server.process.kill().await;
+        }
+        self.servers = Self::serve(site).await;
+    }
+
     /// With a default redirect URL of each kind.
     pub(crate) async fn start_with_urls(site: &Site) -> Self {
         let field = Self::start(site).await;

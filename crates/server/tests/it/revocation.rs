@@ -14,6 +14,8 @@ use crate::support::site::{Site, text};
 on_both_databases! {
     /// M-23, S-13
     m_23_a_withdrawn_signing_key_counts_nowhere => super::a_withdrawn_signing_key_counts_nowhere;
+    /// S-4, S-5, S-6, attack-14
+    attack_14_what_has_ended_stays_ended => super::what_has_ended_stays_ended;
     /// M-22, S-4
     m_22_everybody_is_signed_out_everywhere => super::everybody_is_signed_out_everywhere;
 }
@@ -106,4 +108,91 @@ async fn everybody_is_signed_out_everywhere(site: Site) {
     let named = json!({ "session_token": text(&session, "session_token") });
     clients[0].post(VERIFY, &named).await.ok();
     field.stop("M-22", 1, sessions.len()).await;
+}
+
+/// The ways in which sessions end, each by a call to one process.
+const ENDS: [&str; 5] = [
+    "sessions/delete",
+    "sessions/delete_all",
+    "users/disable",
+    "users/delete",
+    "passwords/session/update",
+];
+
+/// Ends the session of this sign-in in one of the ways.
+async fn end(api: &Api, way: &str, session: &Value, email: &str) {
+    let user = text(session, "user_id");
+    let ended = match way {
+        "sessions/delete" => {
+            let named = json!({ "session_token": text(session, "session_token") });
+            api.delete("/v1/auth/sessions/delete", &named).await
+        }
+        "sessions/delete_all" => {
+            let named = json!({ "user_id": user });
+            api.delete("/v1/auth/sessions/delete_all", &named).await
+        }
+        "users/disable" => {
+            let path = format!("/v1/auth/users/{user}/disable");
+            api.post(&path, &json!({ "reason": "left" })).await
+        }
+        "users/delete" => {
+            let path = format!("/v1/auth/users/{user}/delete");
+            api.delete(&path, &json!({})).await
+        }
+        "passwords/session/update" => {
+            // By another session of the user, which goes on.
+            let other = sign_in(api, email).await;
+            let change = json!({
+                "session_token": text(&other, "session_token"), "password": "correct horse battery",
+            });
+            api.post("/v1/auth/passwords/session/update", &change).await
+        }
+        other => panic!("nothing ends by {other}"),
+    };
+    assert_eq!(ended.status, 200, "{way}: {}", ended.text);
+}
+
+/// Every process has verified each session shortly before one of them ends it; then all are killed, and start again.
+async fn what_has_ended_stays_ended(site: Site) {
+    let mut field = Field::start(&site).await;
+    let key = field.keys.test.clone();
+    let clients = field.clients(&key);
+    let mut ended = Vec::new();
+    for (number, way) in ENDS.into_iter().enumerate() {
+        let email = format!("user{number}@example.com");
+        let session = sign_in(&clients[0], &email).await;
+        let named =
+            ["session_token", "session_jwt"].map(|name| json!({ name: text(&session, name) }));
+        for (api, named) in clients
+            .iter()
+            .flat_map(|api| named.iter().map(move |named| (api, named)))
+        {
+            api.post(VERIFY, named).await.ok();
+        }
+        // Of two messages of one second nobody knows which is the newer.
+        clients[0]
+            .delete("/v1/test/messages", &json!({}))
+            .await
+            .ok();
+        end(&clients[number % clients.len()], way, &session, &email).await;
+        ended.extend(named.map(|named| (way, named)));
+    }
+    let is_refused_everywhere = async |clients: &[Api], when: &str| {
+        for (api, (way, named)) in clients
+            .iter()
+            .flat_map(|api| ended.iter().map(move |one| (api, one)))
+        {
+            let answer = api.post(VERIFY, named).await;
+            assert_eq!(
+                answer.status, 401,
+                "attack 14: alive {when} after {way}: {}",
+                answer.text
+            );
+            assert_eq!(answer.error(401), "invalid_session");
+        }
+    };
+    is_refused_everywhere(&clients, "at once").await;
+    field.kill_and_start_again(&site).await;
+    is_refused_everywhere(&field.clients(&key), "after a kill").await;
+    field.stop("attack 14", 1, ended.len()).await;
 }
