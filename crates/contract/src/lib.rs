@@ -35,6 +35,7 @@ pub mod custody;
 pub mod fakes;
 pub mod fixture;
 pub mod limiter;
+pub mod memory;
 pub mod provider;
 pub mod race;
 pub mod rng;

@@ -31,15 +31,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
+use zeroizing_alloc::ZeroAlloc;
 
 use cli::{Cli, Command};
 use config::Settings;
 use failure::{Context, Failure};
 use output::Format;
 
+/// Wipes what it frees: a password or a token leaves copies in buffers of the HTTP server, of TLS and of the JSON parser, and none of
+/// them outlives its use (M-11). What C libraries allocate for themselves is not wiped; SQLite and TLS see nothing in the clear that
+/// is not in the database or on its way anyway.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: ZeroAlloc<tikv_jemallocator::Jemalloc> = ZeroAlloc(tikv_jemallocator::Jemalloc);
+
+/// The same over the allocator of the machine.
+#[cfg(not(feature = "jemalloc"))]
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<std::alloc::System> = ZeroAlloc(std::alloc::System);
 
 fn main() -> ExitCode {
     let started = Instant::now();

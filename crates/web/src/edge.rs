@@ -26,10 +26,11 @@ const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 /// Runs a request through everything else.
 pub(crate) async fn edge(
     state: Data<State>,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     let started = Instant::now();
+    detach(request.headers_mut());
     let id = state.request_ids.of(request.headers());
     request.extensions_mut().insert(id.clone());
     // Inside, a refusal is an answer with an error attached, never an error in place of an answer.
@@ -44,6 +45,18 @@ pub(crate) async fn edge(
     let answer = ServiceResponse::new(request, answer);
     log(&answer, &id, started.elapsed());
     Ok(answer)
+}
+
+/// Gives each value of the headers memory of its own. The framework keeps the heads of requests for those that come next, and as parts
+/// of the buffer that a request was read into they would keep all of it, its body with passwords and tokens included (M-11).
+fn detach(headers: &mut HeaderMap) {
+    headers.retain(|_, value| match HeaderValue::from_bytes(value.as_bytes()) {
+        Ok(copy) => {
+            *value = copy;
+            true
+        }
+        Err(_not_a_value) => false,
+    });
 }
 
 /// Gives a refusal its body; whatever else failed on the way becomes one of the codes of the table.

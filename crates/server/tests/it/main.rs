@@ -22,6 +22,7 @@ mod idempotency;
 mod import_races;
 mod journeys;
 mod mail;
+mod memory;
 mod oauth_races;
 mod protection;
 mod races;

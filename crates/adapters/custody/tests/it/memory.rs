@@ -4,12 +4,11 @@
 //! lasts, and is as good as they are to whoever can read the memory.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use vestry_chains::Chains;
 use vestry_contract::fakes::{FakeStore, SeededEntropy};
+use vestry_contract::memory;
 use vestry_contract::samples::Samples;
 use vestry_contract::sealing::{self, Manner, Recipient};
 use vestry_custody::Custody;
@@ -99,35 +98,8 @@ impl Search {
 
     /// In how many places of this process's writable memory half a key lies.
     fn count_in_this_process(&self) -> usize {
-        let memory = File::open("/proc/self/mem").unwrap();
-        let mut piece = vec![0; 1 << 20];
-        let mut count = 0;
-        for (from, to) in writable_ranges() {
-            let mut at = from;
-            while at < to {
-                let length = usize::try_from(to - at).unwrap().min(piece.len());
-                let piece = &mut piece[..length];
-                // A range that the process has given back in the meantime holds nothing.
-                if memory.read_exact_at(piece, at).is_ok() {
-                    count += self.count_in(piece);
-                }
-                piece.fill(0);
-                at += u64::try_from(length).unwrap();
-            }
-        }
-        count
+        memory::count("self", HALF, |piece| self.count_in(piece)).unwrap()
     }
-}
-
-fn writable_ranges() -> Vec<(u64, u64)> {
-    let number = |text| u64::from_str_radix(text, 16).unwrap();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let ranges = maps.lines().filter_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (from, to) = range.split_once('-')?;
-        rest.starts_with("rw").then(|| (number(from), number(to)))
-    });
-    ranges.collect()
 }
 
 /// Custody over an App with its keys.
@@ -196,7 +168,8 @@ async fn s3_no_wallet_key_and_no_data_key_is_left_in_memory() {
     );
 
     let search = Search::new(&drawn);
-    assert_eq!(search.count_in_this_process(), 0);
+    let left = search.count_in_this_process();
+    assert_eq!(left, 0, "S3: halves of keys in memory");
 
     // The search itself: a key that lies about is found, either way round.
     let mut planted: Vec<u8> = drawn[0].iter().map(|masked| masked ^ MASK).collect();
@@ -298,5 +271,6 @@ async fn s3_no_key_that_came_or_went_is_left_in_memory() {
         "a key pair, a data key and a sender for each wallet"
     );
     looked_for.extend(drawn);
-    assert_eq!(Search::new(&looked_for).count_in_this_process(), 0);
+    let left = Search::new(&looked_for).count_in_this_process();
+    assert_eq!(left, 0, "S3: halves of keys in memory");
 }

@@ -1,0 +1,174 @@
+//! M-11, S3: what is left of secrets in the memory of a service that has used them.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+
+use serde_json::{Value, json};
+use vestry_contract::memory;
+use vestry_testkit::lane;
+
+use crate::on_both_databases;
+use crate::support::client::Api;
+use crate::support::journey::sign_in;
+use crate::support::process::PATIENCE;
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    /// M-11, S3
+    m_11_what_is_freed_is_wiped => super::what_is_freed_is_wiped;
+}
+
+/// What is looked for of each secret: its end, because allocators write into the first bytes of what is freed, and because JWTs begin
+/// alike.
+const LENGTH: usize = 24;
+
+/// Parts of secrets, by what they are, found by their first two bytes.
+#[derive(Default)]
+struct Secrets(BTreeMap<[u8; 2], Vec<(&'static str, Vec<u8>)>>);
+
+impl Secrets {
+    fn add(&mut self, what: &'static str, secret: &str) {
+        let begin = secret.len().checked_sub(LENGTH);
+        let part = secret.as_bytes()[begin.expect(what)..].to_vec();
+        self.0
+            .entry([part[0], part[1]])
+            .or_default()
+            .push((what, part));
+    }
+
+    /// Which of them lie in the memory of this process, and how often.
+    fn found_in(&self, process: u32) -> std::io::Result<BTreeMap<&'static str, usize>> {
+        let mut starts = vec![false; 1 << 16];
+        for start in self.0.keys() {
+            starts[usize::from(u16::from_be_bytes(*start))] = true;
+        }
+        let mut found = BTreeMap::new();
+        memory::count(&process.to_string(), LENGTH, |piece| {
+            for (at, pair) in piece.windows(2).enumerate() {
+                if !starts[usize::from(u16::from_be_bytes([pair[0], pair[1]]))] {
+                    continue;
+                }
+                for (what, part) in &self.0[&[pair[0], pair[1]]] {
+                    if piece[at..].starts_with(part) {
+                        *found.entry(*what).or_default() += 1;
+                    }
+                }
+            }
+            0
+        })?;
+        Ok(found)
+    }
+}
+
+const SET: &str = "a password that somebody set, and nobody else has";
+const RESET: &str = "the password that came with a link after the first one";
+const WRONG: &str = "what somebody typed in who does not know the password";
+
+/// Every call whose body carries a secret, in either direction; what they were. Not the token of the reset: the test world keeps its
+/// mail in the database, and the database keeps it in its caches. Nor the password of a strength check: one copy of it stays, and where
+/// is not known yet.
+async fn use_secrets(api: &Api) -> Secrets {
+    let mut secrets = Secrets::default();
+    let session = sign_in(api, "ada@example.com").await;
+    let user = text(&session, "user_id");
+    let mut by = |what, answer: &Value, name: &str| secrets.add(what, &text(answer, name));
+    by("session token", &session, "session_token");
+    by("session JWT", &session, "session_jwt");
+    let named = json!({ "session_token": text(&session, "session_token") });
+    let verified = api.post("/v1/auth/sessions/verify", &named).await.ok();
+    by("fresh JWT", &verified, "session_jwt");
+    let link = json!({ "email": "ada@example.com" });
+    let link = api.post("/v1/auth/magic_links/create", &link).await.ok();
+    by("link token", &link, "token");
+    let opened = json!({ "token": text(&link, "token"), "session_expires_in": 60 });
+    let opened = api.post("/v1/auth/magic_links/verify", &opened).await.ok();
+    by("session token of a link", &opened, "session_token");
+    let change = json!({ "session_token": text(&opened, "session_token"), "password": SET });
+    api.post("/v1/auth/passwords/session/update", &change)
+        .await
+        .ok();
+    for (password, status) in [(SET, 200), (WRONG, 401)] {
+        let proof = json!({ "user_id": user, "password": password });
+        let answer = api.post("/v1/auth/passwords/verify", &proof).await;
+        assert_eq!(answer.status, status, "{}", answer.text);
+    }
+    let begun = json!({ "email": "ada@example.com" });
+    api.post("/v1/auth/passwords/reset/begin", &begun)
+        .await
+        .ok();
+    let mail = captured_reset(api).await;
+    let complete = json!({ "token": text(&mail, "token"), "password": RESET });
+    api.post("/v1/auth/passwords/reset/complete", &complete)
+        .await
+        .ok();
+    let made = json!({ "user_id": user });
+    let made = api.post("/v1/auth/totps/create", &made).await.ok();
+    by("seed of an authenticator app", &made, "secret");
+    api.delete("/v1/test/messages", &json!({})).await.ok();
+    for (what, password) in [
+        ("password", SET),
+        ("reset password", RESET),
+        ("wrong password", WRONG),
+    ] {
+        secrets.add(what, password);
+    }
+    secrets
+}
+
+/// The mail with which a password is set anew.
+async fn captured_reset(api: &Api) -> Value {
+    let find = async {
+        loop {
+            let path = "/v1/test/messages?kind=password_reset";
+            let found = api.get(path).await.ok();
+            if let Some(mail) = found["messages"].get(0) {
+                return mail.clone();
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, find).await.unwrap()
+}
+
+/// Nothing of it is left once the connections are closed that it came over. The same search finds a secret that is in use.
+async fn what_is_freed_is_wiped(site: Site) {
+    let keys = site.set_up();
+    let page = "https://app.example.com/in";
+    site.admin(&[
+        "redirect-url",
+        "add",
+        &keys.app,
+        "test",
+        page,
+        "--kind",
+        "login",
+        "--default",
+    ]);
+    let server = site.serve().await;
+    let process = server.process.id();
+    let api = server.api(&keys.test);
+    let secrets = use_secrets(&api).await;
+    let seen = match secrets.found_in(process) {
+        Err(refused) if refused.kind() == ErrorKind::PermissionDenied => None,
+        seen => Some(seen.unwrap()),
+    };
+    let lacks = "the memory of a service can be read by root only";
+    let Some(seen) = lane::required("memory", seen, lacks) else {
+        return;
+    };
+    // A search that finds nothing would find nothing to wipe.
+    assert!(!seen.is_empty(), "nothing is found while it is in use");
+    drop(api);
+    let mut left = BTreeMap::new();
+    let is_clean = async {
+        loop {
+            left = secrets.found_in(process).unwrap();
+            if left.is_empty() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let outcome = tokio::time::timeout(PATIENCE, is_clean).await;
+    assert!(outcome.is_ok(), "M-11: left in memory: {left:?}");
+    server.process.stop().await;
+}
