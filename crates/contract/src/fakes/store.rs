@@ -59,6 +59,8 @@ struct Shared {
 struct Faults {
     lost_commits: usize,
     unavailable: bool,
+    /// How many operations succeed before one fails.
+    until_failure: Option<usize>,
 }
 
 impl FakeStore {
@@ -73,13 +75,36 @@ impl FakeStore {
         lock(&self.0.faults).unavailable = unavailable;
     }
 
+    /// After so many operations that succeed one fails, and those after it succeed again: a beginning, a call of a repository or a
+    /// commit is one each. `None` takes back a failure that was not reached.
+    pub fn fail_after(&self, operations: impl Into<Option<usize>>) {
+        lock(&self.0.faults).until_failure = operations.into();
+    }
+
+    /// Whether the failure asked for has not been reached.
+    pub fn has_yet_to_fail(&self) -> bool {
+        lock(&self.0.faults).until_failure.is_some()
+    }
+
+    /// What begins now.
     fn reach(&self) -> StoreResult<()> {
         if lock(&self.0.faults).unavailable {
             return Err(StoreError::Unavailable(
                 "made unavailable by the test".into(),
             ));
         }
-        Ok(())
+        self.operate()
+    }
+
+    /// One operation more.
+    fn operate(&self) -> StoreResult<()> {
+        let mut faults = lock(&self.0.faults);
+        let left = faults.until_failure;
+        faults.until_failure = left.and_then(|left| left.checked_sub(1));
+        match left {
+            Some(0) => Err(StoreError::Unavailable("made to fail by the test".into())),
+            _ => Ok(()),
+        }
     }
 
     /// Lets the others run, as every round trip to a database does: use cases that race over this store interleave.
@@ -136,11 +161,19 @@ impl Work {
         StoreError::Other(why.into())
     }
 
+    /// After an operation that fails nothing of the same transaction works.
+    fn operate(&mut self) -> StoreResult<()> {
+        let outcome = self.store.operate();
+        self.is_dead = outcome.is_err();
+        outcome
+    }
+
     /// One reading operation.
     fn reading<T>(&mut self, read: impl FnOnce(&State) -> T) -> StoreResult<T> {
         if self.is_dead {
             return Err(self.refuse("used after an error"));
         }
+        self.operate()?;
         Ok(read(&self.state))
     }
 
@@ -155,6 +188,7 @@ impl Work {
         if self.turn.is_none() {
             return Err(self.refuse("a view cannot write"));
         }
+        self.operate()?;
         write(&mut self.state).map_err(|broken| self.refuse(broken))
     }
 }
@@ -165,6 +199,7 @@ impl Tx for Work {
         if self.is_dead {
             return Err(self.refuse("committed after an error"));
         }
+        self.operate()?;
         let mut faults = lock(&self.store.0.faults);
         if faults.lost_commits > 0 {
             faults.lost_commits -= 1;

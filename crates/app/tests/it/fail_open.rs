@@ -1,0 +1,127 @@
+//! Attack 19: a dependency that fails at the right moment lets nobody in.
+
+use vestry_domain::Environment;
+use vestry_domain::api_key::ApiKeyKind;
+use vestry_domain::session::SessionSelector;
+
+use crate::links::opened;
+use crate::passwords::{self, with_password};
+use crate::rig::{Rig, wrong};
+use crate::totps;
+
+const ADA: &str = "ada@example.com";
+const PASSWORD: &str = "correct horse battery";
+
+/// What must not let anybody in, whatever fails meanwhile.
+const TRIES: [&str; 9] = [
+    "a wrong code",
+    "a used code",
+    "a right code of a disabled user",
+    "a wrong password",
+    "a wrong code of an authenticator app",
+    "a wrong recovery code",
+    "a used link",
+    "an ended session",
+    "a revoked key",
+];
+
+/// Somebody tries, and after so many operations the database fails once. Whether that let them in.
+async fn gets_in(what: &str, operations: usize) -> (bool, bool) {
+    let rig = Rig::with_urls().await;
+    let test = rig.test().await;
+    let fail = || rig.fake.fail_after(operations);
+    let got_in = match what {
+        "a wrong code" => {
+            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            fail();
+            let tried = rig.verify(&test, sent.email.id, wrong(&code)).await;
+            tried.is_ok()
+        }
+        "a used code" => {
+            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            rig.verify(&test, sent.email.id, &code).await.unwrap();
+            fail();
+            rig.verify(&test, sent.email.id, &code).await.is_ok()
+        }
+        "a right code of a disabled user" => {
+            let (sent, code) = rig.fresh_code(&test, ADA).await;
+            let user = sent.email.user_id;
+            rig.service.disable_user(&test, user, "left").await.unwrap();
+            fail();
+            rig.verify(&test, sent.email.id, &code).await.is_ok()
+        }
+        "a wrong password" => {
+            let user = with_password(&rig, &test, ADA, PASSWORD)
+                .await
+                .session
+                .user_id;
+            fail();
+            let tried = passwords::verify(&rig, &test, user, "another horse entirely").await;
+            tried.is_ok()
+        }
+        "a wrong code of an authenticator app" | "a wrong recovery code" => {
+            let user = rig.user(&test, ADA).await.profile.user.id;
+            let created = rig.verified_totp(&test, user).await;
+            let shown = totps::shown_at(&created, rig.now());
+            let command = match what {
+                "a wrong recovery code" => totps::recovery(user, "aaaaa-aaaaa"),
+                _ => totps::code(user, wrong(&shown)),
+            };
+            fail();
+            rig.try_totp(&test, command).await.is_ok()
+        }
+        "a used link" => {
+            rig.user(&test, ADA).await;
+            let link = rig.created_link(&test, ADA).await;
+            let token = link.token.expose();
+            rig.open(&test, token).await.unwrap();
+            fail();
+            rig.service.verify_link(&test, opened(token)).await.is_ok()
+        }
+        "an ended session" => {
+            let session = rig.sign_in(&test, ADA, 60).await;
+            let selector = SessionSelector::Id(session.session.id);
+            rig.service.delete_session(&test, selector).await.unwrap();
+            fail();
+            let by_token = rig.by_token(&test, &session.token).await.is_ok();
+            by_token || rig.by_jwt(&test, &session.jwt).await.is_ok()
+        }
+        "a revoked key" => {
+            let live = rig.world(Environment::Live);
+            let made = rig
+                .service
+                .create_api_key(live, ApiKeyKind::Secret, Vec::new());
+            let made = made.await.unwrap();
+            let key = made.key.expose();
+            rig.service.authenticate(key).await.unwrap();
+            let revoked = rig.service.revoke_api_key(rig.app.id, made.record.id);
+            revoked.await.unwrap();
+            rig.pass(2);
+            fail();
+            rig.service.authenticate(key).await.is_ok()
+        }
+        other => panic!("nobody tries {other}"),
+    };
+    (got_in, rig.fake.has_yet_to_fail())
+}
+
+/// Each operation of each try fails once.
+#[tokio::test]
+async fn attack_19_no_failing_operation_lets_anybody_in() {
+    for what in TRIES {
+        let mut operations = 0;
+        loop {
+            let (got_in, ended_before) = gets_in(what, operations).await;
+            assert!(
+                !got_in,
+                "attack 19: {what} got in when operation {operations} failed"
+            );
+            if ended_before {
+                break;
+            }
+            operations += 1;
+        }
+        println!("attack 19: {what}, {operations} operations");
+        assert!(operations > 1, "{what}");
+    }
+}
