@@ -1,7 +1,11 @@
 //! Attack 27: somebody reads the database.
 
-use serde_json::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use vestry_domain::Environment;
 
+use super::people::{self, Authenticator, PASSWORD, with_password};
 use crate::journeys::{sent, signed_in, verified};
 use crate::rig::{Api, on_both};
 
@@ -9,53 +13,139 @@ on_both! {
     attack_27_a_dump_holds_no_bearer_value
 }
 
-/// The forms in which a text may lie in a dump.
-fn forms(secret: &str) -> Vec<Vec<u8>> {
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let escaped = json!(secret).to_string();
-    vec![
-        secret.as_bytes().to_vec(),
+/// Something that opens something, by what it is.
+type Named = (&'static str, Vec<u8>);
+
+/// The forms in which bytes may lie in a dump: as they are, in hex, escaped, and in base64 from each of its three alignments,
+/// without the characters that its neighbours share.
+fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
+    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![
+        secret.to_vec(),
         hex.to_uppercase().into_bytes(),
         hex.into_bytes(),
-        escaped.trim_matches('"').as_bytes().to_vec(),
-    ]
+    ];
+    if let Ok(text) = str::from_utf8(secret) {
+        let escaped = json!(text).to_string();
+        forms.push(escaped.trim_matches('"').as_bytes().to_vec());
+    }
+    for before in 0..3 {
+        let shifted = [vec![0; before], secret.to_vec()].concat();
+        let whole = shifted.len() / 3 * 3;
+        let (from, to) = ((before * 8).div_ceil(6), whole / 3 * 4);
+        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            forms.push(engine.encode(&shifted).as_bytes()[from..to].to_vec());
+        }
+    }
+    forms
 }
 
-/// After a whole scenario, the database holds no token, JWT, code or API key of it, and a planted one is found.
-async fn attack_27_a_dump_holds_no_bearer_value(api: &Api) {
+fn holds(dump: &[u8], form: &[u8]) -> bool {
+    dump.windows(form.len()).any(|window| window == form)
+}
+
+/// The token of a link that is mailed in earnest: the test world keeps its mails in the open.
+async fn live_link(api: &Api, path: &str) -> String {
+    let request = json!({"email": "joe@example.com"});
+    api.live().post(path, request).await.ok();
+    api.deliver().await;
+    let (_, mail) = api.mailer.sent().pop().expect("a mail to joe@example.com");
+    let (_, token) = mail.text.split_once("token=").expect("a link");
+    let is_of_token = |letter: &char| letter.is_ascii_alphanumeric();
+    token.chars().take_while(is_of_token).collect()
+}
+
+/// Everything that works with an address: its session, its links, its password, its authenticator app.
+async fn bearer_values(api: &Api) -> Vec<Named> {
+    let mut values = Vec::new();
+    let mut add = |what, value: String| values.push((what, value.into_bytes()));
     let session = signed_in(api, "ada@example.com").await;
-    let live = json!({"email": "live@example.com"});
+    add("session token", session.text_at("/session_token"));
+    add("session JWT", session.text_at("/session_jwt"));
+    let code = sent(api, &api.test(), "eve@example.com").await;
+    let eve = verified(&api.test(), &code, json!({"session_expires_in": 60}))
+        .await
+        .ok();
+    add(
+        "session token of a used code",
+        eve.text_at("/session_token"),
+    );
+    let request = json!({"email": "ada@example.com"});
+    let created = api
+        .test()
+        .post("/v1/auth/magic_links/create", request)
+        .await
+        .ok();
+    add("made link token", created.text_at("/token"));
+    add("origin token", created.text_at("/request_origin_token"));
+    let person = with_password(api, "joe@example.com").await;
+    add("password", PASSWORD.to_owned());
+    for (what, path) in [
+        ("link token", "/v1/auth/magic_links/email/invite"),
+        ("reset token", "/v1/auth/passwords/reset/begin"),
+    ] {
+        add(what, live_link(api, path).await);
+    }
+    let authenticator = Authenticator::of(api, &person.user).await;
+    for code in &authenticator.recovery {
+        add("recovery code", code.clone());
+    }
+    add("API key", api.new_key(Environment::Live, &[]).await);
+    values.push((
+        "seed of an authenticator app",
+        authenticator.seed().to_vec(),
+    ));
+    values
+}
+
+/// After a whole scenario, the database holds none of its bearer values in any encoding: neither while messages wait nor after
+/// they have left. What lies there in the open is found by the same search.
+async fn attack_27_a_dump_holds_no_bearer_value(api: &Api) {
+    people::with_urls(api).await;
+    let values = bearer_values(api).await;
+    // The test world keeps what it would have sent, for whoever asks; it goes before anybody looks.
+    api.test().delete("/v1/test/messages", None).await.ok();
     let path = "/v1/auth/otps/email/login_or_create";
+    let live = json!({"email": "live@example.com"});
     api.live().post(path, live).await.ok();
     let waiting = api.place.dump().await;
     api.deliver().await;
     let (_, mail) = api.mailer.sent().pop().expect("a mail to live@example.com");
-    let code = sent(api, &api.test(), "eve@example.com").await;
-    verified(&api.test(), &code, json!({"session_expires_in": 60}))
-        .await
-        .ok();
-    api.test().delete("/v1/test/messages", None).await.ok();
-    let key = api.new_key(vestry_domain::Environment::Live, &[]).await;
-    let mut secrets = vec![
-        ("session token", session.text_at("/session_token")),
-        ("session JWT", session.text_at("/session_jwt")),
-        ("API key", key),
-    ];
     let dump = api.place.dump().await;
-    let holds = |dump: &[u8], form: &[u8]| dump.windows(form.len()).any(|window| window == form);
     assert!(holds(&dump, b"ada@example.com"), "the dump is one");
     // Six digits stand in a dump by chance; the sentence around them does not.
-    secrets.push((
-        "live mail",
-        mail.text.lines().next().expect("a line").to_owned(),
-    ));
-    for (what, secret) in secrets {
-        for form in forms(&secret) {
-            assert!(!holds(&dump, &form), "the dump holds the {what}");
-            assert!(
-                !holds(&waiting, &form),
-                "the dump before delivery holds the {what}"
-            );
+    let sentence = mail.text.lines().next().expect("a line").to_owned();
+    let sentence = ("live mail", sentence.into_bytes());
+    for (what, value) in values.iter().chain([&sentence]) {
+        for form in forms(value) {
+            assert!(form.len() > 8, "{what} is too short to look for");
+            for (when, dump) in [("before", &waiting), ("after", &dump)] {
+                assert!(
+                    !holds(dump, &form),
+                    "attack 27: the dump {when} delivery holds the {what}"
+                );
+            }
         }
+    }
+}
+
+/// The search finds a value in each encoding, wherever it begins.
+#[test]
+fn attack_27_the_search_finds_what_is_there() {
+    let secret = b"a-bearer-value-of-24-bytes";
+    let escaped = Value::from(str::from_utf8(secret).unwrap()).to_string();
+    let mut dumps = vec![
+        secret.to_vec(),
+        hex::encode(secret).into_bytes(),
+        escaped.into_bytes(),
+    ];
+    for before in 0..7 {
+        let bytes = [&vec![0xfb; before][..], secret, b"neighbour"].concat();
+        dumps.push(STANDARD_NO_PAD.encode(&bytes).into_bytes());
+        dumps.push(URL_SAFE_NO_PAD.encode(&bytes).into_bytes());
+    }
+    for dump in dumps {
+        let is_found = forms(secret).iter().any(|form| holds(&dump, form));
+        assert!(is_found, "{}", String::from_utf8_lossy(&dump));
     }
 }

@@ -129,6 +129,11 @@ impl Authenticator {
         made
     }
 
+    /// What it and we share.
+    pub(super) fn seed(&self) -> &[u8] {
+        &self.seed
+    }
+
     /// What it shows now.
     pub(super) fn shows(&self, api: &Api) -> String {
         let step = api.clock.machine().unix().div_euclid(30);
