@@ -17,6 +17,9 @@ const INDEX: &str = "docs/requirements/README.md";
 /// Inputs to start from, which are whatever they must be.
 const SEEDS: &str = "xtask/fuzz/corpus/";
 
+/// The classes of attack: to be mentioned by a test is not enough for them, one has to bear their number in its name.
+const ATTACKS: &str = "attack-";
+
 /// What has a prefix of ours and is not: curves, encodings and types of Rust.
 const FOREIGN: &[&str] = &[
     "P-256", "P-384", "P-521", "B32", "B58", "B64", "F16", "F32", "F64", "I16", "I32", "I64",
@@ -59,6 +62,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    findings.extend(requirements.without_a_test_of_their_own(tree));
     findings.extend(requirements.findings);
     findings
 }
@@ -113,6 +117,25 @@ impl<'a> Requirements<'a> {
             }
         }
         all
+    }
+
+    fn without_a_test_of_their_own(&self, tree: &Tree) -> Vec<Finding> {
+        let proofs = tree.files.iter().filter(|file| is_proof(file));
+        let borne: BTreeSet<String> = proofs
+            .flat_map(File::lines)
+            .flat_map(|(_, line)| self.in_name(line))
+            .collect();
+        let rows = self
+            .lines
+            .iter()
+            .filter(|line| line.id.starts_with(ATTACKS));
+        rows.filter(|line| !borne.contains(line.id))
+            .map(|line| {
+                let name = line.id.replace('-', "_");
+                let message = format!("no test is called `{name}_…`");
+                Finding::at(line.path, line.number, message)
+            })
+            .collect()
     }
 
     fn read_area(&mut self, file: &'a File) {
@@ -223,14 +246,13 @@ impl<'a> Requirements<'a> {
 
     /// `attack 5`, `attacks 1, 13 and 24`, `attack_5` and what begins so; `behind` is what follows the word.
     fn attacks(&self, word: &str, behind: &str) -> Vec<String> {
-        const PREFIX: &str = "attack-";
-        if !self.prefixes.contains(PREFIX) {
+        if !self.prefixes.contains(ATTACKS) {
             return Vec::new();
         }
         let mut ids = Vec::new();
         let mut add = |number: &str| {
-            let id = format!("{PREFIX}{number}");
-            let is_one = is_id(&id, PREFIX);
+            let id = format!("{ATTACKS}{number}");
+            let is_one = is_id(&id, ATTACKS);
             if is_one {
                 ids.push(id);
             }

@@ -31,8 +31,29 @@ fn missing(text: &str) -> bool {
 /// An attack of an area of its own.
 fn attacks(text: &str) -> usize {
     let area = format!("## A: `{0}-`\n\n- **{0}-1** One.\n", "attack");
-    let files = tree(&[("docs/requirements/a.md", &area), ("docs/a.md", text)]);
+    let test = (
+        "crates/a/tests/it/a.rs",
+        "async fn attack_1_is_repelled() {}",
+    );
+    let files = tree(&[("docs/requirements/a.md", &area), ("docs/a.md", text), test]);
     check(&files).len()
+}
+
+/// A mention of a class of attacks is no test of it.
+#[test]
+fn a_class_of_attacks_needs_a_test_with_its_number() {
+    let area = format!("## A: `{0}-`\n\n- **{0}-1** One.\n", "attack");
+    for (test, findings) in [
+        ("async fn attack_1_is_repelled() {}", 0),
+        ("    attack_1_is_repelled => super::is_repelled;", 0),
+        ("fn m_2_attack_1_is_repelled() {}", 1),
+        ("/// Attack 1.\nfn is_repelled() {}", 1),
+        ("assert!(it, \"attack 1: it got in\");", 1),
+    ] {
+        let test = ("crates/a/tests/it/a.rs", test);
+        let found = check(&tree(&[("docs/requirements/a.md", &area), test]));
+        assert_eq!(found.len(), findings, "{test:?}");
+    }
 }
 
 #[test]
