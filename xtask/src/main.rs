@@ -94,13 +94,13 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "attacks",
-        arguments: "--timing [--samples N] [--no-install]",
+        arguments: "[--timing] [--claims] [--races] [--samples N] [--histories N] [--rounds N] [--no-install]",
         about: attacks::ABOUT,
         run: attacks::run,
     },
     Command {
         name: "sabotage",
-        arguments: "[--no-install]",
+        arguments: "[NAME]… [--no-install]",
         about: sabotage::ABOUT,
         run: sabotage::run,
     },

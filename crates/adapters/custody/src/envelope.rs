@@ -52,9 +52,6 @@ impl<'a> Binding<'a> {
     }
 
     fn associated_data(&self, layer: &[u8], key_version: &[u8]) -> Vec<u8> {
-        if cfg!(feature = "sabotage-missing-aad") {
-            return Vec::new();
-        }
         let world = self.wallet.world;
         join_with_lengths([
             layer,

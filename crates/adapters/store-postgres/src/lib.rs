@@ -2,15 +2,6 @@
 //!
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
 
-#[cfg(all(
-    not(debug_assertions),
-    any(
-        feature = "sabotage-read-then-create",
-        feature = "sabotage-read-then-write"
-    )
-))]
-compile_error!("a sabotaged store is for `cargo xtask sabotage` and is never built for use");
-
 mod any_certificate;
 mod connection;
 mod connector;

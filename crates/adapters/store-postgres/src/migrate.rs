@@ -119,11 +119,6 @@ async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn);
         let applied = conn.run_pending_migrations(crate::MIGRATIONS)?;
         let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
-        #[cfg(feature = "sabotage-read-then-create")]
-        diesel::connection::SimpleConnection::batch_execute(
-            &mut conn,
-            vestry_store_rows::migrations::UNGUARDED,
-        )?;
         Ok(applied)
     });
     match applying.await {

@@ -45,26 +45,10 @@ impl Codes for Unit {
             .filter(codes::used_at.is_null())
             .filter(codes::expires_at.gt(now.unix()))
             .filter(codes::tries.lt(most_tries));
-        #[cfg(not(feature = "sabotage-read-then-write"))]
-        let counted = {
-            let update = diesel::update(alive)
-                .set(codes::tries.eq(codes::tries + 1))
-                .returning(CodeRow::as_select());
-            update.get_result(self.writing()?).await.optional()
-        };
-        #[cfg(feature = "sabotage-read-then-write")]
-        let counted = {
-            let seen = alive.select(CodeRow::as_select());
-            let seen = seen.get_result(self.writing()?).await.optional();
-            let seen = self.done(seen)?;
-            let whatever_it_is_by_now = in_world!(codes, world)
-                .filter(codes::method_id.eq(method.to_string()))
-                .filter(codes::purpose.eq(purpose.as_str()));
-            let update =
-                diesel::update(whatever_it_is_by_now).set(codes::tries.eq(codes::tries + 1));
-            let written = update.execute(self.writing()?).await;
-            written.map(|_| seen)
-        };
+        let update = diesel::update(alive)
+            .set(codes::tries.eq(codes::tries + 1))
+            .returning(CodeRow::as_select());
+        let counted = update.get_result(self.writing()?).await.optional();
         self.done(counted)?.map(Attempt::try_from).transpose()
     }
 
@@ -100,9 +84,8 @@ impl Codes for Unit {
         let unused = in_world!(codes, world)
             .filter(codes::method_id.eq(method.to_string()))
             .filter(codes::purpose.eq(purpose.as_str()))
-            .filter(codes::expires_at.gt(now.unix()));
-        #[cfg(not(feature = "sabotage-read-then-write"))]
-        let unused = unused.filter(codes::used_at.is_null());
+            .filter(codes::expires_at.gt(now.unix()))
+            .filter(codes::used_at.is_null());
         let update = diesel::update(unused).set(codes::used_at.eq(now.unix()));
         let used = update.execute(self.writing()?).await;
         Ok(self.done(used)? == 1)

@@ -40,10 +40,9 @@ fn with_its_key(
 #[port]
 impl Wallets for Unit {
     async fn insert(&mut self, wallet: &StoredWallet, key: &WalletKey) -> StoreResult<Created> {
-        let insert = diesel::insert_into(wallets::table).values(WalletRow::from(wallet));
-        // The hole leaves the decision to whoever has looked before; see also `migrations::UNGUARDED`.
-        #[cfg(not(feature = "sabotage-read-then-create"))]
-        let insert = insert.on_conflict_do_nothing();
+        let insert = diesel::insert_into(wallets::table)
+            .values(WalletRow::from(wallet))
+            .on_conflict_do_nothing();
         let inserted = insert.execute(self.writing()?).await;
         if self.done(inserted)? == 0 {
             return Ok(Created::Exists);

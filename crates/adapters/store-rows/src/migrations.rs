@@ -4,9 +4,6 @@ use diesel::backend::Backend;
 use diesel::migration::MigrationSource;
 use vestry_ports::store::{StoreError, StoreResult};
 
-/// Takes away what decides that a user has one default wallet of a type, for the hole `sabotage-read-then-create`.
-pub const UNGUARDED: &str = "DROP INDEX wallets_app_id_environment_user_id_wallet_type_key";
-
 /// Migrations that were not applied.
 #[derive(Debug, thiserror::Error)]
 #[error("migrations are missing: {}; run `vestry migrate`", .0.join(", "))]

@@ -25,11 +25,6 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
                     .run_pending_migrations(crate::MIGRATIONS)
                     .map_err(Refused::Harness)?;
                 let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
-                #[cfg(feature = "sabotage-read-then-create")]
-                diesel::connection::SimpleConnection::batch_execute(
-                    conn,
-                    vestry_store_rows::migrations::UNGUARDED,
-                )?;
                 Ok(applied)
             }))
         })

@@ -382,8 +382,6 @@ impl Service {
             Some(Reserved::Ok) => Secret::new(Reserved::OK_CODE.to_owned()),
             _ => self.new_code(&caller.world, now).await?,
         };
-        #[cfg(feature = "sabotage-log-code")]
-        tracing::info!(code = digits.expose().as_str(), "a code was made");
         let contact = owner.contact();
         let method_id = contact.method_id();
         let is_decoy = matches!(owner, Owner::Nobody { .. });

@@ -63,7 +63,8 @@ async fn attack_3_guessing_for_a_day_with_resends(api: &Api) {
     println!(
         "attack 3: {GUESSES} guesses in a day, {codes} codes sent, {compared} guesses compared: odds {compared}/1000000"
     );
-    assert!(codes > 1 && (1..100).contains(&compared));
+    assert!(codes > 1 && compared > 0, "nothing was tried");
+    assert!(compared < 100, "attack 3: {compared} guesses were compared");
 }
 
 /// 200 clients at once, on several connections each: the right code wins once, and no more than five wrong ones are counted.

@@ -181,7 +181,7 @@ async fn attack_20_a_reset_does_not_get_past_an_authenticator_app(api: &Api) {
     let complete = "/v1/auth/passwords/reset/complete";
     let request = json!({"token": token, "password": "another horse entirely"});
     let refused = api.test().post(complete, request.clone()).await;
-    assert_eq!(refused.status, 403, "{}", refused.text);
+    assert_eq!(refused.status, 403, "attack 20: {}", refused.text);
     let mut session = signed_in(api, EMAIL).await.text_at("/session_token");
     for way in ["code", "link", "text", "password"] {
         api.pass(630);

@@ -190,7 +190,7 @@ async fn attack_24_a_day_of_sends_keeps_nobody_out(api: &Api) {
         "attack 24: in a day {} sends of the attacker went through and {} were refused; {signed} of her sign-ins by message worked, the slowest after {} s",
         attacker.sent, attacker.refused, longest.0
     );
-    assert!(signed > 24, "{signed}");
+    assert!(signed > 24, "attack 24: {signed} of her sign-ins worked");
     assert!(attacker.refused > 24, "the attacker met the limits");
     // And the seconds that the attacker's own calls take, which come before hers.
     assert!(longest.0 <= QUARTER.0 + 3, "{} s", longest.0);

@@ -205,7 +205,8 @@ impl Planted {
     async fn sessions_and_secrets_are_dead(&self, api: &Api) {
         let test = api.test();
         for token in &self.sessions {
-            assert!(!is_open(api, token).await);
+            let opens = is_open(api, token).await;
+            assert!(!opens, "attack 1: a planted session is open");
         }
         let jwt = json!({"session_jwt": self.jwt});
         let refused = test.post(SESSION, jwt).await;
@@ -251,6 +252,7 @@ pub(super) async fn an_extended_session_does_not_survive(
     for name in ["session_token", "session_jwt"] {
         let request = json!({ name: text(&session, name), "session_expires_in": 525_600 });
         let refused = api.test().post(SESSION, request).await;
+        assert_ne!(refused.status, 200, "attack 1: a planted session is open");
         refused.refuses(401, "invalid_session", None);
     }
 }

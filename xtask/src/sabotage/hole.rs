@@ -1,0 +1,88 @@
+//! A hole: a patch, and who must find it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Context, Failure};
+use crate::project;
+
+/// A patch that takes one defence out, with the lines above it.
+#[derive(Debug)]
+pub(crate) struct Hole {
+    /// The name of its file, without the ending.
+    pub(crate) name: String,
+    pub(crate) patch: PathBuf,
+    /// `Build:` what cargo builds, such as `--package vestry-web --test it`.
+    pub(crate) target: Vec<String>,
+    /// `Test:` the tests that must fail, each by its whole name on a line of its own.
+    pub(crate) tests: Vec<String>,
+    /// `Says:` what each of them must say: a test that fails for another reason has found nothing.
+    pub(crate) says: String,
+}
+
+/// All holes, by name.
+pub(crate) fn all() -> Result<Vec<Hole>, Failure> {
+    let directory = project::root().join("xtask/sabotage");
+    let entries = fs::read_dir(&directory).context(format!("cannot list {}", directory.display()));
+    let mut holes = Vec::new();
+    for entry in entries? {
+        let path = entry.context("cannot list xtask/sabotage")?.path();
+        if path.extension().is_some_and(|ending| ending == "patch") {
+            let text = fs::read_to_string(&path);
+            let text = text.context(format!("cannot read {}", path.display()))?;
+            holes.push(Hole::read(&path, &text)?);
+        }
+    }
+    holes.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(holes)
+}
+
+impl Hole {
+    fn read(path: &Path, text: &str) -> Result<Self, Failure> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let above: Vec<&str> = text
+            .lines()
+            .take_while(|line| !line.starts_with("diff --git "))
+            .collect();
+        let all_of = |field: &str| -> Vec<String> {
+            let values = above.iter().filter_map(|line| line.strip_prefix(field));
+            values.map(|value| value.trim().to_owned()).collect()
+        };
+        let one_of = |field: &str| match all_of(field).as_slice() {
+            [value] if !value.is_empty() => Ok(value.clone()),
+            _ => Err(Failure::new(format!(
+                "{name}.patch needs one line `{field} …` above the patch"
+            ))),
+        };
+        let tests = all_of("Test:");
+        if tests.is_empty() {
+            let message = format!("{name}.patch needs a line `Test: …` above the patch");
+            return Err(Failure::new(message));
+        }
+        Ok(Self {
+            target: one_of("Build:")?
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            says: one_of("Says:")?,
+            tests,
+            name: name.into_owned(),
+            patch: path.to_path_buf(),
+        })
+    }
+
+    /// Whether each of its tests failed and said why.
+    pub(crate) fn is_found(&self, said: &str) -> bool {
+        self.tests.iter().all(|test| {
+            let start = format!("---- {test} stdout ----");
+            let own_words = said.split_once(&start);
+            let own_words = own_words.map(|(_, rest)| rest.split("\n---- ").next());
+            own_words
+                .flatten()
+                .is_some_and(|words| words.contains(&self.says))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

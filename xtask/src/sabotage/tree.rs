@@ -1,0 +1,105 @@
+//! The copy of the checkout in which holes are made.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::hole::Hole;
+use crate::failure::{Context, Failure};
+use crate::{process, project};
+
+/// A directory with every file that git knows or would add, as they are now. Files that did not change keep their times, so that
+/// cargo builds the copy once.
+pub(crate) struct Tree {
+    directory: PathBuf,
+}
+
+impl Tree {
+    pub(crate) fn copy() -> Result<Self, Failure> {
+        let directory = home().join("tree");
+        let mut command = Command::new("git");
+        command.current_dir(project::root());
+        command.args([
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "-z",
+        ]);
+        let listed = process::output(&mut command)?;
+        let names: BTreeSet<&str> = listed.split('\0').filter(|name| !name.is_empty()).collect();
+        for name in &names {
+            copy_changed(&project::root().join(name), &directory.join(name))?;
+        }
+        remove_others(&directory, &directory, &names)?;
+        Ok(Self { directory })
+    }
+
+    /// What cargo makes of the copy; apart, or the checkout would be built anew each time.
+    pub(crate) fn target() -> PathBuf {
+        home().join("target")
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// # Errors
+    /// A failure when the patch does not fit any more.
+    pub(crate) fn apply(&self, hole: &Hole) -> Result<(), Failure> {
+        process::run_quietly(self.git_apply(&[]).arg(&hole.patch))
+    }
+
+    pub(crate) fn undo(&self, hole: &Hole) -> Result<(), Failure> {
+        process::run_quietly(self.git_apply(&["--reverse"]).arg(&hole.patch))
+    }
+
+    /// `git apply` that takes the copy for no part of the repository around it: there it would leave out every file, and say nothing.
+    fn git_apply(&self, flags: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command
+            .current_dir(&self.directory)
+            .env("GIT_CEILING_DIRECTORIES", home())
+            .arg("apply")
+            .args(flags);
+        command
+    }
+}
+
+fn home() -> PathBuf {
+    project::target().join("sabotage")
+}
+
+/// Copies a file whose bytes differ. One that git knows and that is gone is gone in the copy too.
+fn copy_changed(from: &Path, to: &Path) -> Result<(), Failure> {
+    let Ok(bytes) = fs::read(from) else {
+        return Ok(());
+    };
+    if fs::read(to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    let doing = || format!("cannot copy {} to {}", from.display(), to.display());
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).context(doing())?;
+    }
+    fs::copy(from, to).map(drop).context(doing())
+}
+
+/// Removes what an earlier copy had and the checkout has no more.
+fn remove_others(root: &Path, directory: &Path, names: &BTreeSet<&str>) -> Result<(), Failure> {
+    let doing = || format!("cannot tidy up {}", directory.display());
+    for entry in fs::read_dir(directory).context(doing())? {
+        let path = entry.context(doing())?.path();
+        if path.is_dir() {
+            remove_others(root, &path, names)?;
+            continue;
+        }
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        let is_gone = !project::root().join(name.as_ref()).exists();
+        if is_gone || !names.contains(name.as_ref()) {
+            fs::remove_file(&path).context(doing())?;
+        }
+    }
+    Ok(())
+}
