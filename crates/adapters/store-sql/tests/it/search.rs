@@ -72,6 +72,11 @@ async fn m_31_a_search_that_takes_too_long_is_given_up(place: &Place) {
     (settings.connections, settings.readers) = (1, 1);
     let store = SqlStore::connect(&settings).await.unwrap();
     let (world, email) = crowded(place, &store).await;
+    if matches!(place.ground, Ground::Server(_)) {
+        // Knowing nothing of them, Postgres could look through every address once more for each user: the whole search, to
+        // which a part of its time is compared, would take minutes.
+        place.execute("ANALYZE users; ANALYZE user_emails").await;
+    }
     let part = format!("{}1", "0".repeat(20));
     let name = Condition::FullNameMatch(part.clone());
     let address = Condition::EmailMatch(part.clone());
