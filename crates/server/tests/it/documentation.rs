@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
 
+use crate::support::client::Answer;
 use crate::support::site::{Said, Site, binary, text};
 
 /// Commands that end when somebody ends them. They are read, and not run.
@@ -423,6 +425,75 @@ fn m_19_every_path_of_the_documentation_is_there() {
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     assert!(seen >= 80, "{seen}");
+}
+
+/// Refusals of a call that is not made as it has to be, whatever its values are.
+const MISTAKES: [&str; 6] = [
+    "missing_field",
+    "unknown_field",
+    "invalid_request",
+    "invalid_api_key",
+    "method_not_allowed",
+    "unsupported_media_type",
+];
+
+/// The body that a `curl` sends; what a reader fills in stays as it is written, and `{…}` is an empty object.
+fn body_of_curl(line: &str) -> Option<Value> {
+    let (_, body) = line.split_once("-d '")?;
+    let (body, _) = body.split_once('\'')?;
+    let body = body.replace("{…}", "{}");
+    Some(serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
+}
+
+/// What is wrong with an answer, if the call that it answers could not be right with any values.
+fn mistake(answer: &Answer) -> Option<&str> {
+    let code = answer.body["error"]["code"].as_str().unwrap_or_default();
+    let is_no_route = answer.body["error"]["param"] == "route";
+    let is_wrong = MISTAKES.contains(&code) || is_no_route || answer.status >= 500;
+    is_wrong.then_some(answer.text.as_str())
+}
+
+/// Every `curl` of a code block is sent. Its values are those of a reader, so most are refused, but for nothing else than a value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_19_every_call_of_the_documentation_is_understood() {
+    let site = Site::sqlite();
+    let keys = block_in_place(|| site.set_up());
+    let public = ["key", "create", &keys.app, "test", "--public"];
+    let public = text(&block_in_place(|| site.admin(&public)), "key");
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let (mut wrong, mut sent) = (Vec::new(), 0);
+    for line in pages().iter().flat_map(|page| page.passages().0) {
+        // A body that goes on over lines, or that a shell puts together, is read by people only.
+        let is_whole = line.text.matches('\'').count() % 2 == 0 && !line.text.contains("${");
+        if !line.text.trim_start().starts_with("curl ") || !is_whole {
+            continue;
+        }
+        let call = calls(&line.text).swap_remove(0);
+        let body = body_of_curl(&line.text).unwrap_or_else(|| json!({}));
+        let query = line.text.split_once(&call.path).map(|(_, rest)| rest);
+        let query = query
+            .filter(|rest| rest.starts_with('?'))
+            .unwrap_or_default();
+        let query = query
+            .split(['"', '\'', ' ', '\n'])
+            .next()
+            .unwrap_or_default();
+        let path = format!("{}{query}", call.path).replace("$TOKEN", &public);
+        let answer = match call.method {
+            Some("GET") => api.get(&path).await,
+            Some("DELETE") => api.delete(&path, &body).await,
+            Some("PUT") => api.put(&path, &body).await,
+            _ => api.post(&path, &body).await,
+        };
+        sent += 1;
+        if let Some(said) = mistake(&answer) {
+            wrong.push(format!("{}: {} {said}", line.place, line.text.trim()));
+        }
+    }
+    server.process.stop().await;
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(sent >= 20, "{sent}");
 }
 
 /// The test above knows a path and a method that are not there.
