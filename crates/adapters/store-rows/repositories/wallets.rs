@@ -167,7 +167,7 @@ impl Wallets for Unit {
         let query = in_world!(wallets, world)
             .filter(wallets::user_id.eq(user.to_string()))
             .filter(wallets::wallet_type.eq(wallet_type.as_str()))
-            .filter(wallets::is_read_only)
+            .filter(wallets::key_id.is_null())
             .filter(wallets::verified)
             .order((wallets::created_at, wallets::id))
             .select(WalletRow::as_select());

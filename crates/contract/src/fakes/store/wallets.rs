@@ -249,7 +249,7 @@ impl Wallets for Work {
             let rows = state.wallets_of(*world, Some(user));
             let held = rows.map(|(stored, _)| stored).filter(|stored| {
                 let wallet = &stored.wallet;
-                wallet.wallet_type == wallet_type && wallet.is_read_only && wallet.verified
+                wallet.wallet_type == wallet_type && wallet.key_id.is_none() && wallet.verified
             });
             held.min_by_key(|stored| (stored.wallet.created_at, stored.wallet.id))
                 .cloned()
