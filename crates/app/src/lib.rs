@@ -32,6 +32,7 @@ mod audit_trail;
 mod budget;
 mod condition;
 mod guard;
+mod key_holds;
 mod letters;
 mod memory;
 mod mint;

@@ -1,33 +1,117 @@
-//! `vestry vault rotate-apps`: new App keys under all wallets. Admin only; no API key opens any of this.
+//! `vestry vault rotate-apps` and `retire-apps`: new App keys, and the end of old ones. Admin only; no API key opens any of this.
 
-use vestry_domain::envelope::{KeyPurpose, Mac, WalletKey};
+mod retire;
+mod secrets;
+mod wallets;
+
+use std::time::Duration;
+
+use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
-use vestry_domain::wallet::StoredWallet;
-use vestry_domain::{Environment, World};
-use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
-use vestry_ports::store::{Repositories, StoreError};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::custody::NEWEST_WITHIN;
+use vestry_ports::store::{LastingKind, LastingSecret, Standing};
 
 use crate::fault::retried;
-use crate::pace::paced;
-use crate::vault::hold_root;
+use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
-/// What `vault rotate-apps` did.
+/// What a rotation of App keys did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppRotation {
-    /// Worlds that got a new App key.
+    /// New App keys, of wallets and of secrets.
     pub minted: u64,
     /// Wallets that are under the newest App key of their world since this run.
     pub rewrapped: u64,
+    /// Small secrets that are.
+    pub resealed: u64,
     /// Wallets that failed their authentication and were left as they are.
     pub failed: Vec<WalletId>,
+    /// Secrets that did.
+    pub failed_secrets: Vec<FailedSecret>,
     /// Old App keys that were destroyed.
     pub retired: u64,
+    /// Old App keys that were to be destroyed and could not be yet.
+    pub kept: Vec<KeptKey>,
 }
 
-/// Wallets in one transaction. Signatures only read the rows, but their entries in the audit log wait for it on SQLite, which
+impl AppRotation {
+    /// Both runs, this one first, as one.
+    #[must_use]
+    pub fn then(mut self, later: Self) -> Self {
+        self.minted += later.minted;
+        self.rewrapped += later.rewrapped;
+        self.resealed += later.resealed;
+        self.retired += later.retired;
+        self.failed.extend(later.failed);
+        self.failed_secrets.extend(later.failed_secrets);
+        self.kept = later.kept;
+        self.in_order()
+    }
+
+    /// Each failure once, in a stable order.
+    fn in_order(mut self) -> Self {
+        self.failed.sort_unstable();
+        self.failed.dedup();
+        let place = |failed: &FailedSecret| {
+            let FailedSecret { world, kind, owner } = failed;
+            (world.to_string(), kind.table(), owner.clone())
+        };
+        self.failed_secrets.sort_by_key(place);
+        self.failed_secrets.dedup();
+        self
+    }
+}
+
+/// A secret that does not open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedSecret {
+    /// App and environment.
+    pub world: World,
+    /// What it is.
+    pub kind: LastingKind,
+    /// Whose, as [`LastingSecret::owner`].
+    pub owner: String,
+}
+
+impl From<LastingSecret> for FailedSecret {
+    fn from(secret: LastingSecret) -> Self {
+        let LastingSecret {
+            world, kind, owner, ..
+        } = secret;
+        Self { world, kind, owner }
+    }
+}
+
+/// A version of an App key that stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptKey {
+    /// App and environment.
+    pub world: World,
+    /// What it is for.
+    pub purpose: KeyPurpose,
+    /// Which.
+    pub version: u32,
+    /// Why it stays.
+    pub why: Why,
+}
+
+/// Why a version of an App key is not destroyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// This stands under it: what failed its authentication, or what ends by itself and has not ended.
+    Standing(Vec<Standing>),
+    /// Nothing stands under it, but it was the newest one until lately: a process may be about to store something under it. From this
+    /// moment on it can be destroyed.
+    TooSoon(Timestamp),
+}
+
+/// Rows in one transaction. Signatures only read wallets, but their entries in the audit log wait for it on SQLite, which
 /// has one writer at a time.
 const BATCH: i64 = 50;
+
+/// After this time every process has noticed that there is a newer App key.
+pub const NOTICED_WITHIN: Duration = Duration::from_secs(NEWEST_WITHIN.as_secs() * 3 / 2);
 
 /// How far a rotation is.
 struct Course<'a> {
@@ -36,63 +120,129 @@ struct Course<'a> {
     progress: &'a (dyn Fn(u64, u64) + Send + Sync),
 }
 
-/// A wallet under another version of the App key, and what it looked like before.
-struct Rewrapped {
-    wallet: StoredWallet,
-    key: Option<WalletKey>,
-    seen: Mac,
-}
-
-impl Service {
-    /// Gives every world a new App key for its wallets and wraps their data keys under it. Online and resumable: private keys
-    /// are not opened, running services open every version, and a world in which an earlier run was cut off is finished
-    /// under the key that that run made.
-    ///
-    /// With `retire`, waits until every process uses the new keys, brings in what was made meanwhile, and destroys the old
-    /// ones of each world in which nothing stands under them any more. Backups made before cannot be opened then.
-    ///
-    /// Small secrets (codes, seeds, hashes of passwords) are under App keys of their own, which this leaves alone.
-    ///
-    /// # Errors
-    /// See [`Fault`]; a wallet that fails its authentication is a finding, not an error.
-    pub async fn vault_rotate_apps(
-        &self,
-        retire: bool,
-        progress: &(dyn Fn(u64, u64) + Send + Sync),
-    ) -> Result<AppRotation, Fault> {
-        let mut course = Course {
+impl<'a> Course<'a> {
+    fn new(progress: &'a (dyn Fn(u64, u64) + Send + Sync)) -> Self {
+        Self {
             rotation: AppRotation::default(),
             total: 0,
             progress,
-        };
-        let mut versions = Vec::new();
+        }
+    }
+
+    const fn done(&self) -> u64 {
+        self.rotation.rewrapped + self.rotation.resealed
+    }
+
+    fn show(&mut self) {
+        self.total = self.total.max(self.done());
+        (self.progress)(self.done(), self.total);
+    }
+
+    fn end(self) -> AppRotation {
+        self.rotation.in_order()
+    }
+}
+
+/// The version that everything of a purpose in a world is to be under.
+struct Goal {
+    world: World,
+    purpose: KeyPurpose,
+    version: u32,
+}
+
+impl Service {
+    /// Gives every world new App keys, one for its wallets and one for its small secrets, and brings what is stored under them: the data
+    /// keys of wallets, signing keys, passwords, authenticator apps, secrets of providers. Online and resumable: private keys of wallets
+    /// are not opened, running services open every version, and a world in which an earlier run was cut off is finished under the
+    /// key that that run made.
+    ///
+    /// Codes, messages, kept answers and sign-ins at providers stay under the key that they were made under, and end.
+    ///
+    /// # Errors
+    /// See [`Fault`]; a wallet or a secret that fails its authentication is a finding, not an error.
+    pub async fn vault_rotate_apps(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Send + Sync),
+    ) -> Result<AppRotation, Fault> {
+        let mut course = Course::new(progress);
+        let mut goals = Vec::new();
         for world in self.worlds_with_keys().await? {
-            versions.push((world, self.next_version(&world, &mut course).await?));
-        }
-        for (world, version) in &versions {
-            course.total += self.left_under_older(world, *version).await?;
-        }
-        for (world, version) in &versions {
-            self.rewrap_world(world, *version, &mut course).await?;
-        }
-        if retire {
-            // Until then a process may make wallets under the old key.
-            tokio::time::sleep(NEWEST_WITHIN * 3 / 2).await;
-            let rewrapped = course.rotation.rewrapped;
-            for (world, version) in &versions {
-                self.rewrap_world(world, *version, &mut course).await?;
-            }
-            if course.rotation.rewrapped > rewrapped {
-                // And until then one may sign with what it read of a wallet before.
-                tokio::time::sleep(NEWEST_WITHIN * 3 / 2).await;
-            }
-            for (world, version) in &versions {
-                self.retire(world, *version, &mut course).await?;
+            for purpose in KeyPurpose::ALL {
+                let version = self.next_version(&world, purpose, &mut course).await?;
+                goals.push(Goal {
+                    world,
+                    purpose,
+                    version,
+                });
             }
         }
-        course.rotation.failed.sort_unstable();
-        course.rotation.failed.dedup();
-        Ok(course.rotation)
+        self.bring_under(&goals, &mut course).await?;
+        Ok(course.end())
+    }
+
+    /// Waits until every process uses the newest App keys, brings under them what was made meanwhile, and destroys each older version
+    /// under which nothing stands any more. Backups made before cannot be opened then. Makes no new keys.
+    ///
+    /// A row that fails its authentication keeps the version that it names, and no other one. `patience` is [`NOTICED_WITHIN`] unless
+    /// no other process runs.
+    ///
+    /// # Errors
+    /// As [`Service::vault_rotate_apps`].
+    pub async fn vault_retire_apps(
+        &self,
+        patience: Duration,
+        progress: &(dyn Fn(u64, u64) + Send + Sync),
+    ) -> Result<AppRotation, Fault> {
+        let mut course = Course::new(progress);
+        let mut goals = Vec::new();
+        for world in self.worlds_with_keys().await? {
+            for purpose in KeyPurpose::ALL {
+                let version = self.newest_version(&world, purpose).await?;
+                goals.push(Goal {
+                    world,
+                    purpose,
+                    version,
+                });
+            }
+        }
+        // Until then a process may make something under an old key.
+        tokio::time::sleep(patience).await;
+        self.bring_under(&goals, &mut course).await?;
+        if course.done() > 0 {
+            // And until then one may use what it read of a row before.
+            tokio::time::sleep(patience).await;
+        }
+        for goal in &goals {
+            self.retire(&goal.world, goal.purpose, goal.version, &mut course)
+                .await?;
+        }
+        Ok(course.end())
+    }
+
+    async fn bring_under(&self, goals: &[Goal], course: &mut Course<'_>) -> Result<(), Fault> {
+        for Goal {
+            world,
+            purpose,
+            version,
+        } in goals
+        {
+            course.total += match purpose {
+                KeyPurpose::Wallets => self.wallets_under_older(world, *version).await?,
+                _ => self.secrets_under_older(world, *version).await?,
+            };
+        }
+        for Goal {
+            world,
+            purpose,
+            version,
+        } in goals
+        {
+            match purpose {
+                KeyPurpose::Wallets => self.rewrap_wallets(world, *version, course).await?,
+                _ => self.reseal_secrets(world, *version, course).await?,
+            }
+        }
+        Ok(())
     }
 
     pub(crate) async fn worlds_with_keys(&self) -> Result<Vec<World>, Fault> {
@@ -103,27 +253,29 @@ impl Service {
         Ok(worlds.collect())
     }
 
-    /// The version that the world's wallets are to be under: the newest there is while not all of them are, else a new one.
-    async fn next_version(&self, world: &World, course: &mut Course<'_>) -> Result<u32, Fault> {
+    async fn newest_version(&self, world: &World, purpose: KeyPurpose) -> Result<u32, Fault> {
         let mut read = self.ports.store.read().await?;
-        let newest = read.app_keys().newest(world, KeyPurpose::Wallets).await?;
-        drop(read);
-        let newest = newest.map_or(0, |key| key.version);
-        if self.has_work(world, newest).await? {
+        let newest = read.app_keys().newest(world, purpose).await?;
+        Ok(newest.map_or(0, |key| key.version))
+    }
+
+    /// The version that everything is to be under: the newest there is while not all is under it, else a new one.
+    async fn next_version(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        course: &mut Course<'_>,
+    ) -> Result<u32, Fault> {
+        let newest = self.newest_version(world, purpose).await?;
+        let is_unfinished = match purpose {
+            KeyPurpose::Wallets => self.has_wallets_to_rewrap(world, newest).await?,
+            _ => self.has_secrets_to_reseal(world, newest).await?,
+        };
+        if is_unfinished {
             return Ok(newest);
         }
         let version = newest.saturating_add(1);
-        let now = self.machine_time();
-        let added = retried(|| async {
-            let custodian = &self.ports.custodian;
-            let key = custodian.mint_app_key(world, KeyPurpose::Wallets, version, now);
-            let key = key.await?;
-            let mut tx = self.ports.store.begin().await?;
-            hold_root(&mut *tx, &key).await?;
-            let added = tx.app_keys().add(&key).await?;
-            tx.commit().await?;
-            Ok::<_, Fault>(added)
-        });
+        let added = retried(|| self.add_version(world, purpose, version));
         // Another rotation may have been faster; then its key is the one.
         if added.await? {
             course.rotation.minted += 1;
@@ -131,159 +283,51 @@ impl Service {
         Ok(version)
     }
 
-    /// Whether a wallet of the world is under an older version and can be brought under this one: those that fail their
-    /// authentication never can, and must not keep the world from ever getting a new key.
-    async fn has_work(&self, world: &World, version: u32) -> Result<bool, Fault> {
-        let mut after = None;
-        loop {
-            let page = self.page_under_older(world, version, after).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(false);
-            };
-            after = Some(last.wallet.id);
-            for (stored, key) in page {
-                let custodian = &self.ports.custodian;
-                match custodian.rewrap_wallet(stored, key, version).await {
-                    Ok(_) => return Ok(true),
-                    Err(CustodyError::Tampered { .. }) => {}
-                    Err(other) => return Err(other.into()),
-                }
-            }
-        }
-    }
-
-    async fn page_under_older(
+    async fn add_version(
         &self,
         world: &World,
+        purpose: KeyPurpose,
         version: u32,
-        after: Option<WalletId>,
-    ) -> Result<Vec<(StoredWallet, Option<WalletKey>)>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        Ok(read
-            .wallets()
-            .under_older(world, version, after, BATCH)
-            .await?)
-    }
-
-    async fn left_under_older(&self, world: &World, version: u32) -> Result<u64, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let left = read.wallets().count_under_older(world, version).await?;
-        Ok(u64::try_from(left).unwrap_or_default())
-    }
-
-    /// Walks over the world until a walk finds nothing to do any more.
-    async fn rewrap_world(
-        &self,
-        world: &World,
-        version: u32,
-        course: &mut Course<'_>,
-    ) -> Result<(), Fault> {
-        loop {
-            let before = course.rotation.rewrapped;
-            let mut after = None;
-            loop {
-                let page = self.page_under_older(world, version, after).await?;
-                let Some((last, _)) = page.last() else { break };
-                after = Some(last.wallet.id);
-                let batch = self.rewrap_page(page, version, course).await?;
-                let kept = paced(retried(|| self.keep_rewrapped(&batch)));
-                course.rotation.rewrapped += kept.await?;
-                course.total = course.total.max(course.rotation.rewrapped);
-                (course.progress)(course.rotation.rewrapped, course.total);
-            }
-            if course.rotation.rewrapped == before {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn rewrap_page(
-        &self,
-        page: Vec<(StoredWallet, Option<WalletKey>)>,
-        version: u32,
-        course: &mut Course<'_>,
-    ) -> Result<Vec<Rewrapped>, Fault> {
-        let mut batch = Vec::with_capacity(page.len());
-        for (stored, key) in page {
-            let (id, seen) = (stored.wallet.id, stored.mac.clone());
-            let custodian = &self.ports.custodian;
-            match custodian.rewrap_wallet(stored, key, version).await {
-                Ok((wallet, key)) => batch.push(Rewrapped { wallet, key, seen }),
-                Err(CustodyError::Tampered { .. }) => course.rotation.failed.push(id),
-                Err(other) => return Err(other.into()),
-            }
-        }
-        Ok(batch)
-    }
-
-    /// Writes a batch; answers how many of it were still as they had been read.
-    async fn keep_rewrapped(&self, batch: &[Rewrapped]) -> Result<u64, Fault> {
+    ) -> Result<bool, Fault> {
+        let custodian = &self.ports.custodian;
+        let key = custodian.mint_app_key(world, purpose, version, self.machine_time());
+        let key = key.await?;
+        let decoys = match purpose {
+            KeyPurpose::Secrets => self.decoys_to_keep(world).await?,
+            _ => None,
+        };
         let mut tx = self.ports.store.begin().await?;
-        let mut kept = 0;
-        if let Some(Rewrapped { wallet, .. }) = batch.first() {
-            // All are of one world and come under one version.
-            let (world, version) = (&wallet.wallet.world, wallet.mac.key_version);
-            hold_wallet_key(&mut *tx, world, version).await?;
+        // Whoever sees a second version finds what decoys are made of.
+        for key in decoys.iter().chain([&key]) {
+            hold_root(&mut *tx, key).await?;
         }
-        for Rewrapped { wallet, key, seen } in batch {
-            if tx.wallets().rewrap(wallet, key.as_ref(), seen).await? {
-                kept += 1;
-            }
+        if let Some(decoys) = &decoys {
+            tx.app_keys().add(decoys).await?;
         }
+        let added = tx.app_keys().add(&key).await?;
         tx.commit().await?;
-        Ok(kept)
+        Ok(added)
     }
 
-    /// Destroys the older keys of a world if nothing stands under them, no key pair of an open import either.
-    async fn retire(
-        &self,
-        world: &World,
-        version: u32,
-        course: &mut Course<'_>,
-    ) -> Result<(), Fault> {
-        // Not yet the decision, but no reason to hold up who writes.
-        if self.left_under_older(world, version).await? > 0 {
-            return Ok(());
+    /// What decoys are made of, unless it is stored: it comes of the first version.
+    async fn decoys_to_keep(&self, world: &World) -> Result<Option<AppKey>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        if read
+            .app_keys()
+            .newest(world, KeyPurpose::Decoys)
+            .await?
+            .is_some()
+        {
+            return Ok(None);
         }
-        let now = self.now(world);
-        let retired = retried(|| async {
-            let mut tx = self.ports.store.begin().await?;
-            // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
-            let keys = tx.app_keys();
-            let removed = keys.remove_below(world, KeyPurpose::Wallets, version);
-            let removed = removed.await?;
-            if tx.wallets().count_under_older(world, version).await? > 0 {
-                return Ok(0);
-            }
-            // They live a quarter of an hour; the next run finds them gone.
-            let imports = tx.wallet_imports().count_under_older(world, version, now);
-            if imports.await? > 0 {
-                return Ok(0);
-            }
-            tx.commit().await?;
-            Ok::<_, Fault>(removed)
-        });
-        course.rotation.retired += retired.await?;
-        Ok(())
+        let first = read.app_keys().find(world, KeyPurpose::Secrets, 1).await?;
+        drop(read);
+        let first =
+            first.ok_or_else(|| Fault::Internal("a world has lost its first App key".into()))?;
+        let decoys = self
+            .ports
+            .custodian
+            .narrow_app_key(&first, KeyPurpose::Decoys);
+        Ok(Some(decoys.await?))
     }
-}
-
-/// To be called in the transaction that writes what stands under a version of a world's App key for wallets, before that is
-/// written: nobody destroys the key then.
-///
-/// # Errors
-/// [`StoreError::Unavailable`] when it was destroyed already: this process learned too late that there is a newer one. Running the
-/// transaction again would not help; trying again after [`NEWEST_WITHIN`] does.
-pub(crate) async fn hold_wallet_key(
-    tx: &mut dyn Repositories,
-    world: &World,
-    version: u32,
-) -> Result<(), StoreError> {
-    let keys = tx.app_keys();
-    if keys.hold(world, KeyPurpose::Wallets, version).await? {
-        return Ok(());
-    }
-    Err(StoreError::Unavailable(
-        "the App key was destroyed before something could be stored under it".into(),
-    ))
 }

@@ -6,10 +6,11 @@ use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
-use vestry_ports::store::Repositories;
+use vestry_ports::store::LastingKind;
 use vestry_ports::vault::{VaultError, VaultStatus};
 
 use crate::fault::retried;
+use crate::rotation::FailedSecret;
 use crate::{Fault, Service};
 
 /// What `vault status` shows of the root key of one purpose.
@@ -40,7 +41,7 @@ pub struct Rotation {
 impl Rotation {
     /// What another rotation has wrapped under a yet newer version is done as well, and what failed does not become better.
     fn is_done(&self, key: &AppKey) -> bool {
-        let version = self.versions.get(&key.purpose);
+        let version = self.versions.get(&key.purpose.root());
         version.is_none_or(|version| key.wrapped.root_version >= *version)
             || self.failed.contains(&place(key))
     }
@@ -60,8 +61,12 @@ pub struct Verification {
     pub wallets: u64,
     /// Wallets that never had a key here, whose row is what it was.
     pub read_only: u64,
+    /// Small secrets that opened.
+    pub secrets: u64,
     /// Wallets whose key or row failed, or whose key is gone.
     pub failed: Vec<WalletId>,
+    /// Small secrets that failed.
+    pub failed_secrets: Vec<FailedSecret>,
     /// App keys that failed, as `app/environment/purpose/version`.
     pub failed_app_keys: Vec<String>,
 }
@@ -89,7 +94,7 @@ impl Service {
             let provider = self.ports.vaults.of(purpose).status().await;
             let mut counts = BTreeMap::<u32, u64>::new();
             let mut wrong = Vec::new();
-            for key in app_keys.iter().filter(|key| key.purpose == purpose) {
+            for key in app_keys.iter().filter(|key| key.purpose.root() == purpose) {
                 let version = key.wrapped.root_version;
                 let count = counts.entry(version).or_default();
                 *count += 1;
@@ -181,7 +186,7 @@ impl Service {
         }
         let mut older = self.app_keys().await?;
         older.retain(|key| {
-            let primary = primaries.get(&key.purpose);
+            let primary = primaries.get(&key.purpose.root());
             primary.is_some_and(|primary| key.wrapped.root_version < *primary)
         });
         if older.is_empty() {
@@ -192,8 +197,8 @@ impl Service {
         Ok(u64::try_from(older.len()).unwrap_or(u64::MAX))
     }
 
-    /// Opens every App key and every wallet key and compares each with its row, and looks whether the wallets without a key are
-    /// those that never had one.
+    /// Opens every App key, every wallet key and every small secret that lasts, compares wallet keys with their rows, and looks whether
+    /// the wallets without a key are those that never had one.
     ///
     /// # Errors
     /// See [`Fault`]; a key that does not open is a finding, not an error.
@@ -228,6 +233,7 @@ impl Service {
         }
         for world in self.worlds_with_keys().await? {
             self.verify_keyless(&world, &mut report, progress).await?;
+            self.verify_secrets(&world, &mut report).await?;
         }
         Ok(report)
     }
@@ -260,20 +266,26 @@ impl Service {
         }
     }
 
+    async fn verify_secrets(&self, world: &World, report: &mut Verification) -> Result<(), Fault> {
+        for kind in LastingKind::ALL {
+            let mut after = None;
+            loop {
+                let page = self.secrets_page(world, kind, u32::MAX, after).await?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.owner.clone());
+                for secret in page {
+                    match self.secret_opens(&secret).await {
+                        Ok(()) => report.secrets += 1,
+                        Err(Fault::Tampered(_)) => report.failed_secrets.push(secret.into()),
+                        Err(other) => return Err(other),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     async fn app_keys(&self) -> Result<Vec<AppKey>, Fault> {
         Ok(self.ports.store.read().await?.app_keys().all().await?)
     }
-}
-
-/// To be called in the transaction that adds an App key, before it does: the root version that wrapped it is not destroyed before
-/// the key is there to be wrapped anew.
-///
-/// # Errors
-/// [`Fault::StaleRoot`]: it may be destroyed already. A new key is to be wrapped, in a new transaction.
-pub(crate) async fn hold_root(tx: &mut dyn Repositories, key: &AppKey) -> Result<(), Fault> {
-    let version = key.wrapped.root_version;
-    if tx.app_keys().hold_root(key.purpose, version).await? {
-        return Ok(());
-    }
-    Err(Fault::StaleRoot(key.purpose, version))
 }

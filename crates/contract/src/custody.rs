@@ -28,6 +28,8 @@ pub struct House {
     pub sealer: Arc<dyn Sealer>,
     /// Empty, and read by both.
     pub store: Arc<dyn Store>,
+    /// The second port of another process over the same store and key provider, with nothing in its memory.
+    pub another: Box<dyn Fn() -> Arc<dyn Sealer> + Send + Sync>,
 }
 
 /// Runs the suite of custody as tests of their own. The builder is the name of an async function in scope that answers
@@ -80,6 +82,10 @@ macro_rules! custody_suite {
                 a_keyed_hash_matches_what_it_was_made_of
                 a_keyed_hash_matches_nothing_else
                 a_changed_keyed_hash_matches_nothing
+                m_8_a_secret_comes_under_another_version
+                m_8_hashes_of_the_audit_log_outlive_their_key
+                m_8_decoys_are_the_same_under_every_version
+                m_8_only_a_key_of_secrets_is_narrowed
             }
         }
     };

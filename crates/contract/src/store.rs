@@ -41,6 +41,7 @@ pub mod captured;
 pub mod codes;
 pub mod guards;
 pub mod idempotency;
+pub mod lasting_secrets;
 pub mod links;
 pub mod outbox;
 pub mod passkeys;
@@ -114,10 +115,16 @@ macro_rules! store_suite {
                 an_unknown_key_is_not_rewrapped
                 parallel_rewraps_count_once
                 parallel_additions_of_a_version_count_once
-                old_versions_are_removed
+                a_version_is_removed_alone
                 a_key_is_not_removed_under_what_holds_it
                 a_root_version_is_held_by_a_key_under_it
                 a_root_version_does_not_go_under_what_holds_it
+            }
+            store::lasting_secrets {
+                m_8_secrets_under_older_versions_are_found
+                m_8_a_secret_is_resealed_from_the_seal_seen
+                m_8_hashes_of_used_recovery_codes_are_forgotten
+                m_8_what_stands_under_a_key_is_counted
             }
             store::signing_keys {
                 keys_come_back_oldest_first
@@ -228,7 +235,6 @@ macro_rules! store_suite {
                 a_key_pair_comes_back_as_it_was
                 living_key_pairs_are_those_that_can_be_used
                 a_key_pair_is_used_once
-                key_pairs_under_older_versions_are_counted
                 key_pairs_stay_in_their_world
                 parallel_uses_of_a_key_pair_succeed_once
                 key_pairs_of_a_user_are_forgotten

@@ -17,17 +17,35 @@ pub enum KeyPurpose {
     Wallets,
     /// Everything else: code hashes, outbox payloads, signing keys of sessions.
     Secrets,
+    /// What stays of a destroyed version of `secrets`: the one subkey under which the keyed hashes of the audit log were made. They
+    /// are never made anew, and this key opens nothing.
+    PastAudit,
+    /// What stays of the first version of `secrets` once there is a second: the one subkey of which the ids of contacts are made that
+    /// nobody has. They must not change when keys do, or the change would tell who exists.
+    Decoys,
 }
 
 impl KeyPurpose {
-    /// Both.
+    /// The two that every world has a key of from its first moment on; each has a root key of its own.
     pub const ALL: [Self; 2] = [Self::Wallets, Self::Secrets];
+    /// Those of keys that are derived from one of `secrets` and can do less.
+    pub const NARROW: [Self; 2] = [Self::PastAudit, Self::Decoys];
 
-    /// `wallets` or `secrets`.
+    /// Its name; part of what binds a wrapped key to its place. Never change one.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Wallets => "wallets",
             Self::Secrets => "secrets",
+            Self::PastAudit => "past-audit",
+            Self::Decoys => "decoys",
+        }
+    }
+
+    /// The purpose whose root key wraps keys of this one.
+    pub const fn root(self) -> Self {
+        match self {
+            Self::Wallets => Self::Wallets,
+            Self::Secrets | Self::PastAudit | Self::Decoys => Self::Secrets,
         }
     }
 }
@@ -42,8 +60,8 @@ impl FromStr for KeyPurpose {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::ALL
-            .into_iter()
+        let mut known = Self::ALL.into_iter().chain(Self::NARROW);
+        known
             .find(|purpose| purpose.as_str() == text)
             .ok_or_else(|| Invalid::value("purpose", "unknown purpose of an App key"))
     }

@@ -206,5 +206,10 @@ pub fn bound_parts<'a>(user_id: &'a str, canonical: &'a str) -> [&'a [u8]; 2] {
     [user_id.as_bytes(), canonical.as_bytes()]
 }
 
+/// What the seal of a recovery code is bound to: its authenticator app, and its place among the others.
+pub fn recovery_owner(totp_id: &str, number: u32) -> String {
+    format!("{totp_id}/{number}")
+}
+
 #[cfg(test)]
 mod tests;

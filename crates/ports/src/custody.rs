@@ -198,6 +198,17 @@ pub trait Custodian: Send + Sync {
         now: Timestamp,
     ) -> Result<AppKey, CustodyError>;
 
+    /// What stays of a key of purpose `secrets` for one of [`KeyPurpose::NARROW`]: its subkey for that, wrapped as an App key of the
+    /// same version. It is the same each time, and of no use for anything else. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`CustodyError`]; [`CustodyError::Failed`] for a key or a purpose that is not one of those.
+    async fn narrow_app_key(
+        &self,
+        key: &AppKey,
+        purpose: KeyPurpose,
+    ) -> Result<AppKey, CustodyError>;
+
     /// Makes a fresh key and the wallet around it. Nothing is stored.
     ///
     /// # Errors
@@ -335,6 +346,17 @@ pub trait Sealer: Send + Sync {
         sealed: &Sealed,
     ) -> Result<Secret<Vec<u8>>, CustodyError>;
 
+    /// The same secret under the given version of the App key. Nothing is stored.
+    ///
+    /// # Errors
+    /// As [`Sealer::open`].
+    async fn reseal(
+        &self,
+        place: Place<'_>,
+        sealed: &Sealed,
+        version: u32,
+    ) -> Result<Sealed, CustodyError>;
+
     /// Keyed hash over the length-prefixed parts, under the newest App key.
     ///
     /// # Errors
@@ -346,7 +368,20 @@ pub trait Sealer: Send + Sync {
         parts: &[&[u8]],
     ) -> Result<Mac, CustodyError>;
 
-    /// Whether the parts have this keyed hash, in constant time.
+    /// The same under the given version of the App key, for who brings what is stored under it.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn mac_under(
+        &self,
+        world: &World,
+        kind: SecretKind,
+        parts: &[&[u8]],
+        version: u32,
+    ) -> Result<Mac, CustodyError>;
+
+    /// Whether the parts have this keyed hash, in constant time. One of the audit log is recognised after its version of the key was
+    /// destroyed, too.
     ///
     /// # Errors
     /// [`CustodyError`].
@@ -357,4 +392,11 @@ pub trait Sealer: Send + Sync {
         parts: &[&[u8]],
         mac: &Mac,
     ) -> Result<bool, CustodyError>;
+
+    /// Keyed hash (32 bytes) over the length-prefixed parts that stays the same whatever versions the App key gets: what decoys are
+    /// made of. Nothing else may be, for the key behind it outlives its rotation.
+    ///
+    /// # Errors
+    /// [`CustodyError`].
+    async fn decoy(&self, world: &World, parts: &[&[u8]]) -> Result<Vec<u8>, CustodyError>;
 }

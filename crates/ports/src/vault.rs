@@ -88,7 +88,7 @@ impl Vaults {
     pub fn of(&self, purpose: KeyPurpose) -> &dyn KeyVault {
         match purpose {
             KeyPurpose::Wallets => &*self.wallets,
-            KeyPurpose::Secrets => &*self.secrets,
+            KeyPurpose::Secrets | KeyPurpose::PastAudit | KeyPurpose::Decoys => &*self.secrets,
         }
     }
 }

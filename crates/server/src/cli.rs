@@ -588,19 +588,33 @@ the old versions stay able to open keys, as backups need them.")]
         #[command(flatten)]
         answer: Answer,
     },
-    /// Make a new App key for the wallets of every App and wrap their keys under it, while the service runs
+    /// Make new App keys and bring wallets, passwords and other stored secrets under them, while the service runs
     #[command(after_help = "\
-Private keys are not opened: only the keys that encrypt them are wrapped anew. A
-rotation that was cut off is finished by the next run, which then makes no new
-keys; run it again for those. Without --retire the old App keys stay.")]
+Each App has two keys in each environment, one for its wallets and one for its
+small secrets; both are made anew. Private keys of wallets are not opened: only
+the keys that encrypt them are wrapped anew. A rotation that was cut off is
+finished by the next run, which then makes no new keys; run it again for those.
+The old App keys stay until --retire, or `vestry vault retire-apps`.")]
     RotateApps {
-        /// Wait until every process uses the new keys (15 s), then destroy the old ones; backups made before cannot be opened then
+        /// Then do what `vestry vault retire-apps` does
         #[arg(long)]
         retire: bool,
         #[command(flatten)]
         answer: Answer,
     },
-    /// Open every App key and every wallet key and compare each with its record
+    /// Destroy the old App keys under which nothing stands any more; backups made before cannot be opened then
+    #[command(after_help = "\
+Waits until every process uses the newest keys (15 s; 30 if something was still
+under an old one) and makes no new ones. Old keys of small secrets go an hour
+after a newer one was made, and not before the codes, messages and kept answers
+under them have ended: run it again a day or two after a rotation. What keeps a
+key is named. A wallet or secret that fails its authentication keeps its own key
+and no other one.")]
+    RetireApps {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Open every App key, wallet key and stored secret, and compare wallet keys with their records
     Verify {
         #[command(flatten)]
         answer: Answer,
@@ -653,6 +667,7 @@ impl Command {
                 | Vault::Status { answer }
                 | Vault::RotateRoot { answer, .. }
                 | Vault::RotateApps { answer, .. }
+                | Vault::RetireApps { answer }
                 | Vault::Verify { answer },
             ) => answer.format(),
         }

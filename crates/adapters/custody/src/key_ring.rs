@@ -94,6 +94,29 @@ impl<K: Subkeys> KeyRing<K> {
         self.opened(world, version, None).await
     }
 
+    /// The keys of a version if there is one: no alarm, as there is for one that something claims to stand under.
+    pub(crate) async fn find(
+        &self,
+        world: &World,
+        version: u32,
+    ) -> Result<Option<Arc<K>>, CustodyError> {
+        if let Some(keys) = self.in_memory(world, version) {
+            return Ok(Some(keys));
+        }
+        let row = {
+            let mut view = self.store.read().await?;
+            view.app_keys().find(world, K::PURPOSE, version).await?
+        };
+        let Some(row) = row else { return Ok(None) };
+        self.opened(world, version, Some(row)).await.map(Some)
+    }
+
+    /// The keys of a version that is open.
+    pub(crate) fn in_memory(&self, world: &World, version: u32) -> Option<Arc<K>> {
+        let slot = self.slot_in_lease(world, version)?;
+        slot.get().map(|opened| Arc::clone(&opened.keys))
+    }
+
     /// The version that new things are made under, and its keys.
     pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
         if let Some(version) = self.newest_in_memory(world) {

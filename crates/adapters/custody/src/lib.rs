@@ -11,6 +11,8 @@
 //!      └─ purpose `secrets`, HKDF-SHA-256, per kind of secret
 //!          ├─ seals small secrets
 //!          └─ keyed hashes: HMAC-SHA-256
+//!              ├─ stays as an App key of purpose `past-audit` when its version is destroyed: that of the audit log
+//!              └─ stays as an App key of purpose `decoys` from the first rotation on: what decoys are made of
 //! ```
 //!
 //! Every encryption of what is stored is AES-256-GCM with associated data that say exactly where the ciphertext belongs, so that a
@@ -44,7 +46,7 @@ use vestry_ports::vault::Vaults;
 
 use alarm::Alarm;
 use key_ring::{KeyRing, Times};
-use subkeys::{SecretSubkeys, WalletSubkeys};
+use subkeys::{DecoyKey, PastAuditKey, SecretSubkeys, WalletSubkeys};
 
 /// How long an opened App key stays in use without asking the key provider again. When the provider is gone, keys
 /// opened before go on working for this long.
@@ -57,6 +59,8 @@ pub struct Custody {
     chains: Chains,
     wallet_keys: KeyRing<WalletSubkeys>,
     secret_keys: KeyRing<SecretSubkeys>,
+    past_audit_keys: KeyRing<PastAuditKey>,
+    decoy_keys: KeyRing<DecoyKey>,
     alarm: Arc<Alarm>,
 }
 
@@ -93,6 +97,8 @@ impl Custody {
         Ok(Self {
             wallet_keys: KeyRing::new(&vaults, &store, &alarm, times),
             secret_keys: KeyRing::new(&vaults, &store, &alarm, times),
+            past_audit_keys: KeyRing::new(&vaults, &store, &alarm, times),
+            decoy_keys: KeyRing::new(&vaults, &store, &alarm, times),
             chains: Chains::new(&blinding),
             vaults,
             entropy,

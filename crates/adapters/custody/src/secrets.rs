@@ -1,5 +1,7 @@
 //! The `Sealer` port: small secrets and keyed hashes.
 
+use std::sync::Arc;
+
 use aws_lc_rs::hmac;
 use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind, join_with_lengths};
 use vestry_domain::{Secret, World};
@@ -7,6 +9,10 @@ use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::port;
 
 use crate::Custody;
+use crate::subkeys::{PastAuditKey, SecretSubkeys};
+
+/// The version of an App key that is minted with its App.
+pub(crate) const FIRST_VERSION: u32 = 1;
 
 /// What a sealed secret is bound to. Never change it.
 fn associated_data(place: &Place<'_>, key_version: u32) -> Vec<u8> {
@@ -32,20 +38,57 @@ fn hashed(world: &World, kind: SecretKind, parts: &[&[u8]]) -> Vec<u8> {
     join_with_lengths(place.into_iter().chain(parts.iter().copied()))
 }
 
+fn keyed_hash(
+    keys: &SecretSubkeys,
+    key_version: u32,
+    world: &World,
+    kind: SecretKind,
+    parts: &[&[u8]],
+) -> Mac {
+    let tag = hmac::sign(&keys.of(kind).hashes, &hashed(world, kind, parts));
+    Mac {
+        key_version,
+        tag: tag.as_ref().to_vec(),
+    }
+}
+
+impl Custody {
+    fn seal_with(
+        &self,
+        keys: &SecretSubkeys,
+        key_version: u32,
+        place: &Place<'_>,
+        plaintext: &[u8],
+    ) -> Result<Sealed, CustodyError> {
+        let associated_data = associated_data(place, key_version);
+        let sealing = &keys.of(place.kind).sealing;
+        let sealed = sealing.seal(self.entropy.as_ref(), &associated_data, plaintext);
+        let bytes = sealed.map_err(|_refused| CustodyError::Failed("sealing a secret"))?;
+        Ok(Sealed { key_version, bytes })
+    }
+
+    /// What is left of a destroyed version for the audit log; `None` while the version is there.
+    async fn past_audit_key(
+        &self,
+        world: &World,
+        version: u32,
+    ) -> Result<Option<Arc<PastAuditKey>>, CustodyError> {
+        if let Some(key) = self.past_audit_keys.in_memory(world, version) {
+            return Ok(Some(key));
+        }
+        if self.secret_keys.find(world, version).await?.is_some() {
+            return Ok(None);
+        }
+        // Stored by the transaction that destroyed the other one.
+        self.past_audit_keys.version(world, version).await.map(Some)
+    }
+}
+
 #[port]
 impl Sealer for Custody {
     async fn seal(&self, place: Place<'_>, plaintext: &[u8]) -> Result<Sealed, CustodyError> {
         let (key_version, keys) = self.secret_keys.newest(&place.world).await?;
-        let bytes = keys
-            .of(place.kind)
-            .sealing
-            .seal(
-                self.entropy.as_ref(),
-                &associated_data(&place, key_version),
-                plaintext,
-            )
-            .map_err(|_refused| CustodyError::Failed("sealing a secret"))?;
-        Ok(Sealed { key_version, bytes })
+        self.seal_with(&keys, key_version, &place, plaintext)
     }
 
     async fn open(
@@ -66,18 +109,36 @@ impl Sealer for Custody {
         Ok(Secret::new(std::mem::take(&mut *plaintext)))
     }
 
+    async fn reseal(
+        &self,
+        place: Place<'_>,
+        sealed: &Sealed,
+        version: u32,
+    ) -> Result<Sealed, CustodyError> {
+        let plaintext = self.open(place, sealed).await?;
+        let keys = self.secret_keys.version(&place.world, version).await?;
+        self.seal_with(&keys, version, &place, plaintext.expose())
+    }
+
     async fn mac(
         &self,
         world: &World,
         kind: SecretKind,
         parts: &[&[u8]],
     ) -> Result<Mac, CustodyError> {
-        let (key_version, keys) = self.secret_keys.newest(world).await?;
-        let tag = hmac::sign(&keys.of(kind).hashes, &hashed(world, kind, parts));
-        Ok(Mac {
-            key_version,
-            tag: tag.as_ref().to_vec(),
-        })
+        let (version, keys) = self.secret_keys.newest(world).await?;
+        Ok(keyed_hash(&keys, version, world, kind, parts))
+    }
+
+    async fn mac_under(
+        &self,
+        world: &World,
+        kind: SecretKind,
+        parts: &[&[u8]],
+        version: u32,
+    ) -> Result<Mac, CustodyError> {
+        let keys = self.secret_keys.version(world, version).await?;
+        Ok(keyed_hash(&keys, version, world, kind, parts))
     }
 
     async fn mac_matches(
@@ -87,8 +148,27 @@ impl Sealer for Custody {
         parts: &[&[u8]],
         mac: &Mac,
     ) -> Result<bool, CustodyError> {
-        let keys = self.secret_keys.version(world, mac.key_version).await?;
         let hashed = hashed(world, kind, parts);
+        if kind == SecretKind::Audit
+            && let Some(key) = self.past_audit_key(world, mac.key_version).await?
+        {
+            return Ok(hmac::verify(&key.0, &hashed, &mac.tag).is_ok());
+        }
+        let keys = self.secret_keys.version(world, mac.key_version).await?;
         Ok(hmac::verify(&keys.of(kind).hashes, &hashed, &mac.tag).is_ok())
+    }
+
+    async fn decoy(&self, world: &World, parts: &[&[u8]]) -> Result<Vec<u8>, CustodyError> {
+        // The label under which they were made before there was a second version of any key.
+        let hashed = hashed(world, SecretKind::Code, parts);
+        let (version, keys) = self.secret_keys.newest(world).await?;
+        let tag = if version == FIRST_VERSION {
+            hmac::sign(&keys.of(SecretKind::Code).hashes, &hashed)
+        } else {
+            // It was stored before the second version was.
+            let key = self.decoy_keys.version(world, FIRST_VERSION).await?;
+            hmac::sign(&key.0, &hashed)
+        };
+        Ok(tag.as_ref().to_vec())
     }
 }

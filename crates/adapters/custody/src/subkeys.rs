@@ -100,6 +100,52 @@ impl Subkeys for SecretSubkeys {
     }
 }
 
+/// The kind of secret of whose keyed hashes a narrow purpose keeps the key.
+const fn kept_kind(purpose: KeyPurpose) -> Option<SecretKind> {
+    match purpose {
+        KeyPurpose::PastAudit => Some(SecretKind::Audit),
+        // They were made as keyed hashes of this kind before there was a second version of any key.
+        KeyPurpose::Decoys => Some(SecretKind::Code),
+        KeyPurpose::Wallets | KeyPurpose::Secrets => None,
+    }
+}
+
+/// What stays of an App key of purpose `secrets` as a key of the given purpose.
+pub(crate) fn narrowed(
+    app_key: &Secret<[u8; 32]>,
+    purpose: KeyPurpose,
+) -> Result<Secret<[u8; 32]>, Refused> {
+    let kind = kept_kind(purpose).ok_or(Refused)?;
+    let key = hash_key(&Root::new(app_key), kind)?;
+    Ok(Secret::new(*key))
+}
+
+fn hash_key(root: &Root, kind: SecretKind) -> Result<Zeroizing<[u8; KEY_LENGTH]>, Refused> {
+    root.expand(&[b"secrets", b"hash", kind.label().as_bytes()])
+}
+
+/// What an App key of purpose `past-audit` is: the key of the audit log's keyed hashes, and nothing more.
+pub(crate) struct PastAuditKey(pub(crate) hmac::Key);
+
+impl Subkeys for PastAuditKey {
+    const PURPOSE: KeyPurpose = KeyPurpose::PastAudit;
+
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
+        Ok(Self(hmac::Key::new(HMAC_SHA256, app_key.expose())))
+    }
+}
+
+/// What an App key of purpose `decoys` is: the key of what decoys are made of, and nothing more.
+pub(crate) struct DecoyKey(pub(crate) hmac::Key);
+
+impl Subkeys for DecoyKey {
+    const PURPOSE: KeyPurpose = KeyPurpose::Decoys;
+
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
+        Ok(Self(hmac::Key::new(HMAC_SHA256, app_key.expose())))
+    }
+}
+
 /// Subkeys of one kind of secret.
 pub(crate) struct KindSubkeys {
     /// Encrypts secrets.
@@ -111,7 +157,7 @@ pub(crate) struct KindSubkeys {
 impl KindSubkeys {
     fn derive(root: &Root, kind: SecretKind) -> Result<Self, Refused> {
         let label = kind.label().as_bytes();
-        let hashes = root.expand(&[b"secrets", b"hash", label])?;
+        let hashes = hash_key(root, kind)?;
         Ok(Self {
             sealing: Sealing::derive(root, &[b"secrets", b"seal", label])?,
             hashes: hmac::Key::new(HMAC_SHA256, hashes.as_slice()),

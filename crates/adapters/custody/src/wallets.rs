@@ -20,7 +20,8 @@ use vestry_ports::port;
 use crate::Custody;
 use crate::envelope::{self, Binding, FORMAT};
 use crate::key_ring::{context, fresh, refusal};
-use crate::subkeys::WalletSubkeys;
+use crate::secrets::FIRST_VERSION;
+use crate::subkeys::{WalletSubkeys, narrowed};
 
 /// Names of what failed, for [`CustodyError::Tampered`].
 const ROW: &str = "wallet row";
@@ -247,12 +248,14 @@ fn open_with(
 #[port]
 impl Custodian for Custody {
     async fn mint_app_keys(&self, app: AppId, now: Timestamp) -> Result<Vec<AppKey>, CustodyError> {
-        const VERSION: u32 = 1;
         let mut minted = Vec::with_capacity(Environment::ALL.len() * KeyPurpose::ALL.len());
         for environment in Environment::ALL {
             for purpose in KeyPurpose::ALL {
                 let world = World::new(app, environment);
-                minted.push(self.mint_app_key(&world, purpose, VERSION, now).await?);
+                minted.push(
+                    self.mint_app_key(&world, purpose, FIRST_VERSION, now)
+                        .await?,
+                );
             }
         }
         Ok(minted)
@@ -278,6 +281,30 @@ impl Custodian for Custody {
             version,
             wrapped,
             created_at: now,
+        })
+    }
+
+    async fn narrow_app_key(
+        &self,
+        key: &AppKey,
+        purpose: KeyPurpose,
+    ) -> Result<AppKey, CustodyError> {
+        const FAILED: CustodyError = CustodyError::Failed("narrowing an App key");
+        if key.purpose != KeyPurpose::Secrets {
+            return Err(FAILED);
+        }
+        let AppKey { world, version, .. } = key;
+        let refused = |error| refusal(&self.alarm, world, error);
+        let from = context(world, key.purpose, *version);
+        let vault = self.vaults.of(key.purpose);
+        let wide = vault.unwrap(&from, &key.wrapped).await.map_err(refused)?;
+        let narrow = narrowed(&wide, purpose).map_err(|_refused| FAILED)?;
+        let to = context(world, purpose, *version);
+        let wrapped = self.vaults.of(purpose).wrap(&to, &narrow).await;
+        Ok(AppKey {
+            purpose,
+            wrapped: wrapped.map_err(refused)?,
+            ..key.clone()
         })
     }
 

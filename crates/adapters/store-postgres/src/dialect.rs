@@ -74,3 +74,11 @@ macro_rules! kept {
     };
 }
 pub(crate) use kept;
+
+/// Rows that nobody else so much as holds before the transaction ends.
+macro_rules! locked {
+    ($query:expr) => {
+        $query.for_update()
+    };
+}
+pub(crate) use locked;

@@ -7,10 +7,10 @@ use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_ports::port;
-use vestry_ports::store::{AppKeys, StoreResult};
+use vestry_ports::store::{AppKeys, Standing, StoreResult};
 
-use super::dialect::{held, kept};
-use super::{Unit, count, in_world, read_all};
+use super::dialect::{held, kept, locked};
+use super::{Unit, in_world, read_all};
 use vestry_store_rows::rows::apps::AppKeyRow;
 use vestry_store_rows::schema::app_keys;
 
@@ -30,17 +30,50 @@ impl AppKeys for Unit {
         Ok(self.done(inserted)? == 1)
     }
 
-    async fn remove_below(
+    async fn lock_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<Vec<AppKey>> {
         let below = in_world!(app_keys, world)
             .filter(app_keys::purpose.eq(purpose.as_str()))
-            .filter(app_keys::version.lt(i64::from(version)));
-        let removed = diesel::delete(below).execute(self.writing()?).await;
-        self.done(removed).map(count)
+            .filter(app_keys::version.lt(i64::from(version)))
+            .order(app_keys::version)
+            .select(AppKeyRow::as_select());
+        let locked = locked!(below).load(self.writing()?).await;
+        read_all(self.done(locked)?)
+    }
+
+    async fn standing_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Vec<Standing>> {
+        match purpose {
+            KeyPurpose::Wallets => self.standing_of_wallets(world, version).await,
+            KeyPurpose::Secrets => {
+                let mut standing = self.standing_of_lasting(world, version).await?;
+                standing.extend(self.standing_of_passing(world, version).await?);
+                Ok(standing)
+            }
+            // Nothing but what needs no more than these is under them.
+            KeyPurpose::PastAudit | KeyPurpose::Decoys => Ok(Vec::new()),
+        }
+    }
+
+    async fn remove(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool> {
+        let key = in_world!(app_keys, world)
+            .filter(app_keys::purpose.eq(purpose.as_str()))
+            .filter(app_keys::version.eq(i64::from(version)));
+        let removed = diesel::delete(key).execute(self.writing()?).await;
+        Ok(self.done(removed)? == 1)
     }
 
     async fn hold(

@@ -7,9 +7,9 @@ use tokio::runtime::Handle;
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
-    RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users,
-    WalletChallenges, WalletImports, Wallets,
+    LastingSecrets, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
+    ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
+    Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -212,6 +212,10 @@ impl Repositories for Unit {
     }
 
     fn app_keys(&mut self) -> &mut dyn AppKeys {
+        self
+    }
+
+    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets {
         self
     }
 

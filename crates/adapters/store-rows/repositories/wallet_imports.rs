@@ -53,20 +53,6 @@ impl WalletImports for Unit {
         Ok(self.done(deleted)? == 1)
     }
 
-    async fn count_under_older(
-        &mut self,
-        world: &World,
-        version: u32,
-        now: Timestamp,
-    ) -> StoreResult<i64> {
-        let query = in_world!(wallet_imports, world)
-            .filter(wallet_imports::private_key_version.lt(i64::from(version)))
-            .filter(wallet_imports::expires_at.gt(now.unix()))
-            .count();
-        let counted = query.get_result(self.reading()?).await;
-        self.done(counted)
-    }
-
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
         let theirs =
             in_world!(wallet_imports, world).filter(wallet_imports::user_id.eq(user.to_string()));

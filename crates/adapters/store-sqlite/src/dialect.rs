@@ -72,3 +72,11 @@ macro_rules! kept {
     };
 }
 pub(crate) use kept;
+
+/// Rows that nobody else so much as holds before the transaction ends.
+macro_rules! locked {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use locked;

@@ -8,7 +8,7 @@ use vestry_domain::{Environment, Invalid, World, number};
 
 use super::AdminError;
 use crate::fault::retried;
-use crate::vault::hold_root;
+use crate::key_holds::hold_root;
 use crate::{Fault, Service};
 
 impl Service {

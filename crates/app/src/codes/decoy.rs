@@ -1,11 +1,10 @@
 //! A contact that nobody has, for Apps that do not want `send` and `reset/begin` to tell (`enumeration_safe`, attack 9).
 //!
-//! Its ids are the same for every repeat, and nobody without the App key can tell them from real ones. A code is stored for
+//! Its ids are the same for every repeat, before and after a rotation of keys, and nobody without the App key can tell them from real ones. A code is stored for
 //! it and a message put into the outbox like for anybody else, so that the calls cost the same and wrong tries meet the same
 //! limits; but the code is one that no digits are right for, and the message is one whose time is over.
 
 use vestry_domain::Timestamp;
-use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::timestamp::Seconds;
 
@@ -23,15 +22,9 @@ impl Service {
         let subject = C::subject(typed).as_bytes();
         let parts: [&[u8]; 3] = [b"decoy", C::RESOURCE.as_bytes(), subject];
         let sealer = &self.ports.sealer;
-        let ids = sealer
-            .mac(&caller.world, SecretKind::Code, &parts)
-            .await?
-            .tag;
+        let ids = sealer.decoy(&caller.world, &parts).await?;
         let parts: [&[u8]; 3] = [b"decoy time", C::RESOURCE.as_bytes(), subject];
-        let time = sealer
-            .mac(&caller.world, SecretKind::Code, &parts)
-            .await?
-            .tag;
+        let time = sealer.decoy(&caller.world, &parts).await?;
         let at = caller.app.created_at + age(now - caller.app.created_at, &time);
         let user_id = UserId::new(at, bytes(ids.iter().skip(16)));
         Ok(C::new(bytes(ids.iter()), user_id, typed, at))

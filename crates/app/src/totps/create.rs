@@ -10,7 +10,7 @@ use vestry_domain::user::UserProfile;
 use vestry_domain::{Invalid, Secret, World, limits};
 use vestry_ports::entropy::Bytes;
 
-use super::{recovery_owner, recovery_place, seed_place};
+use super::{recovery_place, seed_place};
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -100,7 +100,7 @@ impl Service {
             let code = totp::draw_recovery_code(&mut Bytes(&*self.ports.entropy));
             let canonical = totp::canonical_recovery_code(code.expose())
                 .ok_or_else(|| Fault::Internal("a recovery code has another form".into()))?;
-            let owner = recovery_owner(totp_id, number);
+            let owner = totp::recovery_owner(totp_id, number);
             let sealer = &self.ports.sealer;
             let parts = totp::bound_parts(&user_id, canonical.expose());
             stored.push(StoredRecoveryCode {

@@ -24,16 +24,11 @@ const fn seed_place<'a>(world: &World, totp_id: &'a str) -> Place<'a> {
     }
 }
 
-/// Where a recovery code stands: `owner` comes of [`recovery_owner`].
+/// Where a recovery code stands: `owner` comes of [`recovery_owner`](vestry_domain::totp::recovery_owner).
 const fn recovery_place<'a>(world: &World, owner: &'a str) -> Place<'a> {
     Place {
         world: *world,
         kind: SecretKind::RecoveryCode,
         owner,
     }
-}
-
-/// A recovery code belongs to its authenticator app and its place among the others.
-fn recovery_owner(totp_id: &str, number: u32) -> String {
-    format!("{totp_id}/{number}")
 }

@@ -2,10 +2,10 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
-use vestry_domain::totp::Totp;
+use vestry_domain::totp::{Totp, recovery_owner};
 use vestry_domain::{Secret, World};
 
-use super::{recovery_owner, recovery_place};
+use super::recovery_place;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// An authenticator app with the recovery codes that were not used.

@@ -15,7 +15,7 @@ use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
 use crate::fault::retried;
-use crate::rotation::hold_wallet_key;
+use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.

@@ -17,8 +17,8 @@ use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
 use crate::fault::retried;
+use crate::key_holds::hold_wallet_key;
 use crate::pace::paced;
-use crate::rotation::hold_wallet_key;
 use crate::{Fault, Service};
 
 /// What became of a line.

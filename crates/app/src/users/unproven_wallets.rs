@@ -7,7 +7,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletChange};
 use vestry_ports::store::{Repositories, StoreError};
 
-use crate::rotation::hold_wallet_key;
+use crate::key_holds::hold_wallet_key;
 use crate::{Fault, Service};
 
 impl Service {

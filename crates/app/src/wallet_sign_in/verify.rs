@@ -13,7 +13,7 @@ use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
 use crate::fault::retried;
-use crate::rotation::hold_wallet_key;
+use crate::key_holds::hold_wallet_key;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::credentials::AnnouncedChange;

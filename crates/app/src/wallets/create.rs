@@ -13,7 +13,7 @@ use vestry_ports::custody::{CustodyError, WalletOrder};
 use vestry_ports::store::Created;
 
 use crate::fault::retried;
-use crate::rotation::hold_wallet_key;
+use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 impl Service {

@@ -12,8 +12,8 @@ use vestry_ports::custody::{ImportError, ImportOrder, ImportedWallet, WalletOrde
 use vestry_ports::store::Created;
 
 use crate::fault::retried;
+use crate::key_holds::hold_wallet_key;
 use crate::refusal::has_common;
-use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.

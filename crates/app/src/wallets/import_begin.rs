@@ -10,7 +10,7 @@ use vestry_domain::wallet::WalletType;
 use vestry_ports::custody::ImportKeyOrder;
 
 use crate::fault::retried;
-use crate::rotation::hold_wallet_key;
+use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Refusal, Service};
 
 /// What new key pairs of one address are counted under.

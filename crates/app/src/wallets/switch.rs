@@ -7,8 +7,8 @@ use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
 
 use crate::fault::retried;
+use crate::key_holds::hold_wallet_key;
 use crate::refusal::has_common;
-use crate::rotation::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Why a wallet was neither disabled nor enabled.

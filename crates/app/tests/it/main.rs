@@ -35,6 +35,7 @@ mod pumping;
 mod redirect_urls;
 mod reserved;
 mod rig;
+mod rotated_secrets;
 mod rotation;
 mod scopes;
 mod send;

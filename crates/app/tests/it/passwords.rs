@@ -25,7 +25,7 @@ fn secret(text: &str) -> Secret<String> {
     Secret::new(text.to_owned())
 }
 
-fn attempt(user_id: UserId, password: &str) -> VerifyPassword {
+pub(crate) fn attempt(user_id: UserId, password: &str) -> VerifyPassword {
     VerifyPassword {
         user_id,
         password: secret(password),

@@ -38,6 +38,14 @@ impl Custodian for Trusting {
         self.0.mint_app_key(world, purpose, version, now).await
     }
 
+    async fn narrow_app_key(
+        &self,
+        key: &AppKey,
+        purpose: KeyPurpose,
+    ) -> Result<AppKey, CustodyError> {
+        self.0.narrow_app_key(key, purpose).await
+    }
+
     async fn change_wallet(
         &self,
         stored: StoredWallet,

@@ -8,7 +8,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 use super::{House, is_tampered, order, works};
 use crate::samples::Samples;
 
-async fn stored_keys(house: &House) -> Vec<AppKey> {
+pub(super) async fn stored_keys(house: &House) -> Vec<AppKey> {
     let keys: StoreResult<Vec<AppKey>> = async {
         let mut view = house.store.read().await?;
         view.app_keys().all().await

@@ -1,8 +1,11 @@
 //! Small secrets and keyed hashes.
 
 use vestry_domain::World;
-use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
+use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Place, Sealed, SecretKind};
+use vestry_ports::custody::CustodyError;
+use vestry_ports::store::StoreResult;
 
+use super::app_keys::stored_keys;
 use super::{House, changed_bits, is_tampered, other_lengths, works};
 use crate::samples::Samples;
 
@@ -177,5 +180,141 @@ pub async fn a_changed_keyed_hash_matches_nothing(house: House) {
             .mac_matches(&world, kind, parts, &changed)
             .await;
         assert!(!works(matches), "a changed hash matches");
+    }
+}
+
+impl House {
+    /// The key of a world that small secrets are under now.
+    async fn secrets_key(&self, world: World, version: u32) -> AppKey {
+        let keys = stored_keys(self).await;
+        let wanted = (world, KeyPurpose::Secrets, version);
+        let found = keys
+            .into_iter()
+            .find(|key| (key.world, key.purpose, key.version) == wanted);
+        let Some(key) = found else {
+            panic!("there is no version {version}")
+        };
+        key
+    }
+
+    /// Adds a second version, and before it what decoys are made of from then on.
+    async fn rotate_secrets(&self, samples: &mut Samples, world: World) {
+        let first = self.secrets_key(world, 1).await;
+        let decoys = self.custodian.narrow_app_key(&first, KeyPurpose::Decoys);
+        self.add_app_key(&works(decoys.await)).await;
+        let (purpose, now) = (KeyPurpose::Secrets, samples.tick());
+        let second = self.custodian.mint_app_key(&world, purpose, 2, now);
+        self.add_app_key(&works(second.await)).await;
+    }
+
+    /// Destroys the first version; what the audit log needs of it stays.
+    async fn retire_first(&self, world: World) {
+        let first = self.secrets_key(world, 1).await;
+        let past = self
+            .custodian
+            .narrow_app_key(&first, KeyPurpose::PastAudit)
+            .await;
+        self.add_app_key(&works(past)).await;
+        let removed: StoreResult<bool> = async {
+            let mut tx = self.store.begin().await?;
+            let keys = tx.app_keys();
+            let removed = keys.remove(&world, KeyPurpose::Secrets, 1).await?;
+            tx.commit().await?;
+            Ok(removed)
+        }
+        .await;
+        assert!(works(removed.map_err(CustodyError::Store)));
+    }
+}
+
+/// M-8: a secret comes under the version that is asked for and opens as before; one that was altered does not.
+pub async fn m_8_a_secret_comes_under_another_version(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let plaintext = samples.bytes(100);
+    let place = place(world, SecretKind::Password, "owner");
+    let sealed = works(house.sealer.seal(place, &plaintext).await);
+    house.rotate_secrets(&mut samples, world).await;
+    let fresh = works(house.sealer.reseal(place, &sealed, 2).await);
+    assert_eq!((sealed.key_version, fresh.key_version), (1, 2));
+    let opened = works(house.sealer.open(place, &fresh).await);
+    assert!(*opened.expose() == plaintext, "another secret came back");
+    for bytes in changed_bits(&sealed.bytes) {
+        let altered = Sealed {
+            key_version: 1,
+            bytes,
+        };
+        is_tampered(house.sealer.reseal(place, &altered, 2).await, "altered");
+    }
+    let parts: &[&[u8]] = &[b"part"];
+    let (kind, sealer) = (SecretKind::RecoveryCode, &house.sealer);
+    for version in [1, 2] {
+        let mac = works(sealer.mac_under(&world, kind, parts, version).await);
+        assert_eq!(mac.key_version, version);
+        assert!(works(sealer.mac_matches(&world, kind, parts, &mac).await));
+    }
+}
+
+/// M-8: a keyed hash of the audit log is known after its key is gone, an altered one is not, and one of another kind is gone with it.
+pub async fn m_8_hashes_of_the_audit_log_outlive_their_key(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let parts: &[&[u8]] = &[b"entry", b"hash"];
+    let (sealer, kind) = (&house.sealer, SecretKind::Audit);
+    let mac = works(sealer.mac(&world, kind, parts).await);
+    let code = works(sealer.mac(&world, SecretKind::Code, parts).await);
+    house.rotate_secrets(&mut samples, world).await;
+    house.retire_first(world).await;
+    let sealer = (house.another)();
+    assert!(works(sealer.mac_matches(&world, kind, parts, &mac).await));
+    for tag in changed_bits(&mac.tag) {
+        let altered = Mac { tag, ..mac.clone() };
+        let matches = sealer.mac_matches(&world, kind, parts, &altered).await;
+        assert!(!works(matches), "an altered hash matches");
+    }
+    let matches = sealer
+        .mac_matches(&world, SecretKind::Code, parts, &code)
+        .await;
+    is_tampered(matches, "a code under a key that is gone");
+}
+
+/// M-8: what decoys are made of is the same under every version, and after the first one is gone.
+pub async fn m_8_decoys_are_the_same_under_every_version(house: House) {
+    let mut samples = Samples::fresh();
+    let [world, other] = house.worlds(&mut samples).await;
+    let parts: &[&[u8]] = &[b"decoy", b"somebody"];
+    let before = works(house.sealer.decoy(&world, parts).await);
+    assert_eq!(before.len(), 32);
+    assert_ne!(works(house.sealer.decoy(&other, parts).await), before);
+    house.rotate_secrets(&mut samples, world).await;
+    let rotated = (house.another)();
+    assert_eq!(works(rotated.decoy(&world, parts).await), before);
+    house.retire_first(world).await;
+    let retired = (house.another)();
+    assert_eq!(works(retired.decoy(&world, parts).await), before);
+}
+
+/// M-8: what is left of a key opens nothing: it is another key in another place, and only one of `secrets` leaves anything.
+pub async fn m_8_only_a_key_of_secrets_is_narrowed(house: House) {
+    let mut samples = Samples::fresh();
+    let world = house.world(&mut samples).await;
+    let first = house.secrets_key(world, 1).await;
+    for purpose in KeyPurpose::NARROW {
+        let narrow = works(house.custodian.narrow_app_key(&first, purpose).await);
+        assert_eq!((narrow.purpose, narrow.version), (purpose, 1));
+        let as_wide = AppKey {
+            purpose: KeyPurpose::Secrets,
+            ..narrow.clone()
+        };
+        is_tampered(
+            house.custodian.rewrap_app_key(&as_wide).await,
+            "a narrow key as a wide one",
+        );
+        let again = house.custodian.narrow_app_key(&narrow, purpose).await;
+        assert!(again.is_err(), "a narrow key was narrowed");
+    }
+    for purpose in KeyPurpose::ALL {
+        let refused = house.custodian.narrow_app_key(&first, purpose).await;
+        assert!(refused.is_err(), "{purpose} is not narrow");
     }
 }

@@ -8,6 +8,7 @@ mod apps;
 mod audit;
 mod codes;
 mod idempotency;
+mod lasting_secrets;
 mod limits;
 mod links;
 mod outbox;
@@ -30,9 +31,9 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
-    RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx,
-    Users, WalletChallenges, WalletImports, Wallets,
+    LastingSecrets, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
+    ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
+    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use self::state::State;
@@ -225,6 +226,10 @@ impl Repositories for Work {
     }
 
     fn app_keys(&mut self) -> &mut dyn AppKeys {
+        self
+    }
+
+    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets {
         self
     }
 

@@ -127,8 +127,8 @@ pub async fn parallel_additions_of_a_version_count_once(store: Arc<dyn Store>) {
     assert_eq!(newest, winner.map(|(_, key)| key));
 }
 
-/// Old versions go, and nothing else does.
-pub async fn old_versions_are_removed(store: Arc<dyn Store>) {
+/// The versions below another are listed, those of the key alone; one goes at a time, and nothing else does.
+pub async fn a_version_is_removed_alone(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let mut kept = Vec::new();
@@ -146,12 +146,17 @@ pub async fn old_versions_are_removed(store: Arc<dyn Store>) {
             kept.push(key);
         }
     }
-    for removed in [2, 0] {
-        let gone = in_tx!(stage.store, |tx| tx
-            .app_keys()
-            .remove_below(&world, KeyPurpose::Wallets, 3)
-            .await);
-        assert_eq!(gone, removed);
+    for expected in [vec![1, 2], vec![]] {
+        let mut tx = works(stage.store.begin().await);
+        let keys = tx.app_keys();
+        let below = works(keys.lock_below(&world, KeyPurpose::Wallets, 3).await);
+        let versions: Vec<_> = below.iter().map(|key| key.version).collect();
+        assert_eq!(versions, expected);
+        for version in [1, 2] {
+            let gone = works(keys.remove(&world, KeyPurpose::Wallets, version).await);
+            assert_eq!(gone, !expected.is_empty());
+        }
+        works(tx.commit().await);
     }
     let mut left = in_view!(stage.store, |view| view.app_keys().all().await);
     let place = |key: &AppKey| (key.world.to_string(), key.purpose, key.version);
@@ -185,12 +190,13 @@ pub async fn a_key_is_not_removed_under_what_holds_it(store: Arc<dyn Store>) {
         let removes: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin(async move {
             let mut tx = works(from.begin().await);
             let keys = tx.app_keys();
-            works(keys.remove_below(&world, KeyPurpose::Wallets, 2).await);
-            let left = works(tx.wallets().count_under_older(&world, 2).await);
-            if left == 0 {
+            works(keys.lock_below(&world, KeyPurpose::Wallets, 2).await);
+            let standing = works(keys.standing_below(&world, KeyPurpose::Wallets, 2).await);
+            if standing.is_empty() {
+                works(keys.remove(&world, KeyPurpose::Wallets, 1).await);
                 works(tx.commit().await);
             }
-            left == 0
+            standing.is_empty()
         });
         let outcomes = race([stores, removes]).await;
         assert_eq!(count(&outcomes, &true), 1, "round {round}: one of both");

@@ -13,7 +13,7 @@ use crate::race::{count, race};
 
 impl Stage {
     /// A password that is not stored.
-    fn password(&mut self, user: &User) -> StoredPassword {
+    pub(super) fn password(&mut self, user: &User) -> StoredPassword {
         let at = self.samples.tick();
         StoredPassword {
             world: user.world,

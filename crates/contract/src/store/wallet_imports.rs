@@ -51,29 +51,6 @@ pub async fn a_key_pair_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(stage.living_keys(world, now).await, made);
 }
 
-/// Those that a rotation of App keys has to wait for are counted: alive, of the world, under an older version.
-pub async fn key_pairs_under_older_versions_are_counted(store: Arc<dyn Store>) {
-    let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let twin = crate::samples::other_environment(world);
-    let (user, other) = (stage.user(world).await, stage.user(twin).await);
-    let mut last = Timestamp::default();
-    for (owner, version) in [(&user, 1), (&user, 2), (&user, 3), (&other, 1)] {
-        let mut key = stage.samples.import_key(owner, ADDRESS);
-        key.private_key.key_version = version;
-        last = key.expires_at;
-        in_tx!(stage.store, |tx| tx.wallet_imports().insert(&key).await);
-    }
-    for (version, now, expected) in [(1, 0, 0), (3, 0, 2), (4, 0, 3), (4, last.unix(), 0)] {
-        let now = Timestamp::from_unix(now);
-        let counted = in_view!(stage.store, |view| view
-            .wallet_imports()
-            .count_under_older(&world, version, now)
-            .await);
-        assert_eq!(counted, expected, "below {version} at {now:?}");
-    }
-}
-
 /// Neither used ones, nor expired ones, nor those of another address or type, and at most so many.
 pub async fn living_key_pairs_are_those_that_can_be_used(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

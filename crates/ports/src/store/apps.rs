@@ -75,6 +75,17 @@ pub trait RedirectUrls: Send {
     async fn remove(&mut self, app: AppId, id: RedirectUrlId) -> StoreResult<bool>;
 }
 
+/// Rows of one kind under one version of an App key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The version.
+    pub version: u32,
+    /// Their table, which says what they are.
+    pub table: &'static str,
+    /// How many there are.
+    pub rows: u64,
+}
+
 /// App keys, wrapped under the root key.
 #[port]
 pub trait AppKeys: Send {
@@ -82,13 +93,29 @@ pub trait AppKeys: Send {
     async fn insert(&mut self, key: &AppKey) -> StoreResult<()>;
     /// Adds a version of a key; `false` when there is this version already, and then nothing changes.
     async fn add(&mut self, key: &AppKey) -> StoreResult<bool>;
-    /// Removes the versions of a key below the given one; returns how many there were.
-    async fn remove_below(
+    /// The versions of a key below the given one, ascending. Until the transaction ends nobody holds one of them, so that what stands
+    /// under them can be looked for before one is removed.
+    async fn lock_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<u64>;
+    ) -> StoreResult<Vec<AppKey>>;
+    /// What stands under the versions of a key below the given one and is lost without them, whether anybody can still use it or not.
+    /// The audit log is no part of it ([`KeyPurpose::PastAudit`]).
+    async fn standing_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Vec<Standing>>;
+    /// Removes a version; `false` when it is gone already.
+    async fn remove(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool>;
     /// Keeps a version from being removed until the transaction ends; `false` when it is gone already. Whoever writes what
     /// stands under a key asks first, and whoever removes keys looks for such things afterwards.
     async fn hold(&mut self, world: &World, purpose: KeyPurpose, version: u32)

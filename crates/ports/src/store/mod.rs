@@ -9,6 +9,7 @@ mod apps;
 mod audit;
 mod auth;
 mod idempotency;
+mod lasting_secrets;
 mod links;
 mod outbox;
 mod passkeys;
@@ -23,10 +24,11 @@ mod wallets;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_port_macro::port;
 
-pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys};
+pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
 pub use audit::AuditLog;
 pub use auth::{Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Sessions};
 pub use idempotency::Idempotency;
+pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
@@ -126,6 +128,8 @@ pub trait Repositories: Send {
     fn redirect_urls(&mut self) -> &mut dyn RedirectUrls;
     /// App keys, wrapped.
     fn app_keys(&mut self) -> &mut dyn AppKeys;
+    /// The secrets that live as long as their rows, for whoever brings them under another key.
+    fn lasting_secrets(&mut self) -> &mut dyn LastingSecrets;
     /// Signing keys of sessions.
     fn signing_keys(&mut self) -> &mut dyn SigningKeys;
     /// Users, e-mails, phone numbers.

@@ -31,13 +31,6 @@ pub trait WalletImports: Send {
         id: WalletImportId,
         now: Timestamp,
     ) -> StoreResult<bool>;
-    /// How many key pairs live at `now` whose private half is under a version of the App key below the given one.
-    async fn count_under_older(
-        &mut self,
-        world: &World,
-        version: u32,
-        now: Timestamp,
-    ) -> StoreResult<i64>;
     /// Deletes the key pairs that were made for a user.
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()>;
     /// Deletes key pairs that expired at the given moment or before, in all worlds of an environment; returns how many.

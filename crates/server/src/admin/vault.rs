@@ -1,7 +1,8 @@
-//! `vestry vault init|status|rotate-root|rotate-apps|verify`.
+//! `vestry vault init|status|rotate-root|rotate-apps|retire-apps|verify`.
+
+mod app_keys;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use vestry_app::vault::{RootReport, Verification};
@@ -11,7 +12,6 @@ use vestry_ports::store::Store;
 use vestry_ports::vault::VaultStatus;
 use vestry_vault_local::LocalVault;
 
-use super::progress::Progress;
 use crate::cli::{self, Answer};
 use crate::config::VaultSettings;
 use crate::entropy::SystemEntropy;
@@ -27,7 +27,10 @@ pub(super) async fn run(service: &Service, command: cli::Vault) -> Result<(), Fa
             print_status(report, answer)
         }
         cli::Vault::RotateRoot { retire, answer } => rotate(service, retire, answer).await,
-        cli::Vault::RotateApps { retire, answer } => rotate_apps(service, retire, answer).await,
+        cli::Vault::RotateApps { retire, answer } => {
+            app_keys::rotate(service, retire, answer).await
+        }
+        cli::Vault::RetireApps { answer } => app_keys::retire(service, answer).await,
         cli::Vault::Verify { answer } => {
             let progress = |looked_at| tracing::info!(looked_at, "wallets");
             let report = service.vault_verify(&progress).await.map_err(failed)?;
@@ -238,63 +241,34 @@ async fn rotate(service: &Service, retire: bool, answer: Answer) -> Result<(), F
     }
 }
 
-async fn rotate_apps(service: &Service, retire: bool, answer: Answer) -> Result<(), Failure> {
-    let bar = Mutex::new(Progress::of(1));
-    let progress = |done, total| {
-        let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
-        bar.grow(total);
-        bar.show(done, &format!("{done} of {total} wallets"));
-        tracing::info!(done, of = total, "wallets under new App keys");
-    };
-    let rotation = service.vault_rotate_apps(retire, &progress).await;
-    let finished = bar.lock().unwrap_or_else(PoisonError::into_inner);
-    finished.end();
-    let rotation = rotation.map_err(failed)?;
-    let document = json!({
-        "minted": rotation.minted,
-        "rewrapped": rotation.rewrapped,
-        "failed_wallets": rotation.failed,
-        "retired": rotation.retired,
-    });
-    answer.format().print(&document, || {
-        let mut text = format!(
-            "{} new App keys; {} wallets are under the newest key of their App now; {} old App keys destroyed.",
-            rotation.minted, rotation.rewrapped, rotation.retired
-        );
-        for wallet in &rotation.failed {
-            text.push_str(&format!("\nFAILED, and left as it is: {wallet}"));
-        }
-        text
-    })?;
-    if rotation.failed.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::answered(
-            "some wallets failed their authentication; see `vestry vault verify`",
-        ))
-    }
-}
-
 fn print_verification(report: &Verification, answer: Answer) -> Result<(), Failure> {
-    let ok = report.failed.is_empty() && report.failed_app_keys.is_empty();
+    let ok = report.failed.is_empty()
+        && report.failed_app_keys.is_empty()
+        && report.failed_secrets.is_empty();
     let document = json!({
         "ok": ok,
         "app_keys": report.app_keys,
         "wallets": report.wallets,
         "read_only_wallets": report.read_only,
+        "secrets": report.secrets,
         "failed_app_keys": report.failed_app_keys,
         "failed_wallets": report.failed,
+        "failed_secrets": report.failed_secrets.iter().map(app_keys::secret).collect::<Vec<_>>(),
     });
     answer.format().print(&document, || {
         let mut text = format!(
-            "{} App keys and {} wallet keys open; {} wallets never had a key and are as they were.",
-            report.app_keys, report.wallets, report.read_only
+            "{} App keys, {} wallet keys and {} small secrets open; {} wallets never had a key and are as they were.",
+            report.app_keys, report.wallets, report.secrets, report.read_only
         );
         for key in &report.failed_app_keys {
             text.push_str(&format!("\nFAILED: App key {key}"));
         }
         for wallet in &report.failed {
             text.push_str(&format!("\nFAILED: {wallet}"));
+        }
+        for failed in &report.failed_secrets {
+            let (owner, table) = (&failed.owner, failed.kind.table());
+            text.push_str(&format!("\nFAILED: {owner} in {table} of {}", failed.world));
         }
         text
     })?;

@@ -61,6 +61,20 @@ impl Sealer for TestSealer {
         }
     }
 
+    async fn reseal(&self, _: Place<'_>, _: &Sealed, _: u32) -> Result<Sealed, CustodyError> {
+        Err(CustodyError::Failed("tokens are not sealed anew"))
+    }
+
+    async fn mac_under(
+        &self,
+        _: &World,
+        _: SecretKind,
+        _: &[&[u8]],
+        _: u32,
+    ) -> Result<Mac, CustodyError> {
+        Err(CustodyError::Failed("tokens need no keyed hash"))
+    }
+
     async fn mac(&self, _: &World, _: SecretKind, _: &[&[u8]]) -> Result<Mac, CustodyError> {
         Err(CustodyError::Failed("tokens need no keyed hash"))
     }
@@ -73,5 +87,9 @@ impl Sealer for TestSealer {
         _: &Mac,
     ) -> Result<bool, CustodyError> {
         Err(CustodyError::Failed("tokens need no keyed hash"))
+    }
+
+    async fn decoy(&self, _: &World, _: &[&[u8]]) -> Result<Vec<u8>, CustodyError> {
+        Err(CustodyError::Failed("tokens need no decoy"))
     }
 }

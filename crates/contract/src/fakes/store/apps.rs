@@ -10,7 +10,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, StoreResult,
+    ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing, StoreResult,
 };
 
 use super::Work;
@@ -156,16 +156,43 @@ impl AppKeys for Work {
         })
     }
 
-    async fn remove_below(
+    async fn lock_below(
         &mut self,
         world: &World,
         purpose: KeyPurpose,
         version: u32,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<Vec<AppKey>> {
+        // Of transactions that write there is one at a time here.
         self.writing(|state| {
-            Ok(remove(&mut state.app_keys, |key| {
+            let keys = state.app_keys.iter().filter(|key| {
                 key.world == *world && key.purpose == purpose && key.version < version
-            }))
+            });
+            let mut keys: Vec<_> = keys.cloned().collect();
+            keys.sort_by_key(|key| key.version);
+            Ok(keys)
+        })
+    }
+
+    async fn standing_below(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<Vec<Standing>> {
+        self.reading(|state| state.standing_below(*world, purpose, version))
+    }
+
+    async fn remove(
+        &mut self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let removed = remove(&mut state.app_keys, |key| {
+                (key.world, key.purpose, key.version) == (*world, purpose, version)
+            });
+            Ok(removed == 1)
         })
     }
 

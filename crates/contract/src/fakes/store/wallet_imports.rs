@@ -59,21 +59,6 @@ impl WalletImports for Work {
         })
     }
 
-    async fn count_under_older(
-        &mut self,
-        world: &World,
-        version: u32,
-        now: Timestamp,
-    ) -> StoreResult<i64> {
-        self.reading(|state| {
-            let rows = state.wallet_imports.iter();
-            let under_older = rows.filter(|key| {
-                key.world == *world && key.private_key.key_version < version && now < key.expires_at
-            });
-            i64::try_from(under_older.count()).unwrap_or(i64::MAX)
-        })
-    }
-
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
         self.writing(|state| {
             remove(&mut state.wallet_imports, |key| {

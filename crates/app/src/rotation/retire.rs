@@ -1,0 +1,138 @@
+//! The end of old App keys: each version by itself, once nothing needs it any more.
+
+use vestry_domain::envelope::{AppKey, KeyPurpose};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{Repositories, Standing};
+
+use super::{Course, KeptKey, Why};
+use crate::fault::retried;
+use crate::key_holds::hold_root;
+use crate::{Fault, Service};
+
+/// How long there must have been a newer version of `secrets` before one is destroyed. Nobody who writes a small secret holds its key
+/// meanwhile, as who writes a wallet does: that would cost every code and every message a lock. Each process learns of a newer version
+/// within seconds and ends each request within a minute, so that after this time nothing is on its way under an old one.
+const SUPERSEDED_FOR: Seconds = Seconds(3_600);
+
+impl Service {
+    /// Destroys the versions of a world's key below the given one under which nothing stands.
+    pub(super) async fn retire(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+        course: &mut Course<'_>,
+    ) -> Result<(), Fault> {
+        let older = self.versions_below(world, purpose, version).await?;
+        if older.is_empty() {
+            return Ok(());
+        }
+        let (retired, kept) = retried(|| async {
+            // Before the transaction: it must not wait for the key provider.
+            let mut narrow = Vec::new();
+            if purpose == KeyPurpose::Secrets {
+                for key in &older {
+                    let past = self
+                        .ports
+                        .custodian
+                        .narrow_app_key(key, KeyPurpose::PastAudit);
+                    narrow.push(past.await?);
+                }
+            }
+            let mut tx = self.ports.store.begin().await?;
+            let fates = fates(&mut *tx, world, purpose, version, self.machine_time()).await?;
+            let mut retired = 0;
+            let mut kept = Vec::new();
+            for (key, why) in fates {
+                match why {
+                    Some(why) => kept.push(KeptKey {
+                        world: *world,
+                        purpose,
+                        version: key.version,
+                        why,
+                    }),
+                    None => {
+                        retired += u64::from(destroy(&mut *tx, &key, &narrow).await?);
+                    }
+                }
+            }
+            tx.commit().await?;
+            Ok::<_, Fault>((retired, kept))
+        })
+        .await?;
+        course.rotation.retired += retired;
+        course.rotation.kept.extend(kept);
+        Ok(())
+    }
+
+    async fn versions_below(
+        &self,
+        world: &World,
+        purpose: KeyPurpose,
+        version: u32,
+    ) -> Result<Vec<AppKey>, Fault> {
+        let mut keys = self.ports.store.read().await?.app_keys().all().await?;
+        keys.retain(|key| key.world == *world && key.purpose == purpose && key.version < version);
+        Ok(keys)
+    }
+}
+
+/// Each older version, locked, and why it is kept.
+async fn fates(
+    tx: &mut dyn Repositories,
+    world: &World,
+    purpose: KeyPurpose,
+    version: u32,
+    now: Timestamp,
+) -> Result<Vec<(AppKey, Option<Why>)>, Fault> {
+    // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
+    let older = tx.app_keys().lock_below(world, purpose, version).await?;
+    if purpose == KeyPurpose::Secrets {
+        tx.lasting_secrets().forget_used(world, version).await?;
+    }
+    let standing = tx
+        .app_keys()
+        .standing_below(world, purpose, version)
+        .await?;
+    let newest = tx.app_keys().find(world, purpose, version).await?;
+    let mut next = newest.map(|key| key.created_at);
+    let mut fates = Vec::with_capacity(older.len());
+    for key in older.into_iter().rev() {
+        let under = standing
+            .iter()
+            .filter(|standing| standing.version == key.version);
+        let under: Vec<Standing> = under.cloned().collect();
+        let due = next.map_or(now, |since| since + SUPERSEDED_FOR);
+        next = Some(key.created_at);
+        let why = if !under.is_empty() {
+            Some(Why::Standing(under))
+        } else if purpose == KeyPurpose::Secrets && now < due {
+            Some(Why::TooSoon(due))
+        } else {
+            None
+        };
+        fates.push((key, why));
+    }
+    Ok(fates)
+}
+
+/// Removes a version; of one of `secrets`, what the audit log needs of it stays.
+async fn destroy(
+    tx: &mut dyn Repositories,
+    key: &AppKey,
+    narrow: &[AppKey],
+) -> Result<bool, Fault> {
+    if key.purpose == KeyPurpose::Secrets {
+        let Some(past) = narrow.iter().find(|past| past.version == key.version) else {
+            // Somebody has added a version below the newest one since the look at them.
+            return Ok(false);
+        };
+        hold_root(tx, past).await?;
+        tx.app_keys().add(past).await?;
+    }
+    Ok(tx
+        .app_keys()
+        .remove(&key.world, key.purpose, key.version)
+        .await?)
+}

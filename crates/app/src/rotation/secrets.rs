@@ -1,0 +1,217 @@
+//! Small secrets under another App key: those that live as long as their rows. The others end by themselves.
+
+use vestry_domain::envelope::{KeyPurpose, Mac, Place, Sealed, SecretKind};
+use vestry_domain::ids::UserId;
+use vestry_domain::totp;
+use vestry_domain::{Secret, World};
+use vestry_ports::custody::CustodyError;
+use vestry_ports::store::{LastingKind, LastingSecret};
+
+use super::{BATCH, Course, FailedSecret};
+use crate::fault::retried;
+use crate::pace::paced;
+use crate::{Fault, Service};
+
+/// A secret under another version, and what was seen in its place.
+struct Resealed {
+    fresh: LastingSecret,
+    seen: Sealed,
+}
+
+impl Service {
+    /// Whether a secret of the world is under an older version and can be brought under this one: those that fail their
+    /// authentication never can, and must not keep the world from ever getting a new key.
+    pub(super) async fn has_secrets_to_reseal(
+        &self,
+        world: &World,
+        version: u32,
+    ) -> Result<bool, Fault> {
+        for kind in LastingKind::ALL {
+            let mut after = None;
+            loop {
+                let page = self.secrets_page(world, kind, version, after).await?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.owner.clone());
+                for secret in page {
+                    match self.resealed(secret, version).await {
+                        Ok(_) => return Ok(true),
+                        Err(Fault::Tampered(_)) => {}
+                        Err(other) => return Err(other),
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many secrets are under older versions.
+    pub(super) async fn secrets_under_older(
+        &self,
+        world: &World,
+        version: u32,
+    ) -> Result<u64, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let purpose = KeyPurpose::Secrets;
+        let standing = read.app_keys().standing_below(world, purpose, version);
+        let standing = standing.await?;
+        let lasting = standing.iter().filter(|standing| {
+            let mut kinds = LastingKind::ALL.into_iter();
+            kinds.any(|kind| kind.table() == standing.table)
+        });
+        Ok(lasting.map(|standing| standing.rows).sum())
+    }
+
+    /// Walks over the world until a walk finds nothing to do any more.
+    pub(super) async fn reseal_secrets(
+        &self,
+        world: &World,
+        version: u32,
+        course: &mut Course<'_>,
+    ) -> Result<(), Fault> {
+        loop {
+            let before = course.rotation.resealed;
+            for kind in LastingKind::ALL {
+                self.reseal_kind(world, kind, version, course).await?;
+            }
+            if course.rotation.resealed == before {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn reseal_kind(
+        &self,
+        world: &World,
+        kind: LastingKind,
+        version: u32,
+        course: &mut Course<'_>,
+    ) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = self.secrets_page(world, kind, version, after).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.owner.clone());
+            let mut batch = Vec::with_capacity(page.len());
+            for secret in page {
+                let (owner, seen) = (secret.owner.clone(), secret.sealed.clone());
+                match self.resealed(secret, version).await {
+                    Ok(fresh) => batch.push(Resealed { fresh, seen }),
+                    Err(Fault::Tampered(_)) => {
+                        let world = *world;
+                        course
+                            .rotation
+                            .failed_secrets
+                            .push(FailedSecret { world, kind, owner });
+                    }
+                    Err(other) => return Err(other),
+                }
+            }
+            course.rotation.resealed += paced(retried(|| self.keep_resealed(&batch))).await?;
+            course.show();
+        }
+    }
+
+    pub(crate) async fn secrets_page(
+        &self,
+        world: &World,
+        kind: LastingKind,
+        version: u32,
+        after: Option<String>,
+    ) -> Result<Vec<LastingSecret>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let secrets = read.lasting_secrets();
+        let page = secrets.under_older(world, kind, version, after.as_deref(), BATCH);
+        Ok(page.await?)
+    }
+
+    /// The secret under the given version; its keyed hash with it, if it has one.
+    async fn resealed(&self, secret: LastingSecret, version: u32) -> Result<LastingSecret, Fault> {
+        let sealer = &self.ports.sealer;
+        let sealed = sealer
+            .reseal(place(&secret), &secret.sealed, version)
+            .await?;
+        let hash = match &secret.hash {
+            None => None,
+            Some((user_id, mac)) => {
+                let code = self.recovery_code(&secret, *user_id, mac).await?;
+                let user = user_id.to_string();
+                let parts = totp::bound_parts(&user, code.expose());
+                let kind = SecretKind::RecoveryCode;
+                let fresh = sealer.mac_under(&secret.world, kind, &parts, version);
+                Some((*user_id, fresh.await?))
+            }
+        };
+        Ok(LastingSecret {
+            sealed,
+            hash,
+            ..secret
+        })
+    }
+
+    /// Whether a secret is what was stored, and its keyed hash that of it.
+    pub(crate) async fn secret_opens(&self, secret: &LastingSecret) -> Result<(), Fault> {
+        match &secret.hash {
+            None => {
+                let opened = self.ports.sealer.open(place(secret), &secret.sealed);
+                opened.await?;
+            }
+            Some((user_id, mac)) => {
+                self.recovery_code(secret, *user_id, mac).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A recovery code in its canonical form, if the keyed hash beside it is its own.
+    async fn recovery_code(
+        &self,
+        secret: &LastingSecret,
+        user_id: UserId,
+        mac: &Mac,
+    ) -> Result<Secret<String>, Fault> {
+        let sealer = &self.ports.sealer;
+        let code = sealer.open(place(secret), &secret.sealed).await?;
+        let canonical = str::from_utf8(code.expose()).ok();
+        let canonical = canonical.and_then(totp::canonical_recovery_code);
+        let canonical = canonical.ok_or(ALTERED)?;
+        let user = user_id.to_string();
+        let parts = totp::bound_parts(&user, canonical.expose());
+        let matches = sealer.mac_matches(&secret.world, SecretKind::RecoveryCode, &parts, mac);
+        if !matches.await? {
+            return Err(ALTERED.into());
+        }
+        Ok(canonical)
+    }
+
+    /// Writes a batch; answers how many of it were still as they had been read.
+    async fn keep_resealed(&self, batch: &[Resealed]) -> Result<u64, Fault> {
+        if batch.is_empty() {
+            return Ok(0);
+        }
+        let mut tx = self.ports.store.begin().await?;
+        let mut kept = 0;
+        for Resealed { fresh, seen } in batch {
+            if tx.lasting_secrets().reseal(fresh, seen).await? {
+                kept += 1;
+            }
+        }
+        tx.commit().await?;
+        Ok(kept)
+    }
+}
+
+/// Where the secret stands.
+fn place(secret: &LastingSecret) -> Place<'_> {
+    Place {
+        world: secret.world,
+        kind: secret.kind.secret(),
+        owner: &secret.owner,
+    }
+}
+
+/// A recovery code and the keyed hash beside it are not of one code.
+const ALTERED: CustodyError = CustodyError::Tampered {
+    place: "recovery code",
+};

@@ -1,0 +1,405 @@
+//! M-8: App keys of small secrets under rotation. Nobody waits for other processes here: each test says which there are, and what they
+//! know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use vestry_app::codes::SendCode;
+use vestry_app::rotation::{AppRotation, FailedSecret, KeptKey, Why};
+use vestry_app::sessions::SessionNamed;
+use vestry_app::{Caller, Service};
+use vestry_contract::race::race;
+use vestry_domain::Secret;
+use vestry_domain::World;
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::provider::ConnectionSettings;
+use vestry_ports::store::{LastingKind, LastingSecret, Standing, Store};
+
+use crate::audit::flaws;
+use crate::passwords::{change, verify, with_password};
+use crate::rig::Rig;
+use crate::totps::{code, recovery, shown_at};
+use crate::wallets::text;
+
+const ADA: &str = "ada@example.com";
+const BOB: &str = "bob@example.com";
+const FIRST: &str = "the first of her passwords";
+const SECOND: &str = "the second of her passwords";
+/// After this, a version of which there is a newer one can go.
+const AN_HOUR: i64 = 3_600;
+
+async fn rotate(service: &Service) -> AppRotation {
+    service.vault_rotate_apps(&|_, _| {}).await.unwrap()
+}
+
+async fn retire(service: &Service) -> AppRotation {
+    service
+        .vault_retire_apps(Duration::ZERO, &|_, _| {})
+        .await
+        .unwrap()
+}
+
+async fn lasting(rig: &Rig, world: World, kind: LastingKind, below: u32) -> Vec<LastingSecret> {
+    let mut view = rig.fake.read().await.unwrap();
+    let secrets = view.lasting_secrets();
+    let found = secrets.under_older(&world, kind, below, None, 1_000);
+    found.await.unwrap()
+}
+
+/// The versions that there are of a key of the test world.
+async fn versions(rig: &Rig, purpose: KeyPurpose) -> Vec<u32> {
+    let world = rig.test().await.world;
+    let keys = rig
+        .fake
+        .read()
+        .await
+        .unwrap()
+        .app_keys()
+        .all()
+        .await
+        .unwrap();
+    let mut versions: Vec<_> = keys
+        .iter()
+        .filter(|key| (key.world, key.purpose) == (world, purpose))
+        .map(|key| key.version)
+        .collect();
+    versions.sort_unstable();
+    versions
+}
+
+/// Lets every code and message end that a sign-in has left.
+async fn forget_what_passes(rig: &Rig) {
+    rig.deliver().await;
+    rig.pass(8 * 86_400);
+    rig.sweep().await;
+}
+
+#[tokio::test]
+async fn m_8_every_lasting_secret_comes_under_a_new_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = with_password(&rig, &test, ADA, FIRST).await;
+    let user = ada.session.user_id;
+    let session = rig.sign_in(&test, BOB, 600).await;
+    let totp = rig.verified_totp(&test, user).await;
+    let codes: Vec<_> = totp
+        .recovery_codes
+        .iter()
+        .map(|code| code.expose().clone())
+        .collect();
+    rig.try_totp(&test, recovery(user, &codes[0]))
+        .await
+        .unwrap();
+    let settings = ConnectionSettings::default();
+    let secret = Secret::new("s3cret".to_owned());
+    let set = rig.service.set_provider(
+        test.world,
+        "google".parse().unwrap(),
+        "client",
+        &secret,
+        settings,
+    );
+    set.await.unwrap();
+
+    let rotation = rotate(&rig.other_process()).await;
+    // Two purposes in two environments.
+    assert_eq!(rotation.minted, 4);
+    // A signing key in each environment; a password, a seed, what is left of sixteen recovery codes, and a client secret.
+    assert_eq!(rotation.resealed, 2 + 1 + 1 + 15 + 1);
+    assert_eq!((rotation.failed, rotation.failed_secrets), (vec![], vec![]));
+    for kind in LastingKind::ALL {
+        assert_eq!(lasting(&rig, test.world, kind, 2).await, [], "{kind:?}");
+        assert_ne!(lasting(&rig, test.world, kind, 3).await, [], "{kind:?}");
+    }
+    // One by the process that was there before, one by a process that knows only the new keys.
+    for (process, recovered) in [(Arc::clone(&rig.service), 1), (rig.other_process(), 2)] {
+        let caller = rig.test().await;
+        let attempt = crate::passwords::attempt(user, FIRST);
+        process.verify_password(&caller, attempt).await.unwrap();
+        rig.pass(30);
+        let shown = code(user, &shown_at(&totp, rig.now()));
+        process.verify_totp(&caller, shown).await.unwrap();
+        let used = recovery(user, &codes[0]);
+        assert!(process.verify_totp(&caller, used).await.is_err());
+        let unused = recovery(user, &codes[recovered]);
+        process.verify_totp(&caller, unused).await.unwrap();
+        let shown = process.recovery_codes(&caller, user).await.unwrap();
+        assert_eq!(shown[0].recovery_codes.len(), 15 - recovered);
+        let jwt = rig.by_token(&caller, &session.token).await.unwrap().jwt;
+        rig.by_jwt(&caller, &jwt).await.unwrap();
+    }
+}
+
+/// What ends by itself stays under its key, works, and keeps the key until it has ended.
+#[tokio::test]
+async fn m_8_a_code_keeps_its_key_until_it_has_ended() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    send(&rig, &test, ADA).await;
+    rotate(&rig.other_process()).await;
+    rig.pass(AN_HOUR);
+    let other = rig.other_process();
+    let retired = retire(&other).await;
+    let kept = |why| KeptKey {
+        world: test.world,
+        purpose: KeyPurpose::Secrets,
+        version: 1,
+        why,
+    };
+    let needed_by = |table, rows| Standing {
+        version: 1,
+        table,
+        rows,
+    };
+    assert_eq!(
+        retired.kept,
+        [kept(Why::Standing(vec![needed_by("codes", 1)]))]
+    );
+    // Both keys of wallets went, and that of secrets of the world in which nobody was sent a code.
+    assert_eq!(retired.retired, 3);
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [1, 2]);
+    forget_what_passes(&rig).await;
+    let retired = retire(&other).await;
+    assert_eq!((retired.retired, retired.kept), (1, vec![]));
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [2]);
+}
+
+async fn send(rig: &Rig, caller: &Caller, email: &str) {
+    let command = SendCode {
+        email: email.to_owned(),
+        expires_in: None,
+        device_fingerprint: None,
+        session: SessionNamed::default(),
+    };
+    rig.user(caller, email).await;
+    rig.service
+        .send_code_by_email(caller, command)
+        .await
+        .unwrap();
+    rig.deliver().await;
+}
+
+/// A version of which there is a newer one stays for an hour: some process may be about to store a code under it.
+#[tokio::test]
+async fn m_8_a_key_that_was_the_newest_lately_stays() {
+    let rig = Rig::new().await;
+    let rotated_at = rig.now();
+    rotate(&rig.service).await;
+    let rotation = retire(&rig.service).await;
+    // Those of wallets, which nobody writes under without holding them.
+    assert_eq!(rotation.retired, 2);
+    let due = Why::TooSoon(rotated_at + vestry_domain::timestamp::Seconds(AN_HOUR));
+    let whys: Vec<_> = rotation.kept.iter().map(|kept| kept.why.clone()).collect();
+    assert_eq!(whys, [due.clone(), due]);
+    rig.pass(AN_HOUR - 1);
+    assert_eq!(retire(&rig.service).await.retired, 0);
+    rig.pass(1);
+    assert_eq!(retire(&rig.service).await.retired, 2);
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [2]);
+    let report = rig.other_process().vault_verify(&|_| {}).await.unwrap();
+    assert_eq!(report.failed_app_keys, Vec::<String>::new());
+}
+
+/// One that was altered is named, is left as it is, and keeps the version that it is under: no other version, no other secret.
+#[tokio::test]
+async fn m_8_an_altered_secret_keeps_no_key_but_its_own() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let ada = with_password(&rig, &test, ADA, FIRST).await.session.user_id;
+    let bob = with_password(&rig, &test, BOB, FIRST).await.session.user_id;
+    forget_what_passes(&rig).await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let mut row = tx
+        .passwords()
+        .find(&test.world, ada)
+        .await
+        .unwrap()
+        .unwrap();
+    row.sealed.bytes[40] ^= 1;
+    tx.passwords().put(&row).await.unwrap();
+    tx.commit().await.unwrap();
+    let altered = FailedSecret {
+        world: test.world,
+        kind: LastingKind::Password,
+        owner: ada.to_string(),
+    };
+    for version in [2, 3] {
+        let rotation = rotate(&rig.other_process()).await;
+        assert_eq!(
+            rotation.failed_secrets.as_slice(),
+            std::slice::from_ref(&altered)
+        );
+        // Two signing keys, and Bob's password.
+        assert_eq!(
+            (rotation.minted, rotation.resealed),
+            (4, 3),
+            "to version {version}"
+        );
+        rig.pass(AN_HOUR);
+    }
+    let retired = retire(&rig.other_process()).await;
+    assert_eq!(retired.failed_secrets, [altered]);
+    let its_own = KeptKey {
+        world: test.world,
+        purpose: KeyPurpose::Secrets,
+        version: 1,
+        why: Why::Standing(vec![Standing {
+            version: 1,
+            table: "passwords",
+            rows: 1,
+        }]),
+    };
+    assert_eq!(retired.kept, [its_own]);
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [1, 3]);
+    assert_eq!(versions(&rig, KeyPurpose::Wallets).await, [3]);
+    verify(&rig, &test, bob, FIRST).await.unwrap();
+    assert!(verify(&rig, &test, ada, FIRST).await.is_err());
+    let report = rig.other_process().vault_verify(&|_| {}).await.unwrap();
+    assert_eq!((report.secrets, report.failed_secrets.len()), (3, 1));
+}
+
+/// The same of a wallet: the others' old key goes.
+#[tokio::test]
+async fn m_8_an_altered_wallet_keeps_no_key_but_its_own() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut row = crate::tamper::unstored(&rig, &test, "mallory@example.com").await;
+    row.0.wallet.is_imported = true;
+    let altered = crate::tamper::store(&rig, &row).await;
+    let wallet = rig.user(&test, ADA).await.wallets[0].id;
+    for _ in 0..2 {
+        assert_eq!(rotate(&rig.other_process()).await.failed, [altered]);
+    }
+    let retired = retire(&rig.other_process()).await;
+    assert_eq!(retired.failed, [altered]);
+    let kept = retired
+        .kept
+        .iter()
+        .filter(|kept| kept.purpose == KeyPurpose::Wallets);
+    let kept: Vec<_> = kept.map(|kept| (kept.world, kept.version)).collect();
+    assert_eq!(kept, [(test.world, 1)]);
+    assert_eq!(versions(&rig, KeyPurpose::Wallets).await, [1, 3]);
+    rig.other_process()
+        .sign(&test, text(wallet, "hi"))
+        .await
+        .unwrap();
+}
+
+/// The log of what was done with wallets is what it was after the keys are gone under which it was written.
+#[tokio::test]
+async fn m_8_the_audit_log_outlives_its_keys() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, ADA).await.wallets[0].id;
+    let mut signed = 0;
+    for version in [2, 3] {
+        rig.other_process()
+            .sign(&test, text(wallet, "hi"))
+            .await
+            .unwrap();
+        signed += 1;
+        rotate(&rig.other_process()).await;
+        rig.pass(AN_HOUR);
+        retire(&rig.other_process()).await;
+        assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [version]);
+    }
+    assert_eq!(versions(&rig, KeyPurpose::PastAudit).await, [1, 2]);
+    let other = rig.other_process();
+    let report = other.verify_audit_log(&|_| {}).await.unwrap();
+    assert_eq!((report.flaws, report.entries), (vec![], 1 + signed));
+    // Root keys rotate over what is left of them.
+    other.vault_rotate_root(&|_, _| {}).await.unwrap();
+    assert_eq!(other.vault_retire().await.unwrap(), 0);
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// Attack 9: the ids of somebody who does not exist survive a rotation as those of everybody else do.
+#[tokio::test]
+async fn m_8_attack_9_a_decoy_keeps_its_ids() {
+    let rig = Rig::new().await;
+    rig.set(&[("enumeration_safe", "true")]).await;
+    // Old enough for eight days more to change no decoy: their times move when the App's age doubles.
+    rig.pass(5_000_000);
+    let test = rig.test().await;
+    let ask = async |service: &Service| {
+        let command = SendCode {
+            email: "nobody@example.com".to_owned(),
+            expires_in: None,
+            device_fingerprint: None,
+            session: SessionNamed::default(),
+        };
+        let sent = service.send_code_by_email(&test, command).await.unwrap();
+        rig.pass(20);
+        (sent.email.user_id, sent.email.id)
+    };
+    let before = ask(&rig.service).await;
+    for version in [2, 3] {
+        rotate(&rig.other_process()).await;
+        assert_eq!(
+            ask(&rig.other_process()).await,
+            before,
+            "under version {version}"
+        );
+        assert_eq!(
+            ask(&rig.service).await,
+            before,
+            "by who has not noticed yet"
+        );
+    }
+    forget_what_passes(&rig).await;
+    rig.other_process()
+        .vault_retire_apps(Duration::ZERO, &|_, _| {})
+        .await
+        .unwrap();
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [3]);
+    assert_eq!(
+        ask(&rig.other_process()).await,
+        before,
+        "after the first key is gone"
+    );
+}
+
+/// R17: sign-ins by password, and changes of it, go on during rotations, and none fails or is undone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn m_8_rotations_disturb_no_sign_in() {
+    let rig = Arc::new(Rig::new().await);
+    let test = rig.test().await;
+    let session = with_password(&rig, &test, ADA, FIRST).await;
+    let user = session.session.user_id;
+    let stays = with_password(&rig, &test, BOB, FIRST).await.session.user_id;
+    let signs_in = (0..4).map(|_| {
+        let rig = Arc::clone(&rig);
+        async move {
+            let test = rig.test().await;
+            for _ in 0..20 {
+                verify(&rig, &test, stays, FIRST).await.unwrap();
+            }
+        }
+        .boxed()
+    });
+    let changes = std::iter::once({
+        let (rig, token) = (Arc::clone(&rig), session.token.clone());
+        async move {
+            let test = rig.test().await;
+            for password in [SECOND, FIRST, SECOND] {
+                let command = change(&token, password);
+                rig.service.update_password(&test, command).await.unwrap();
+                verify(&rig, &test, user, password).await.unwrap();
+            }
+        }
+        .boxed()
+    });
+    let rotations = (0..3).map(|_| {
+        let rig = Arc::clone(&rig);
+        async move {
+            let rotation = rotate(&rig.other_process()).await;
+            assert_eq!(rotation.failed_secrets, []);
+        }
+        .boxed()
+    });
+    race(signs_in.chain(changes).chain(rotations)).await;
+    rotate(&rig.other_process()).await;
+    verify(&rig, &test, user, SECOND).await.unwrap();
+    verify(&rig, &test, stays, FIRST).await.unwrap();
+}
