@@ -1,13 +1,19 @@
-//! A wallet that is disabled in the database that the service speaks to never signs (M-4): not after a failover to a standby, nor after
-//! a restore to an earlier moment, when transactions and rows get the numbers that others had before.
+//! Another database in the place of the one that the service spoke to: a standby that was promoted, or a restore.
+//!
+//! K5: a failover loses nothing that was acknowledged. M-4: a wallet that is disabled in the database that the service speaks to never
+//! signs, not even when transactions and rows get the numbers that others had before.
+
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::task::block_in_place;
+use vestry_contract::rng::{self, Rng};
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs, only};
 use crate::support::front::Front;
 use crate::support::journey::{Owner, new_owner, sign};
+use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
 use crate::support::process::PATIENCE;
 use crate::support::site::Site;
 
@@ -193,4 +199,120 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     wallet.disable().await;
     wallet.refuses("disabled after the restore").await;
     server.process.stop().await;
+}
+
+/// How long after a promotion the service may go on to refuse writes.
+const WRITES_AGAIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// How the primary ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// It does not, and nobody has told it that there is another one: what it is given it can never acknowledge.
+    LivesOn,
+    /// Its clients are cut off, and find the standby before that is promoted.
+    CutsOff,
+    /// As by a power cut.
+    Dies,
+}
+
+/// One failover under load; the new primary, and what the clients have done.
+async fn fail_over(
+    api: &Api,
+    front: &Front,
+    primary: Cluster,
+    (round, end): (usize, End),
+    rng: &mut Rng,
+) -> (Cluster, Load) {
+    let standby = primary.standby();
+    standby.start();
+    primary.wait_for_standbys().await;
+    let load = Load::start(api, round, rng);
+    load.go_on(rng).await;
+    match end {
+        End::LivesOn => {
+            standby.promote();
+            load.go_on(rng).await;
+        }
+        End::CutsOff => {
+            front.lead_to(&standby.socket());
+            primary.cut_off_clients().await;
+            // Nothing but reads is answered here, and nothing is claimed to be written.
+            refused_write(api).await;
+            standby.promote();
+        }
+        End::Dies => {
+            front.close();
+            primary.stop();
+            standby.promote();
+        }
+    }
+    front.lead_to(&standby.socket());
+    let promoted = Instant::now();
+    written(api, &format!("round{round}@example.com")).await;
+    let refused_for = promoted.elapsed();
+    println!("K5, {end:?}: writes again after {refused_for:?}");
+    assert!(
+        refused_for <= WRITES_AGAIN_WITHIN,
+        "{end:?}: {refused_for:?}"
+    );
+    (standby, load)
+}
+
+async fn refused_write(api: &Api) {
+    let body = json!({ "email": "refused@example.com" });
+    let refused = api.post("/v1/auth/users/create", &body).await;
+    assert_eq!(refused.error(503), "unavailable");
+}
+
+/// Asks until a write is acknowledged.
+async fn written(api: &Api, email: &str) {
+    let body = json!({ "email": email, "expires_in": 10 });
+    let written = async {
+        while api
+            .post("/v1/auth/otps/email/login_or_create", &body)
+            .await
+            .status
+            >= 500
+        {}
+    };
+    tokio::time::timeout(PATIENCE, written).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn k5_a_failover_loses_nothing_acknowledged() {
+    let Some(programs) = Programs::find().await else {
+        return;
+    };
+    let mut primary = Cluster::new(&programs).await;
+    let front = Front::open().await;
+    front.lead_to(&primary.socket());
+    let port = front.port();
+    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let keys = block_in_place(|| site.set_up());
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let mut rng = Rng::from_seed(rng::seed());
+    let mut histories: Vec<History> = Vec::new();
+    for (round, end) in [End::LivesOn, End::CutsOff, End::Dies]
+        .into_iter()
+        .enumerate()
+    {
+        let old = primary;
+        let (promoted, load) = fail_over(&api, &front, old, (round, end), &mut rng).await;
+        primary = promoted;
+        let clients = load.end().await;
+        check_rows(&site).await;
+        let checked = check_all(&api, &site, clients).await;
+        histories.extend(checked.into_iter().map(|client| client.history));
+    }
+    let writes: usize = histories
+        .iter()
+        .map(|history| history.acknowledged_writes)
+        .sum();
+    println!("K5: 3 failovers, {writes} acknowledged writes");
+    assert!(writes > 0);
+    check_mails(&api, &histories).await;
+    server.process.stop().await;
+    let verified = site.admin(&["vault", "verify"]);
+    assert_eq!(verified["ok"], true);
 }

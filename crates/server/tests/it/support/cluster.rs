@@ -139,6 +139,27 @@ impl Cluster {
         run(self.control().args(["-m", "immediate", "stop"]));
     }
 
+    /// From now on nothing is acknowledged that a standby does not have.
+    pub(crate) async fn wait_for_standbys(&self) {
+        let client = self.client().await;
+        for statement in [
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "SELECT pg_reload_conf()",
+        ] {
+            client.simple_query(statement).await.unwrap();
+        }
+        let state = "SELECT coalesce(max(sync_state), '') FROM pg_stat_replication";
+        let waits = async { while only(&client, state).await != "sync" {} };
+        tokio::time::timeout(PATIENCE, waits).await.unwrap();
+    }
+
+    /// Cuts off every client.
+    pub(crate) async fn cut_off_clients(&self) {
+        let client = self.client().await;
+        let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        only(&client, cut).await;
+    }
+
     /// Makes a standby a primary.
     pub(crate) fn promote(&self) {
         run(self.control().arg("promote"));

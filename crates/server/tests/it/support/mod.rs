@@ -5,5 +5,6 @@ pub(crate) mod cluster;
 pub(crate) mod database;
 pub(crate) mod front;
 pub(crate) mod journey;
+pub(crate) mod mixed_load;
 pub(crate) mod process;
 pub(crate) mod site;
