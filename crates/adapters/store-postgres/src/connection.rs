@@ -6,6 +6,8 @@ use diesel_async::pooled_connection::PoolableConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
+use super::primary;
+
 /// A connection of this store.
 pub type Conn = AsyncPgConnection;
 
@@ -23,9 +25,13 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
             StoreError::Retry
         }
         // 25006 is what an old primary says after a failover.
-        DatabaseErrorKind::UnableToSendCommand
-        | DatabaseErrorKind::ClosedConnection
-        | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(Box::new(error)),
+        DatabaseErrorKind::ReadOnlyTransaction => {
+            primary::did_not_write();
+            StoreError::Unavailable(Box::new(error))
+        }
+        DatabaseErrorKind::UnableToSendCommand | DatabaseErrorKind::ClosedConnection => {
+            StoreError::Unavailable(Box::new(error))
+        }
         DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
             Some(Trouble::Deadlock) => StoreError::Retry,
             Some(Trouble::Waited) => StoreError::Busy,

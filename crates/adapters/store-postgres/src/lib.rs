@@ -10,6 +10,7 @@ mod durability;
 mod lists;
 mod manager;
 mod migrate;
+mod primary;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
 mod statistics;
@@ -132,7 +133,8 @@ impl PostgresStore {
         heads: &[AuditHead],
     ) -> StoreResult<()> {
         let unit = Unit::self_committing(self.get().await?, self.runtime.clone());
-        unit.append_to_audit_log(entries, heads).await
+        let appended = dialect::commit_in_time(unit.append_to_audit_log(entries, heads)).await;
+        appended.unwrap_or_else(|| Err(failure::unanswered()))
     }
 
     /// The versions of this build that were not applied, found out within half a second.

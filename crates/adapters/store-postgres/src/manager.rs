@@ -10,6 +10,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::classify;
 use super::connector::Connector;
+use super::primary;
 
 /// Oldest connection that is given out: after a failover or a change of addresses the pool moves with it.
 const OLDEST: Duration = Duration::from_secs(30 * 60);
@@ -57,6 +58,9 @@ impl deadpool::managed::Manager for Manager {
     ) -> RecycleResult<StoreError> {
         if connection.is_broken() {
             return Err(RecycleError::message("the connection is closed"));
+        }
+        if primary::may_have_moved(metrics.created) {
+            return Err(RecycleError::message("another server may be the primary"));
         }
         if metrics.age() > OLDEST {
             return Err(RecycleError::message("the connection is old"));

@@ -13,7 +13,7 @@ use vestry_ports::store::{
 };
 
 use super::dialect::{self, Conn, Manager};
-use vestry_store_rows::failure::Misuse;
+use vestry_store_rows::failure::{Misuse, unanswered};
 
 /// A connection on loan.
 pub(crate) type Pooled = Object<Manager>;
@@ -142,7 +142,9 @@ impl Unit {
 impl Tx for Unit {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
         // Postgres answers COMMIT of a failed transaction with a silent ROLLBACK; `writing` does not let it come to that.
-        let committed = self.writing()?.batch_execute("COMMIT").await;
+        let committed = dialect::commit_in_time(self.writing()?.batch_execute("COMMIT")).await;
+        // Nobody knows whether it happened, and the connection goes with this unit.
+        let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;
         self.progress = Progress::Finished;
         Ok(())

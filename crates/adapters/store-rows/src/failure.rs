@@ -25,6 +25,12 @@ impl From<Misuse> for StoreError {
 #[error("{0}")]
 pub struct Cause(pub String);
 
+/// A commit took too long: nobody knows whether it happened.
+pub fn unanswered() -> StoreError {
+    let cause = "the database did not say in time whether it has committed";
+    StoreError::Unavailable(Box::new(Cause(cause.to_owned())))
+}
+
 /// Why a pool gave no connection.
 pub fn of_pool(error: PoolError<StoreError>) -> StoreError {
     match error {

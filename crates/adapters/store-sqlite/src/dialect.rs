@@ -26,6 +26,11 @@ pub(crate) fn until(end: Instant) -> Until {
     Until::asking(in_time::CALL, in_time::moment(end))
 }
 
+/// The file answers, or fails.
+pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option<T> {
+    Some(commit.await)
+}
+
 /// How long undoing may take.
 pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -15,7 +15,7 @@ use crate::support::front::Front;
 use crate::support::journey::{Owner, new_owner, sign};
 use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
 use crate::support::process::PATIENCE;
-use crate::support::site::Site;
+use crate::support::site::{Site, text};
 
 /// Transactions that the lost timeline is ahead, so that the other one can come to the same number.
 const AHEAD: usize = 300;
@@ -204,18 +204,23 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
 /// How long after a promotion the service may go on to refuse writes.
 const WRITES_AGAIN_WITHIN: Duration = Duration::from_secs(10);
 
+/// Reads at once.
+const CONNECTIONS: usize = 64;
+
 /// How the primary ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// It does not, and nobody has told it that there is another one: what it is given it can never acknowledge.
+    /// It does not, nobody is cut off, and nobody has told it that there is another one: what it is given it can never acknowledge.
     LivesOn,
+    /// Its clients are cut off, and find another standby, which refuses writes and stays what it is.
+    LeavesAReader,
     /// Its clients are cut off, and find the standby before that is promoted.
     CutsOff,
     /// As by a power cut.
     Dies,
 }
 
-/// One failover under load; the new primary, and what the clients have done.
+/// One failover under load; the new primary, and the load that had to do with both.
 async fn fail_over(
     api: &Api,
     front: &Front,
@@ -226,36 +231,77 @@ async fn fail_over(
     let standby = primary.standby();
     standby.start();
     primary.wait_for_standbys().await;
-    let load = Load::start(api, round, rng);
+    let load = Load::start_before_failover(api, round, rng);
     load.go_on(rng).await;
+    let left_behind = leave(api, front, primary, &standby, end).await;
+    front.lead_others_to(&standby.socket());
+    let promoted = Instant::now();
+    let user = written(api, &format!("round{round}@example.com")).await;
+    let refused_for = promoted.elapsed();
+    println!("K5, {end:?}: writes again after {refused_for:?}");
+    assert!(refused_for <= WRITES_AGAIN_WITHIN, "{end:?}");
+    // Nor does anybody go on to read what the old one has.
+    let moved = async {
+        while let Some(server) = &left_behind
+            && server.clients().await > 0
+        {
+            read_by_many(api, &user).await;
+        }
+    };
+    let moved = tokio::time::timeout(WRITES_AGAIN_WITHIN, moved).await;
+    moved.expect("no connection leads to the old primary");
+    (standby, load)
+}
+
+/// Promotes the standby; the server that connections may still lead to.
+async fn leave(
+    api: &Api,
+    front: &Front,
+    primary: Cluster,
+    standby: &Cluster,
+    end: End,
+) -> Option<Cluster> {
     match end {
         End::LivesOn => {
             standby.promote();
-            load.go_on(rng).await;
+            Some(primary)
+        }
+        End::LeavesAReader => {
+            let reader = primary.standby();
+            reader.start();
+            front.lead_to(&reader.socket());
+            primary.stop();
+            refused_write(api).await;
+            standby.promote();
+            Some(reader)
         }
         End::CutsOff => {
             front.lead_to(&standby.socket());
             primary.cut_off_clients().await;
-            // Nothing but reads is answered here, and nothing is claimed to be written.
             refused_write(api).await;
             standby.promote();
+            None
         }
         End::Dies => {
             front.close();
             primary.stop();
             standby.promote();
+            None
         }
     }
-    front.lead_to(&standby.socket());
-    let promoted = Instant::now();
-    written(api, &format!("round{round}@example.com")).await;
-    let refused_for = promoted.elapsed();
-    println!("K5, {end:?}: writes again after {refused_for:?}");
-    assert!(
-        refused_for <= WRITES_AGAIN_WITHIN,
-        "{end:?}: {refused_for:?}"
-    );
-    (standby, load)
+}
+
+/// Asks for a user so often at once that each connection of the service's pool has its turn.
+async fn read_by_many(api: &Api, user: &str) {
+    let reads: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let (api, user) = (api.clone(), user.to_owned());
+            tokio::spawn(async move { api.get(&user).await })
+        })
+        .collect();
+    for read in reads {
+        read.await.unwrap();
+    }
 }
 
 async fn refused_write(api: &Api) {
@@ -264,18 +310,19 @@ async fn refused_write(api: &Api) {
     assert_eq!(refused.error(503), "unavailable");
 }
 
-/// Asks until a write is acknowledged.
-async fn written(api: &Api, email: &str) {
+/// Asks until a write is acknowledged; the path of the user that it made.
+async fn written(api: &Api, email: &str) -> String {
     let body = json!({ "email": email, "expires_in": 10 });
     let written = async {
-        while api
-            .post("/v1/auth/otps/email/login_or_create", &body)
-            .await
-            .status
-            >= 500
-        {}
+        loop {
+            let sent = api.post("/v1/auth/otps/email/login_or_create", &body).await;
+            if sent.status < 500 {
+                return format!("/v1/auth/users/{}", text(&sent.ok(), "user_id"));
+            }
+        }
     };
-    tokio::time::timeout(PATIENCE, written).await.unwrap();
+    let written = tokio::time::timeout(PATIENCE, written).await;
+    written.expect("the new primary is found")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -293,10 +340,8 @@ async fn k5_a_failover_loses_nothing_acknowledged() {
     let api = server.api(&keys.test);
     let mut rng = Rng::from_seed(rng::seed());
     let mut histories: Vec<History> = Vec::new();
-    for (round, end) in [End::LivesOn, End::CutsOff, End::Dies]
-        .into_iter()
-        .enumerate()
-    {
+    let ends = [End::LivesOn, End::LeavesAReader, End::CutsOff, End::Dies];
+    for (round, end) in ends.into_iter().enumerate() {
         let old = primary;
         let (promoted, load) = fail_over(&api, &front, old, (round, end), &mut rng).await;
         primary = promoted;
@@ -309,7 +354,7 @@ async fn k5_a_failover_loses_nothing_acknowledged() {
         .iter()
         .map(|history| history.acknowledged_writes)
         .sum();
-    println!("K5: 3 failovers, {writes} acknowledged writes");
+    println!("K5: 4 failovers, {writes} acknowledged writes");
     assert!(writes > 0);
     check_mails(&api, &histories).await;
     server.process.stop().await;

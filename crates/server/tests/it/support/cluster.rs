@@ -153,6 +153,13 @@ impl Cluster {
         tokio::time::timeout(PATIENCE, waits).await.unwrap();
     }
 
+    /// How many are connected to the database of the service, without those who wait in vain for a standby to have what they wrote.
+    pub(crate) async fn clients(&self) -> u32 {
+        let client = self.connect("postgres").await;
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'vestry' AND wait_event IS DISTINCT FROM 'SyncRep'";
+        only(&client, count).await.parse().unwrap()
+    }
+
     /// Cuts off every client.
     pub(crate) async fn cut_off_clients(&self) {
         let client = self.client().await;

@@ -25,8 +25,19 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Sixteen more clients; `round` keeps their addresses apart from those of earlier ones.
+    /// Sixteen more clients, of whom nobody is ever refused anything; `round` keeps their addresses apart from those of earlier ones.
     pub(crate) fn start(api: &Api, round: usize, rng: &mut Rng) -> Self {
+        Self::of(api, round, 499, rng)
+    }
+
+    /// The same where a server may answer that does not know yet what was acknowledged: who is refused stops, and what was acknowledged
+    /// must be there afterwards all the same.
+    pub(crate) fn start_before_failover(api: &Api, round: usize, rng: &mut Rng) -> Self {
+        Self::of(api, round, 399, rng)
+    }
+
+    /// Clients who stop at an answer of a status above `most`.
+    fn of(api: &Api, round: usize, most: u16, rng: &mut Rng) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let first = round * CLIENTS;
         let clients = (first..first + CLIENTS).map(|number| Client {
@@ -34,6 +45,7 @@ impl Load {
             rng: Rng::from_seed(rng.next()),
             number,
             steps: 0,
+            most,
             history: History::default(),
         });
         let clients = clients.map(|client| tokio::spawn(client.run(Arc::clone(&stop))));
@@ -97,17 +109,13 @@ pub(crate) struct History {
     pub(crate) acknowledged_writes: usize,
 }
 
-/// The answer, if there was one that says what happened.
-fn known(answer: reqwest::Result<Answer>) -> Option<Answer> {
-    answer.ok().filter(|answer| answer.status < 500)
-}
-
 /// One client: its key, its chances, and its history.
 pub(crate) struct Client {
     api: Api,
     rng: Rng,
     number: usize,
     steps: usize,
+    most: u16,
     pub(crate) history: History,
 }
 
@@ -130,6 +138,11 @@ impl Client {
         self
     }
 
+    /// The answer, if there was one that says what happened.
+    fn known(&self, answer: reqwest::Result<Answer>) -> Option<Answer> {
+        answer.ok().filter(|answer| answer.status <= self.most)
+    }
+
     async fn sign_in(&mut self) -> Option<()> {
         let email = format!("client{}-{}@example.com", self.number, self.steps);
         let body = json!({ "email": email, "expires_in": 10 });
@@ -137,7 +150,7 @@ impl Client {
             .api
             .try_post("/v1/auth/otps/email/login_or_create", &body)
             .await;
-        let sent = known(sent)?.ok();
+        let sent = self.known(sent)?.ok();
         self.history.acknowledged_writes += 1;
         self.history.users.push(text(&sent, "user_id"));
         self.history.without_wallet.push(text(&sent, "user_id"));
@@ -150,12 +163,12 @@ impl Client {
             .api
             .try_get(&format!("/v1/test/messages?to={email}&wait=10"))
             .await;
-        let mail = known(mail)?.ok();
+        let mail = self.known(mail)?.ok();
         let code = mail["messages"][0]["code"].as_str()?.to_owned();
         self.history.unread.pop();
         let body = json!({ "method_id": method_id, "otp": code, "session_expires_in": 60 });
         let verified = self.api.try_post("/v1/auth/otps/verify", &body).await;
-        let answer = known(verified);
+        let answer = self.known(verified);
         self.history.codes.push(Presented {
             body,
             acknowledged: answer.is_some(),
@@ -173,7 +186,8 @@ impl Client {
             return Some(());
         };
         let body = json!({ "user_id": user_id, "wallet_type": "ethereum" });
-        let wallet = known(self.api.try_post("/v1/wallets/create", &body).await)?.ok();
+        let wallet = self.api.try_post("/v1/wallets/create", &body).await;
+        let wallet = self.known(wallet)?.ok();
         self.history.acknowledged_writes += 1;
         self.history.without_wallet.pop();
         self.history.owners.push(Owner {
@@ -189,31 +203,30 @@ impl Client {
         if owners.is_empty() {
             return Some(());
         }
-        let owner = &owners[self.rng.below(owners.len())];
+        let owner = owners[self.rng.below(owners.len())].clone();
         let path = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
-        let signed = known(
-            self.api
-                .try_post(&path, &json!({ "message": "test" }))
-                .await,
-        )?
-        .ok();
+        let message = json!({ "message": "test" });
+        let signed = self.api.try_post(&path, &message).await;
+        let signed = self.known(signed)?.ok();
         assert_eq!(signed["wallet"]["public_address"], owner.address.as_str());
         Some(())
     }
 
     async fn end_a_session(&mut self) -> Option<()> {
-        let alive = self
-            .history
-            .sessions
-            .iter_mut()
-            .find(|(_, known)| *known == Known::Alive);
-        let Some((token, state)) = alive else {
+        let mut sessions = self.history.sessions.iter();
+        let alive = sessions.position(|(_, known)| *known == Known::Alive);
+        let Some(place) = alive else {
             return Some(());
         };
-        let body = json!({ "session_token": token });
-        *state = Known::Unknown;
-        known(self.api.try_delete("/v1/auth/sessions/delete", &body).await)?.ok();
-        *state = Known::Ended;
+        let body = json!({ "session_token": self.history.sessions[place].0 });
+        let ended = self.api.try_delete("/v1/auth/sessions/delete", &body).await;
+        self.history.sessions[place].1 = match &ended {
+            Ok(ended) if ended.status < 300 => Known::Ended,
+            // Nothing was done.
+            Ok(refused) if refused.status < 500 => Known::Alive,
+            _ => Known::Unknown,
+        };
+        self.known(ended)?.ok();
         self.history.acknowledged_writes += 1;
         Some(())
     }

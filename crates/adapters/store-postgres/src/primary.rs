@@ -1,0 +1,89 @@
+//! Whether a connection still leads to the primary.
+//!
+//! After a failover our connections may lead to a server that lives on and is not the primary any more: a standby, which refuses writes
+//! (25006), or one that waits in vain for a standby to have what it commits. Reads find there what was before. So such a write ends every
+//! connection that is older than it, and a while later, when the name of the primary leads elsewhere, those that were opened in between.
+
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+/// Connections are ended at most so often: a database that is read-only for long must not have all of them opened anew for each write
+/// that it refuses.
+const AT_MOST_EACH: Duration = Duration::from_millis(500);
+
+/// So long after the last such write a new connection is taken to lead to the new primary. The outbox alone writes more often than that.
+const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
+/// When writes were not done.
+#[derive(Clone, Copy)]
+struct NotDone {
+    /// The one that ended connections last.
+    counted: Instant,
+    /// The last one.
+    last: Instant,
+}
+
+impl NotDone {
+    /// Which connections are ended at this moment: those that were opened before.
+    fn opened_before(&self, now: Instant) -> Instant {
+        if now.duration_since(self.last) >= SETTLED_AFTER {
+            self.last + SETTLED_AFTER
+        } else if now.duration_since(self.counted) >= AT_MOST_EACH {
+            self.last
+        } else {
+            self.counted
+        }
+    }
+}
+
+/// One for the process: at worst a pool of another database opens its connections anew.
+static NOT_DONE: RwLock<Option<NotDone>> = RwLock::new(None);
+
+/// A write was refused because the server is read-only, or its commit was not answered.
+pub(crate) fn did_not_write() {
+    let now = Instant::now();
+    let mut not_done = NOT_DONE.write().unwrap_or_else(PoisonError::into_inner);
+    let counted = match *not_done {
+        Some(known) if now.duration_since(known.counted) < AT_MOST_EACH => known.counted,
+        _ => now,
+    };
+    *not_done = Some(NotDone { counted, last: now });
+}
+
+/// Whether a connection that was opened then may lead to an old primary.
+pub(crate) fn may_have_moved(opened: Instant) -> bool {
+    let not_done = *NOT_DONE.read().unwrap_or_else(PoisonError::into_inner);
+    not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which connections are ended at what moment; the first write that was not done is at 0 s, the last at 0.3 s.
+    #[test]
+    fn k5_connections_end_that_may_lead_to_an_old_primary() {
+        let start = Instant::now();
+        let at = |milliseconds| start + Duration::from_millis(milliseconds);
+        let not_done = NotDone {
+            counted: at(0),
+            last: at(300),
+        };
+        for (asked, ended_before) in [
+            (300, 0),
+            (499, 0),
+            // The last one counts as soon as the first has counted long enough.
+            (500, 300),
+            (3_299, 300),
+            // All was done for a while: whatever was opened before that is opened once more.
+            (3_300, 3_300),
+            (60_000, 3_300),
+        ] {
+            assert_eq!(
+                not_done.opened_before(at(asked)),
+                at(ended_before),
+                "at {asked}"
+            );
+        }
+    }
+}
