@@ -1,20 +1,28 @@
 //! `bench`: what an operation costs, beside what it cannot cost less than.
 
+mod baseline;
+mod course;
 mod http;
 mod journeys;
 mod ksuid;
 mod load;
+mod pairs;
+mod record;
+mod report;
+mod scene;
 mod search;
+mod seeded;
 mod service;
 mod signing;
 mod table;
+mod usage;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use crate::failure::{Context, Failure};
 use crate::site::Kind;
 use crate::{process, project};
+use course::Course;
 use load::Load;
 use signing::Comparison;
 use table::{Row, Table};
@@ -22,61 +30,85 @@ use table::{Row, Table};
 pub(crate) const ABOUT: &str = "\
 measure the service and its baselines, in one run
 
-Builds in the profile dist, starts the service on SQLite and on a throwaway Postgres (fsync on), and puts load on it
-from a second process (wrk) over loopback. Beside each operation stands its baseline from the same run: an empty actix
-handler, a raw SELECT by primary key over the same kind of pool, raw loops of signing and hashing with the same libraries.
-Calls that need something prepared for each (a link, a passkey, a signature) are made by a client of ours, in numbers.
-Machines differ and are shared: read the ratios, not the rates.
+Starts the service on SQLite and on a throwaway Postgres (fsync on), with a line in its log for each request as in production,
+and puts load on it from a second process (wrk) over loopback. The database has 100,000 users with an address, a wallet and a
+session each; it is made once for the tables as they are (two to five minutes for each store), kept in target/bench, and copied for
+each run. \"Cold\" is drawn from all of them, \"hot\" from 64.
 
-  --seconds N        length of each measurement (10)
-  --connections N    open connections (64)
-  --calls N          calls of each operation that needs preparation (500), over 16 connections
+Right after each measurement comes its baseline: a raw SELECT by primary key in an actix handler over the same kind of pool and the
+same tables, or a raw loop of signing with the same libraries and an empty handler. Machines differ, are shared, and change
+their speed: read the ratios, which are medians of such pairs, and not the rates. Beside them stands what a request takes of the
+processor and how often threads change.
+
+  (nothing)          session verify and user get, signatures, creating users, codes, a flood of passwords, with 1, 8, 64 and
+                     256 connections: about ten minutes for each store. Keeps the record in bench/, where --report finds it
+  --quick            the same with 64 connections only and in short: about two minutes for each store. Keeps nothing
+  --report           measures nothing: writes the tables of docs/performance.md from the newest record of each store in bench/
+  --operations       instead: signatures of every chain, and each call that needs something prepared (a link, a passkey, a
+                     signature), made by a client of ours: about five minutes for each store
+  --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio: about ten minutes
+                     for each store
+  --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to
+                     make the wallets, and a minute
+
   --store NAME       sqlite or postgres; both when absent
-  --no-install       do not install wrk or Postgres
-  --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio; needs psql and
-                     sqlite3
-  --users N          how many \"many\" is (1000000)
-  --signing          instead: how many messages wallets sign that are drawn from 64 and from many, with a log line for each
-  --wallets N        how many \"many\" is (100000)
-  --against DIR      the directory of another build's `vestry`, measured in turn with this one on the same database
-  --rounds N         how often each is measured; the table has the means (3)
-  --profile NAME     instead of dist: release, which builds in half the time and is a little slower; with --search also dev,
-                     which is good for the ratio and not for the times";
+  --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
+                     is a little slower; with --search also dev, which is good for the ratio and not for the times
+  --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
+  --seconds N        length of each measurement (2; 1 with --quick; 10 with --operations and --signing)
+  --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
+  --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
+                     keeps nothing
+  --connections N    with --operations and --signing: open connections (64)
+  --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
+  --wallets N        with --signing: how many \"many\" is (100000)
+  --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database
+  --rounds N         with --signing: how often each is measured; the table has the means (3)";
 
 /// What the command line asks for.
 struct Options {
-    load: Load,
     stores: Vec<Kind>,
-    /// Calls of each operation that needs preparation.
-    calls: u32,
     install: bool,
     /// One of [`PROFILES`].
     profile: &'static str,
-    /// What is measured instead of everything else.
-    instead: Option<Instead>,
 }
 
-enum Instead {
+/// What is measured.
+enum Mode {
+    Course(Course),
+    /// Load, and calls of each operation that needs preparation.
+    Operations(Load, u32),
     /// Searches among so many users.
     Search(usize),
-    Signing(Comparison),
+    Signing(Load, Comparison),
+    /// Nothing.
+    Report,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let options = options(arguments)?;
+    let (options, mode) = parse(arguments)?;
+    if matches!(mode, Mode::Report) {
+        return report::write();
+    }
     build(&options)?;
-    if let Some(Instead::Search(users)) = options.instead {
-        return search::run(&options, users);
+    if !matches!(mode, Mode::Search(_)) {
+        load::require_wrk(options.install)?;
     }
-    load::require_wrk(options.install)?;
-    if let Some(Instead::Signing(comparison)) = &options.instead {
-        return signing::run(&options, comparison);
+    match mode {
+        Mode::Course(course) => course::run(&options, &course),
+        Mode::Operations(load, calls) => operations(&options, load, calls),
+        Mode::Search(users) => search::run(&options, users),
+        Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
+        Mode::Report => Ok(()),
     }
+}
+
+fn operations(options: &Options, load: Load, calls: u32) -> Result<(), Failure> {
     let mut table = Table::new();
-    let hashing = raw(&options.programs(), &["hash"], options.load)?;
+    let hashing = baseline::raw(&options.programs(), &["hash"], load)?;
     table.push(Row::raw("raw Argon2id loop, 2 threads", hashing));
     for kind in &options.stores {
-        service::measure(*kind, &options, hashing, &mut table)?;
+        service::measure(*kind, options, load, calls, hashing, &mut table)?;
     }
     println!("{table}");
     Ok(())
@@ -114,59 +146,64 @@ impl Options {
     }
 }
 
-/// A loop of the baseline program without HTTP; it prints operations a second.
-fn raw(programs: &Path, arguments: &[&str], load: Load) -> Result<f64, Failure> {
-    let mut command = Command::new(programs.join("vestry-bench-baseline"));
-    command
-        .args(arguments)
-        .args(["--seconds", &load.seconds.to_string()]);
-    let printed = process::output(&mut command)?;
-    printed
-        .trim()
-        .parse()
-        .context(format!("the baseline printed {printed:?} and not a rate"))
+/// The command line as it stands there; what is absent depends on the mode.
+#[derive(Default)]
+struct Line {
+    /// The flag of the mode, if one is given.
+    mode: Option<&'static str>,
+    seconds: Option<u32>,
+    connections: Option<u32>,
+    calls: Option<u32>,
+    users: Option<u32>,
+    wallets: Option<u32>,
+    rounds: Option<u32>,
+    against: Option<PathBuf>,
+    note: String,
 }
 
-fn options(arguments: &[String]) -> Result<Options, Failure> {
+/// The flags that say what is measured.
+const MODES: [&str; 5] = [
+    "--quick",
+    "--report",
+    "--operations",
+    "--search",
+    "--signing",
+];
+
+fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
     let mut options = Options {
-        load: Load {
-            seconds: 10,
-            connections: 64,
-        },
         stores: vec![Kind::Sqlite, Kind::Postgres],
-        calls: 500,
         install: true,
         profile: "dist",
-        instead: None,
     };
-    let (mut search, mut users) = (false, 1_000_000);
-    let mut signing = false;
-    let mut comparison = Comparison {
-        wallets: 100_000,
-        against: None,
-        rounds: 3,
-    };
+    let mut line = Line::default();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
+        if let Some(mode) = MODES.into_iter().find(|mode| mode == argument) {
+            if let Some(other) = line.mode.replace(mode) {
+                let message = format!("{mode} and {other} measure different things");
+                return Err(Failure::Usage(message));
+            }
+            continue;
+        }
         let mut value = || {
             rest.next()
                 .ok_or_else(|| Failure::Usage(format!("{argument} needs a value")))
         };
         match argument.as_str() {
-            "--seconds" => options.load.seconds = number(argument, value()?)?,
-            "--connections" => options.load.connections = number(argument, value()?)?,
-            "--calls" => options.calls = number(argument, value()?)?,
-            "--store" => options.stores = vec![Kind::parse(value()?)?],
-            "--no-install" => options.install = false,
-            "--search" => search = true,
-            "--users" => users = number(argument, value()?)?,
-            "--signing" => signing = true,
-            "--wallets" => comparison.wallets = number(argument, value()?)?,
-            "--rounds" => comparison.rounds = number(argument, value()?)?,
+            "--seconds" => line.seconds = Some(number(argument, value()?)?),
+            "--connections" => line.connections = Some(number(argument, value()?)?),
+            "--calls" => line.calls = Some(number(argument, value()?)?),
+            "--users" => line.users = Some(number(argument, value()?)?),
+            "--wallets" => line.wallets = Some(number(argument, value()?)?),
+            "--rounds" => line.rounds = Some(number(argument, value()?)?),
+            "--note" => line.note.clone_from(value()?),
             "--against" => {
                 let directory = PathBuf::from(value()?).canonicalize();
-                comparison.against = Some(directory.context("--against")?);
+                line.against = Some(directory.context("--against")?);
             }
+            "--store" => options.stores = vec![Kind::parse(value()?)?],
+            "--no-install" => options.install = false,
             "--profile" => {
                 let name = value()?;
                 let known = PROFILES.into_iter().find(|profile| profile == name);
@@ -177,17 +214,47 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
             other => return Err(Failure::Usage(format!("bench does not know {other}"))),
         }
     }
-    if search {
-        let users = usize::try_from(users).context("that many users cannot be counted")?;
-        options.instead = Some(Instead::Search(users));
-    } else if signing {
-        options.instead = Some(Instead::Signing(comparison));
-    }
-    if !search && options.profile == "dev" {
+    let mode = line.mode()?;
+    if options.profile == "dev" && !matches!(mode, Mode::Search(_)) {
         let message = "--profile dev goes with --search";
         return Err(Failure::Usage(message.to_owned()));
     }
-    Ok(options)
+    Ok((options, mode))
+}
+
+impl Line {
+    fn mode(self) -> Result<Mode, Failure> {
+        let load = Load {
+            seconds: self.seconds.unwrap_or(10),
+            connections: self.connections.unwrap_or(64),
+        };
+        Ok(match self.mode {
+            Some("--report") => Mode::Report,
+            Some("--operations") => Mode::Operations(load, self.calls.unwrap_or(500)),
+            Some("--search") => {
+                let users = usize::try_from(self.users.unwrap_or(1_000_000));
+                Mode::Search(users.context("that many users cannot be counted")?)
+            }
+            Some("--signing") => Mode::Signing(
+                load,
+                Comparison {
+                    wallets: self.wallets.unwrap_or(100_000),
+                    against: self.against,
+                    rounds: self.rounds.unwrap_or(3),
+                },
+            ),
+            quick => {
+                let mut course = match quick {
+                    Some(_) => Course::quick(),
+                    None => Course::whole(),
+                };
+                course.seconds = self.seconds.unwrap_or(course.seconds);
+                course.users = self.users.unwrap_or(course.users);
+                course.note = self.note;
+                Mode::Course(course)
+            }
+        })
+    }
 }
 
 pub(crate) fn number(name: &str, value: &str) -> Result<u32, Failure> {

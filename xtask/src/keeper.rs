@@ -80,6 +80,11 @@ impl Keeper {
         Ok(Self { shell, lifeline })
     }
 
+    /// The process that watches; the server and whatever it starts are below it.
+    pub(crate) fn id(&self) -> u32 {
+        self.shell.id()
+    }
+
     /// How the server ended, when it did.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         self.shell

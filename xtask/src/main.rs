@@ -118,7 +118,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[--seconds N] [--connections N] [--store NAME] [--no-install]",
+        arguments: "[--quick | --report | --operations | --search | --signing] [--store NAME] [--profile NAME] [--note TEXT]…",
         about: bench::ABOUT,
         run: bench::run,
     },

@@ -66,8 +66,8 @@ impl Postgres {
         Ok(Some(Self { programs, owner }))
     }
 
-    /// Makes an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
-    fn create(&self, durability: Durability) -> Result<Place, Failure> {
+    /// A new temporary directory for a cluster.
+    fn place(&self, durability: Durability) -> Result<Place, Failure> {
         let directory = match durability {
             Durability::Disk => temporary::directory("postgres")?,
             Durability::Memory => temporary::directory_in_memory("postgres")?,
@@ -76,11 +76,16 @@ impl Postgres {
             chown(&directory, Some(user), Some(group))
                 .context("cannot give the Postgres directory away")?;
         }
-        let place = Place {
+        Ok(Place {
             port: wait::free_port()?,
             directory,
             durability,
-        };
+        })
+    }
+
+    /// Makes an empty cluster in a new temporary directory. Its superuser is `postgres`, without a password.
+    fn create(&self, durability: Durability) -> Result<Place, Failure> {
+        let place = self.place(durability)?;
         process::run_quietly(
             self.program("initdb", &place)
                 .arg("-D")
@@ -101,10 +106,41 @@ impl Postgres {
 
     /// Starts a cluster that ends, and disappears, with this process.
     pub(crate) fn start(&self, durability: Durability) -> Result<Cluster, Failure> {
-        let place = self.create(durability)?;
+        self.run(&self.create(durability)?)
+    }
+
+    /// Starts a cluster that ends, and disappears, with this process, on a copy of what [`Postgres::back_up`] wrote.
+    pub(crate) fn start_copy(
+        &self,
+        durability: Durability,
+        backup: &Path,
+    ) -> Result<Cluster, Failure> {
+        let place = self.place(durability)?;
+        process::run_quietly(
+            Command::new("cp")
+                .arg("--archive")
+                .arg(backup)
+                .arg(place.data()),
+        )?;
+        if let Some(Owner { user, group }) = self.owner {
+            let owner = format!("{user}:{group}");
+            let mut give = Command::new("chown");
+            process::run_quietly(give.args(["--recursive", &owner]).arg(place.data()))?;
+        }
+        self.run(&place)
+    }
+
+    /// Writes the files of a running cluster into a directory that is not there yet.
+    pub(crate) fn back_up(&self, cluster: &Cluster, into: &Path) -> Result<(), Failure> {
+        let mut command = Command::new(self.programs.join("pg_basebackup"));
+        command.args(["--checkpoint=fast", "--no-sync", "--dbname", cluster.url()]);
+        process::run_quietly(command.arg("--pgdata").arg(into))
+    }
+
+    fn run(&self, place: &Place) -> Result<Cluster, Failure> {
         let log =
             File::create(place.directory.join("log")).context("cannot create the Postgres log")?;
-        let mut server = self.program("postgres", &place);
+        let mut server = self.program("postgres", place);
         server.arg("-D").arg(place.data()).args(place.options());
         // INT is the fast shutdown: it does not wait for clients.
         let mut keeper = Keeper::start(&server, "INT", log, Some(&place.directory))?;
@@ -112,7 +148,7 @@ impl Postgres {
             if keeper.ended()?.is_some() {
                 return Err(Failure::new("Postgres ended while it started"));
             }
-            Ok(self.answers(&place).then_some(()))
+            Ok(self.answers(place).then_some(()))
         })?;
         Ok(Cluster {
             keeper,
@@ -241,6 +277,11 @@ impl Cluster {
     /// The superuser's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The process below which all processes of the server are.
+    pub(crate) fn keeper(&self) -> u32 {
+        self.keeper.id()
     }
 
     /// Stops the server and deletes the cluster.

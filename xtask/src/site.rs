@@ -70,6 +70,8 @@ pub(crate) struct Site {
 pub(crate) struct Server {
     keeper: Keeper,
     pub(crate) base_url: String,
+    /// What it logs.
+    pub(crate) log: PathBuf,
     /// From the start of the process to the first 200 of `/readyz`.
     pub(crate) ready_after: Duration,
 }
@@ -91,6 +93,28 @@ impl Site {
             level: "warn",
             directory,
         })
+    }
+
+    /// An installation on a copy of the files that another one had.
+    pub(crate) fn copy_of(
+        files: &Path,
+        programs: &Path,
+        postgres: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let site = Self::new(programs, postgres)?;
+        process::run_quietly(
+            Command::new("cp")
+                .arg("--archive")
+                .arg(files.join("."))
+                .arg(&site.directory),
+        )?;
+        Ok(site)
+    }
+
+    /// Copies its files, root keys and a database of SQLite among them, into a directory that is not there yet.
+    pub(crate) fn copy_to(&self, directory: &Path) -> Result<(), Failure> {
+        let mut copy = Command::new("cp");
+        process::run_quietly(copy.arg("--archive").arg(&self.directory).arg(directory))
     }
 
     /// Runs the programs of another directory from now on.
@@ -144,7 +168,10 @@ impl Site {
     pub(crate) fn serve(&self, number: usize) -> Result<Server, Failure> {
         let address = format!("127.0.0.1:{}", wait::free_port()?);
         let path = project::target().join(format!("site-{number}.log"));
-        let log = File::create(&path).context("cannot create a log")?;
+        // Appended to, so that whoever measures for long can empty it meanwhile.
+        drop(fs::remove_file(&path));
+        let log = File::options().create(true).append(true).open(&path);
+        let log = log.context("cannot create a log")?;
         let mut command = self.command(&["serve"]);
         command.env("VESTRY_HTTP__LISTEN", &address);
         let begun = Instant::now();
@@ -162,6 +189,7 @@ impl Site {
         Ok(Server {
             keeper,
             base_url: format!("http://{address}"),
+            log: path,
             ready_after: begun.elapsed(),
         })
     }
@@ -205,6 +233,11 @@ impl Server {
             .arg("--into")
             .arg(list);
         process::run(&mut command)
+    }
+
+    /// The process below which the service is.
+    pub(crate) fn keeper(&self) -> u32 {
+        self.keeper.id()
     }
 
     pub(crate) fn stop(self) -> Result<(), Failure> {

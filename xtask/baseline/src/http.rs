@@ -1,6 +1,6 @@
 //! The two handlers.
 
-use actix_web::web::Data;
+use actix_web::web::{Data, Path};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use tokio::runtime::Handle;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(database_url: &str) -> Result<(), Failure> {
             App::new()
                 .app_data(shared.clone())
                 .route("/empty", web::get().to(empty))
-                .route("/select", web::get().to(select))
+                .route("/select/{user_id}", web::get().to(select))
         })
         .workers(CORES)
         .bind(("127.0.0.1", 0))?;
@@ -34,9 +34,12 @@ async fn empty() -> HttpResponse {
     HttpResponse::Ok().finish()
 }
 
-async fn select(shared: Data<(Handle, Source)>) -> HttpResponse {
+/// Whose row is read stands in the path, as with the service's own calls: the load draws it from as many.
+async fn select(shared: Data<(Handle, Source)>, user_id: Path<String>) -> HttpResponse {
     let (queries, source) = shared.get_ref().clone();
-    let row = queries.spawn(async move { source.read().await }).await;
+    let row = queries
+        .spawn(async move { source.read(&user_id).await })
+        .await;
     match row {
         Ok(Ok((name, metadata, created_at))) => {
             HttpResponse::Ok().body(format!("{name}{metadata}{created_at}"))

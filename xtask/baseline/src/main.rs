@@ -3,8 +3,8 @@
 //! - `sign`: opens a key, signs messages and verifies the signatures on two threads, with the libraries of the service and
 //!   nothing around it.
 //! - `hash`: hashes passwords on two threads, with the parameters that are the service's default.
-//! - `select`: reads a row by primary key through a pool like the service's, from 64 tasks on two threads.
-//! - `http`: serves an empty handler and the same SELECT, with as many workers as the service has.
+//! - `http`: serves an empty handler, and a SELECT by primary key through a pool like the service's, of a user whom the request
+//!   names, with as many workers as the service has.
 //!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
@@ -47,9 +47,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     match arguments.first().map(String::as_str) {
         Some("sign") => sign::run(value("--scheme")?, length()?),
         Some("hash") => hash::run(length()?),
-        Some("select") => runtime()?.block_on(select::run(value("--database")?, length()?)),
         Some("http") => http::run(value("--database")?),
-        _ => Err("say sign, hash, select or http".into()),
+        _ => Err("say sign, hash or http".into()),
     }
 }
 

@@ -1,9 +1,5 @@
 //! One SELECT by primary key over a pool.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
 use deadpool::managed::{self, Metrics, RecycleResult};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -16,8 +12,6 @@ use crate::Failure;
 const CONNECTIONS: usize = 10;
 /// Readers of a SQLite file, likewise.
 const READERS: usize = 4;
-/// Tasks that ask at once, as many as the load has connections.
-const TASKS: usize = 64;
 
 diesel::table! {
     users (app_id, environment, id) {
@@ -33,7 +27,7 @@ diesel::table! {
 /// The primary key of some user.
 type Key = (String, String, String);
 
-/// A pool on one of the two stores, and the row that is read.
+/// A pool on one of the two stores, and the key of a row in the world that is read.
 #[derive(Clone)]
 pub(crate) enum Source {
     Postgres(managed::Pool<Postgres>, Key),
@@ -86,10 +80,10 @@ macro_rules! any_key {
 }
 
 macro_rules! read {
-    ($pool:expr, $key:expr) => {{
+    ($pool:expr, $key:expr, $user:expr) => {{
         let mut connection = $pool.get().await.map_err(|error| error.to_string())?;
         users::table
-            .find(($key.0.as_str(), $key.1.as_str(), $key.2.as_str()))
+            .find(($key.0.as_str(), $key.1.as_str(), $user))
             .select((users::first_name, users::metadata, users::created_at))
             .first::<(String, String, i64)>(&mut *connection)
             .await?
@@ -112,36 +106,11 @@ impl Source {
         Ok(Self::Postgres(pool, key))
     }
 
-    pub(crate) async fn read(&self) -> Result<(String, String, i64), Failure> {
+    /// The row of a user of the same world as the one that was found first.
+    pub(crate) async fn read(&self, user: &str) -> Result<(String, String, i64), Failure> {
         Ok(match self {
-            Self::Postgres(pool, key) => read!(pool, key),
-            Self::Sqlite(pool, key) => read!(pool, key),
+            Self::Postgres(pool, key) => read!(pool, key, user),
+            Self::Sqlite(pool, key) => read!(pool, key, user),
         })
     }
-}
-
-/// Prints rows a second.
-pub(crate) async fn run(url: &str, length: Duration) -> Result<(), Failure> {
-    let source = Source::open(url).await?;
-    let reads = Arc::new(AtomicU32::new(0));
-    let start = Instant::now();
-    let tasks: Vec<_> = (0..TASKS)
-        .map(|_| {
-            let (source, reads) = (source.clone(), Arc::clone(&reads));
-            tokio::spawn(async move {
-                while start.elapsed() < length {
-                    source.read().await?;
-                    reads.fetch_add(1, Ordering::Relaxed);
-                }
-                Ok::<_, Failure>(())
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await??;
-    }
-    let per_second =
-        f64::from(AtomicU32::load(&reads, Ordering::Relaxed)) / start.elapsed().as_secs_f64();
-    println!("{per_second:.1}");
-    Ok(())
 }

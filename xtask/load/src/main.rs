@@ -2,14 +2,16 @@
 //! passkey's answer, a wallet's signature. What is prepared is made before the clock starts.
 //!
 //! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in
-//! milliseconds. `signers` makes wallets of every chain for wrk, and prints them. For `cargo xtask rotation`, `wallets` makes
-//! wallets in numbers, and `signing` has them sign.
+//! milliseconds, and so does `flood`, of session verifies at rest and in a flood of passwords. `signers` makes wallets of every
+//! chain for wrk, and prints them; `seed` makes users in numbers. For `cargo xtask rotation`, `wallets` makes wallets in numbers,
+//! and `signing` has them sign.
 //!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
 mod api;
 mod operations;
 mod people;
+mod seed;
 mod signers;
 mod signing;
 mod stopwatch;
@@ -62,6 +64,18 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             let baseline = Api::new(value("--baseline")?, "")?;
             runtime.block_on(operations::run(&baseline, &service()?, stopwatch))
         }
+        Some("flood") => {
+            let stopwatch = Stopwatch {
+                calls: value("--calls")?.parse()?,
+                connections: 1,
+            };
+            runtime.block_on(operations::flood::run(&service()?, stopwatch))
+        }
+        Some("seed") => {
+            let (users, connections) = (value("--users")?.parse()?, value("--connections")?);
+            let into = Path::new(value("--into")?);
+            runtime.block_on(seed::run(&service()?, users, connections.parse()?, into))
+        }
         Some("signers") => {
             let connections = value("--connections")?.parse()?;
             runtime.block_on(signers::run(&service()?, connections))
@@ -79,6 +93,6 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             let signing = Signing::new(services.collect::<Result<_, _>>()?, &wallets)?;
             runtime.block_on(signing.run(value("--per-second")?.parse()?))
         }
-        _ => Err("say operations, signers, wallets or signing".into()),
+        _ => Err("say operations, flood, seed, signers, wallets or signing".into()),
     }
 }

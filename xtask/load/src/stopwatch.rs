@@ -110,3 +110,18 @@ pub(crate) fn percentile(times: &[Duration], percent: usize) -> f64 {
     let time = times.get(place).copied().unwrap_or_default();
     time.as_secs_f64() * 1_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_time_below_which_so_many_are() {
+        let times: Vec<_> = (1..=200).map(Duration::from_millis).collect();
+        assert_eq!(percentile(&times, 50), 101.0);
+        assert_eq!(percentile(&times, 99), 199.0);
+        assert_eq!(percentile(&times, 100), 200.0);
+        assert_eq!(percentile(&times[..1], 99), 1.0);
+        assert_eq!(percentile(&[], 99), 0.0);
+    }
+}

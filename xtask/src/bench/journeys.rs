@@ -18,8 +18,6 @@ const HASHING: &[&str] = &[
     "passwords verify",
     "passwords reset complete",
 ];
-/// Operations whose pace is given: only their times say something.
-const PACED: &str = "session verify, paced";
 
 /// What is called.
 pub(super) struct Services<'a> {
@@ -58,7 +56,6 @@ pub(super) fn measure(
         }
         let row = Row::measured(store, name, measured);
         let row = match empty {
-            _ if name.starts_with(PACED) => row,
             _ if HASHING.contains(&name) => row.against("raw Argon2id loop", hashing),
             Some(empty) => row.against("empty handler, our client", empty),
             None => row,
@@ -78,7 +75,8 @@ pub(super) fn signers(programs: &Path, service: &str, key: &str) -> Result<Strin
     process::output(&mut command)
 }
 
-fn parse(line: &str) -> Result<(&str, Measured), &'static str> {
+/// A name, a rate and two percentiles, between tabs.
+pub(super) fn parse(line: &str) -> Result<(&str, Measured), &'static str> {
     let mut fields = line.split('\t');
     let name = fields.next().ok_or("no name")?;
     let mut figure = || {

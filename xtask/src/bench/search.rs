@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,9 +13,9 @@ use serde_json::{Value, json};
 use super::Options;
 use super::http::Connection;
 use super::ksuid;
+use super::seeded::run_script;
 use super::service::Stage;
 use crate::failure::{Context, Failure};
-use crate::process;
 use crate::site::Kind;
 
 /// With how many users the large number is compared.
@@ -229,23 +228,7 @@ impl Seed {
         fs::write(&rows, text).context("cannot write the seed")?;
         let script = stage.directory.join("seed.sql");
         fs::write(&script, sql(kind, &stage.app_id, &rows)).context("cannot write the seed")?;
-        let mut client = match kind {
-            Kind::Postgres => {
-                let mut psql = Command::new("psql");
-                psql.args(["-q", "-v", "ON_ERROR_STOP=1", "-f"])
-                    .arg(&script);
-                psql.arg(&stage.database_url);
-                psql
-            }
-            Kind::Sqlite => {
-                let mut sqlite = Command::new("sqlite3");
-                let file = stage.database_url.trim_start_matches("sqlite:");
-                sqlite.arg("-bail").arg(file);
-                sqlite.arg(format!(".read {}", script.display()));
-                sqlite
-            }
-        };
-        process::run_quietly(&mut client)
+        run_script(kind, &stage.database_url, &script)
     }
 
     /// Some users get what the metadata filter asks for, through the service, which knows how that is stored.

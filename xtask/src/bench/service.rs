@@ -1,24 +1,21 @@
-//! The service under load: started on one store, seeded, measured operation by operation.
+//! `bench --operations`: signatures of every chain, and every call that needs something prepared for it.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::baseline::{self, raw};
 use super::load::{self, Load};
 use super::table::{Row, Table};
-use super::{Options, http, journeys, raw};
+use super::{Options, journeys};
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
 use crate::postgres::Cluster;
 use crate::site::{self, Kind};
-use crate::{project, temporary, wait};
-
-/// Users, each with a session, over which the reads are spread.
-const SEEDED: usize = 200;
+use crate::{temporary, wait};
 
 /// Everything that runs while one store is measured; all of it ends with this value.
 pub(super) struct Stage {
@@ -102,6 +99,8 @@ impl Floor {
 pub(super) fn measure(
     kind: Kind,
     options: &Options,
+    load: Load,
+    calls: u32,
     raw_hashing: f64,
     table: &mut Table,
 ) -> Result<(), Failure> {
@@ -109,36 +108,11 @@ pub(super) fn measure(
     let programs = options.programs();
     let data = stage.seed(&programs)?;
     // After the seed: it looks for a row to read.
-    let (baseline, baseline_url) = start_baseline(&programs, &stage.database_url)?;
+    let baseline = baseline::start(&programs, &stage.database_url)?;
     let store = kind.name();
-    let load = options.load;
     let at = |url: &str, operation: &str| load::run(url, operation, &data, load);
-
-    let empty = at(&baseline_url, "empty")?;
-    table.push(Row::measured(store, "empty handler", empty));
-    let select = raw(
-        &programs,
-        &["select", "--database", &stage.database_url],
-        load,
-    )?;
-    table.push(Row::raw_on(
-        store,
-        "raw SELECT by primary key, in process",
-        select,
-    ));
-    let select = at(&baseline_url, "select")?;
-    table.push(Row::measured(store, "raw SELECT in a handler", select));
-
-    for (operation, name) in [
-        ("session_verify", "session verify"),
-        ("user_get", "user get"),
-    ] {
-        let measured = at(&stage.base_url, operation)?;
-        let row = Row::measured(store, name, measured);
-        table.push(row.against("raw SELECT in a handler", select.per_second));
-    }
     for chain in &CHAINS {
-        let floor = || Floor::measure(&programs, chain.scheme, &baseline_url, &data, load);
+        let floor = || Floor::measure(&programs, chain.scheme, &baseline.url, &data, load);
         let mut before = floor()?;
         for operation in ["sign_message", "sign_transaction"] {
             let of_type = format!("{operation}.{}", chain.wallet_type);
@@ -154,22 +128,14 @@ pub(super) fn measure(
             table.push(row.against("raw signing + empty handler", beside.both()));
         }
     }
-    for (operation, name, requests) in [
-        ("user_create", "user create (with wallet)", 1.0),
-        ("code", "code send + verify (new user, session)", 2.0),
-    ] {
-        let measured = at(&stage.base_url, operation)?;
-        let row = Row::measured(store, name, measured).per(requests);
-        table.push(row.against("empty handler", empty.per_second));
-    }
     let services = journeys::Services {
         programs: &programs,
         service: &stage.base_url,
         key: &stage.key,
-        baseline: &baseline_url,
+        baseline: &baseline.url,
     };
-    journeys::measure(store, &services, options.calls, raw_hashing, table)?;
-    baseline.stop()?;
+    journeys::measure(store, &services, calls, raw_hashing, table)?;
+    baseline.keeper.stop()?;
     stage.strike()
 }
 
@@ -187,10 +153,12 @@ impl Stage {
             .arg(&directory)
             .env("VESTRY_DATABASE__URL", &database_url)
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
-            .env("VESTRY_LOG__LEVEL", "warn");
-        let mut service = start(&command, "bench-service", None)?;
+            .env("VESTRY_LOG__LEVEL", "info");
+        let log = baseline::log_file("bench-service");
+        let file = File::create(&log).context("cannot create a log")?;
+        let mut service = Keeper::start(&command, "TERM", file, None)?;
         let ready = wait::until("the start of the service", Duration::from_secs(30), || {
-            alive(&mut service, "bench-service")?;
+            baseline::require(&mut service, &log)?;
             let text = fs::read_to_string(directory.join("dev.json")).unwrap_or_default();
             Ok(serde_json::from_str::<Value>(&text).ok())
         })?;
@@ -205,76 +173,18 @@ impl Stage {
         })
     }
 
-    /// Makes users with sessions, and wallets of every chain; writes what the load script reads, and answers where.
+    /// Makes wallets of every chain; writes what the load script reads, and answers where.
     fn seed(&self, programs: &Path) -> Result<PathBuf, Failure> {
-        // Addresses of one run do not meet those of another on a database that stays.
-        let run = self.app_id.chars().rev().take(8).collect::<String>();
-        let mut data = format!("key={}\nrun={run}x\n", self.key);
-        for number in 0..SEEDED {
-            let email = format!("ok+seed{number}@vestry.test");
-            let created = self.post(
-                "/v1/auth/users/create",
-                &json!({"email": email, "include_user": true}),
-            )?;
-            let method_id = text(&created, "/email_id")?;
-            self.post("/v1/auth/otps/email/send", &json!({"email": email}))?;
-            let verified = self.post(
-                "/v1/auth/otps/verify",
-                &json!({"method_id": method_id, "otp": "000000", "session_expires_in": 600}),
-            )?;
-            let user = text(&created, "/user_id")?;
-            let session = text(&verified, "/session_token")?;
-            writeln!(data, "user={user}\nsession={session}").context("cannot write to a string")?;
-        }
+        let mut data = format!("key={}\n", self.key);
         data += &journeys::signers(programs, &self.base_url, &self.key)?;
         let file = self.directory.join("load.txt");
         fs::write(&file, data).context("cannot write the data of the load script")?;
         Ok(file)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
-        http::post(&self.base_url, path, &self.key, body)
-    }
-
     pub(super) fn strike(self) -> Result<(), Failure> {
         self.service.stop()?;
         fs::remove_dir_all(&self.directory).context("cannot remove the data of the bench")
-    }
-}
-
-/// Starts the program with the baselines; its first line says where it listens.
-fn start_baseline(programs: &Path, database_url: &str) -> Result<(Keeper, String), Failure> {
-    let mut command = Command::new(programs.join("vestry-bench-baseline"));
-    command.args(["http", "--database", database_url]);
-    let mut keeper = start(&command, "bench-baseline", None)?;
-    let log = log_file("bench-baseline");
-    let url = wait::until("the start of the baseline", Duration::from_secs(30), || {
-        alive(&mut keeper, "bench-baseline")?;
-        let text = fs::read_to_string(&log).unwrap_or_default();
-        Ok(text
-            .lines()
-            .find(|line| line.starts_with("http://"))
-            .map(str::to_owned))
-    })?;
-    Ok((keeper, url))
-}
-
-fn log_file(name: &str) -> PathBuf {
-    project::target().join(format!("{name}.log"))
-}
-
-fn start(command: &Command, name: &str, remove: Option<&Path>) -> Result<Keeper, Failure> {
-    let log = File::create(log_file(name)).context("cannot create a log")?;
-    Keeper::start(command, "TERM", log, remove)
-}
-
-fn alive(keeper: &mut Keeper, name: &str) -> Result<(), Failure> {
-    match keeper.ended()? {
-        None => Ok(()),
-        Some(status) => Err(Failure::new(format!(
-            "it ended with {status}; see {}",
-            log_file(name).display()
-        ))),
     }
 }
 

@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::load::{self, Measured};
+use super::Options;
+use super::baseline::raw;
+use super::load::{self, Load, Measured};
 use super::table::{Row, Table};
-use super::{Options, raw};
 use crate::failure::{Context, Failure};
 use crate::site::{Kind, Site, cluster};
 
@@ -32,18 +33,18 @@ pub(super) struct Comparison {
 const DRAWS: [(&str, &str); 2] = [("few", "64"), ("many", "all")];
 
 /// Measures the stores and prints one table.
-pub(super) fn run(options: &Options, comparison: &Comparison) -> Result<(), Failure> {
+pub(super) fn run(options: &Options, load: Load, comparison: &Comparison) -> Result<(), Failure> {
     let programs = options.programs();
     let mut table = Table::new();
     for scheme in ["secp256k1", "ed25519", "sr25519"] {
-        let rate = raw(&programs, &["sign", "--scheme", scheme], options.load)?;
+        let rate = raw(&programs, &["sign", "--scheme", scheme], load)?;
         table.push(Row::raw(
             &format!("raw signing loop, {scheme}, 2 threads"),
             rate,
         ));
     }
     for kind in &options.stores {
-        measure(*kind, options, comparison, &mut table)?;
+        measure(*kind, options, load, comparison, &mut table)?;
     }
     println!("{table}");
     Ok(())
@@ -52,6 +53,7 @@ pub(super) fn run(options: &Options, comparison: &Comparison) -> Result<(), Fail
 fn measure(
     kind: Kind,
     options: &Options,
+    load: Load,
     comparison: &Comparison,
     table: &mut Table,
 ) -> Result<(), Failure> {
@@ -74,17 +76,12 @@ fn measure(
             let server = site.serve(0)?;
             for ((draw, _), mean) in DRAWS.iter().zip(means) {
                 let operation = format!("sign_drawn.{draw}");
-                let warm_up = load::Load {
+                let warm_up = Load {
                     seconds: WARM_UP,
-                    ..options.load
+                    ..load
                 };
                 load::run(&server.base_url, &operation, &data, warm_up)?;
-                mean.add(load::run(
-                    &server.base_url,
-                    &operation,
-                    &data,
-                    options.load,
-                )?);
+                mean.add(load::run(&server.base_url, &operation, &data, load)?);
             }
             server.stop()?;
         }

@@ -53,14 +53,6 @@ impl Row {
             ..self
         }
     }
-
-    /// Counts only one of `requests` requests: an operation that takes several.
-    pub(super) fn per(self, requests: f64) -> Self {
-        Self {
-            per_second: self.per_second / requests,
-            ..self
-        }
-    }
 }
 
 /// The whole run.

@@ -20,7 +20,8 @@ Transfer/sec:      6.00MB
 
 #[test]
 fn reads_rates_and_latencies_of_every_unit() {
-    let measured = parse(REPORT).unwrap();
+    let Counted { measured, requests } = parse(REPORT).unwrap();
+    assert_eq!(requests, 51_234);
     assert_eq!(measured.per_second, 51_200.5);
     assert!((measured.p50 - 0.612).abs() < 1e-9);
     assert!((measured.p99 - 1_100.0).abs() < 1e-9);

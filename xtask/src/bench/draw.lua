@@ -1,0 +1,96 @@
+-- The requests of `cargo xtask bench`, for wrk. Arguments: the operation, the API key, a file with an id or a token in each line, all
+-- of one length, and a number that no other measurement of the run has.
+--
+-- It shares its cores with what is measured, so it does little: a request is a few texts put together, and what is drawn is cut out of
+-- a file that was read in one piece. wrk copies every answer into Lua as soon as there is a function `response`, so there is one only for the
+-- operation that needs it.
+
+local list, width, count
+local sent = 0
+
+local function one()
+  local start = (math.random(count) - 1) * (width + 1)
+  return list:sub(start + 1, start + width)
+end
+
+-- What never happens twice, of the same length each time.
+local function fresh(number)
+  sent = sent + 1
+  return string.format("%06d%08d", number, sent)
+end
+
+-- A request whose body is `before`, something that is always so long, and `after`; its path may end in something else each time.
+local function post(head, path, before, length, after)
+  local top = "POST " .. path
+  local middle = " HTTP/1.1\r\n" .. head .. "Content-Type: application/json\r\nContent-Length: "
+    .. (#before + length + #after) .. "\r\n\r\n" .. before
+  return top, middle, after
+end
+
+local operations = {}
+
+local function get(head, path)
+  local top, tail = "GET " .. path, " HTTP/1.1\r\n" .. head .. "\r\n"
+  return function() return top .. one() .. tail end
+end
+
+function operations.empty(head)
+  local whole = "GET /empty HTTP/1.1\r\n" .. head .. "\r\n"
+  return function() return whole end
+end
+
+function operations.select(head) return get(head, "/select/") end
+
+function operations.user_get(head) return get(head, "/v1/auth/users/") end
+
+function operations.session_verify(head)
+  local top, middle, after = post(head, "/v1/auth/sessions/verify", '{"session_token":"', width, '"}')
+  local before = top .. middle
+  return function() return before .. one() .. after end
+end
+
+function operations.sign_message(head, number)
+  local top, middle, after = post(head, "/v1/wallets/", '{"message":"message ', 14, '"}')
+  middle = "/sign_message" .. middle
+  return function() return top .. one() .. middle .. fresh(number) .. after end
+end
+
+function operations.user_create(head, number)
+  local top, middle, after = post(head, "/v1/auth/users/create", '{"email":"new', 14, '@bench.example"}')
+  local before = top .. middle
+  return function() return before .. fresh(number) .. after end
+end
+
+-- Half of the requests send a code to a new address, half verify one that was sent: the id of an address that an answer gives is
+-- kept for whichever connection asks next.
+function operations.code(head, number)
+  local to_verify = {}
+  local top, middle, after = post(head, "/v1/auth/otps/email/login_or_create", '{"email":"ok+', 14, '@vestry.test"}')
+  local send = top .. middle
+  local verify_top, verify_end = "POST /v1/auth/otps/verify HTTP/1.1\r\n" .. head
+    .. "Content-Type: application/json\r\nContent-Length: ", '","otp":"000000","session_expires_in":60}'
+  local verify_body = '{"method_id":"'
+  function response(status, headers, body)
+    local address = body:find('"user_created"', 1, true) and body:match('"email_id":"(email_%w+)"')
+    if address and not body:find('"session_token"', 1, true) then to_verify[#to_verify + 1] = address end
+  end
+  return function()
+    local address = table.remove(to_verify)
+    if address then
+      return verify_top .. (#verify_body + #address + #verify_end) .. "\r\n\r\n" .. verify_body .. address .. verify_end
+    end
+    return send .. fresh(number) .. after
+  end
+end
+
+function init(arguments)
+  local operation, key, number = arguments[1], arguments[2], tonumber(arguments[4])
+  local file = io.open(arguments[3])
+  list = file:read("*a")
+  file:close()
+  width = list:find("\n", 1, true) - 1
+  count = #list / (width + 1)
+  math.randomseed(number)
+  local head = "Host: " .. wrk.host .. ":" .. wrk.port .. "\r\nAuthorization: Bearer " .. key .. "\r\n"
+  request = operations[operation](head, number)
+end

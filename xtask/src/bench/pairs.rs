@@ -1,0 +1,34 @@
+//! The arithmetic of measurements that are taken again and again.
+
+/// The middle one; of an even number, the mean of the two in the middle. 0 of nothing.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
+    if sorted.len().is_multiple_of(2) {
+        f64::midpoint(at(middle.saturating_sub(1)), at(middle))
+    } else {
+        at(middle)
+    }
+}
+
+/// The median of what each is of the one that was measured right after it. A machine that others use changes its speed within
+/// minutes: the two of a pair met the same one, two medians did not.
+pub(super) fn ratio(these: &[f64], those: &[f64]) -> Option<f64> {
+    let ratios: Vec<f64> = these
+        .iter()
+        .zip(those)
+        .filter(|(_, that)| **that > 0.0)
+        .map(|(this, that)| this / that)
+        .collect();
+    (!ratios.is_empty()).then(|| median(&ratios))
+}
+
+/// How many a second could do both, one after the other, were there nothing else to do.
+pub(super) fn one_after_the_other(one: f64, other: f64) -> f64 {
+    1.0 / (1.0 / one + 1.0 / other)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Medians and ratios.
+
+use super::*;
+
+#[test]
+fn the_median_is_the_middle_whatever_the_order() {
+    assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+    assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+    assert_eq!(median(&[7.0]), 7.0);
+    assert_eq!(median(&[]), 0.0);
+}
+
+#[test]
+fn a_ratio_is_taken_within_each_pair_before_the_median() {
+    // The machine was twice as fast during the second pair; the medians alone would say 0.5 of 300.
+    let (these, those) = ([50.0, 200.0, 40.0], [100.0, 400.0, 400.0]);
+    assert_eq!(ratio(&these, &those), Some(0.5));
+    assert_eq!(ratio(&[50.0], &[0.0]), None);
+    assert_eq!(ratio(&[], &[]), None);
+}
+
+#[test]
+fn a_pair_that_lacks_its_other_half_does_not_count() {
+    assert_eq!(ratio(&[50.0, 1_000.0], &[100.0]), Some(0.5));
+}
+
+#[test]
+fn doing_two_things_takes_the_time_of_both() {
+    assert_eq!(one_after_the_other(100.0, 100.0), 50.0);
+}

@@ -1,0 +1,200 @@
+//! The tables of docs/performance.md, made from the newest record of each store in `bench/`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use super::pairs::{median, ratio};
+use super::record::{Measurement, Record};
+use crate::failure::{Context, Failure};
+use crate::project;
+
+/// Between these lines of the page stands what is made.
+const BEGIN: &str = "<!-- made by cargo xtask bench --report -->\n";
+const END: &str = "<!-- end of what is made -->\n";
+
+/// Connections of the first table; the others are in the second.
+pub(super) const USUAL: u32 = 64;
+
+/// Writes the tables into the page.
+pub(super) fn write() -> Result<(), Failure> {
+    let file = page();
+    let text = fs::read_to_string(&file).context("cannot read docs/performance.md")?;
+    let made = with_tables(&text, &tables(&newest()?)?)?;
+    fs::write(&file, made).context("cannot write docs/performance.md")
+}
+
+/// Where records are kept, one file for each run.
+pub(super) fn directory() -> PathBuf {
+    project::root().join("bench")
+}
+
+fn page() -> PathBuf {
+    project::root().join("docs/performance.md")
+}
+
+/// The newest record of each store.
+fn newest() -> Result<Vec<Record>, Failure> {
+    let mut records = Vec::new();
+    let files = fs::read_dir(directory()).context("cannot read bench/")?;
+    for file in files {
+        let path = file.context("cannot read bench/")?.path();
+        if path.extension().is_some_and(|ending| ending == "json") {
+            let text = fs::read_to_string(&path).context("cannot read a result")?;
+            records.push(Record::parse(&text)?);
+        }
+    }
+    Ok(newest_of(records))
+}
+
+fn newest_of(mut records: Vec<Record>) -> Vec<Record> {
+    // Versions of a store may differ: its name is the first word.
+    let name = |record: &Record| record.store.split(' ').next().map(str::to_owned);
+    records.sort_by(|one, other| (name(one), &other.date).cmp(&(name(other), &one.date)));
+    records.dedup_by_key(|record| name(record));
+    records
+}
+
+/// The page with other tables.
+fn with_tables(page: &str, tables: &str) -> Result<String, Failure> {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_old, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let (before, after) = parts.ok_or_else(|| {
+        Failure::new("docs/performance.md has lost the two lines between which its tables stand")
+    })?;
+    Ok(format!("{before}{BEGIN}{tables}{END}{after}"))
+}
+
+/// All that is made of some records.
+pub(super) fn tables(records: &[Record]) -> Result<String, Failure> {
+    let mut text = String::new();
+    write_tables(&mut text, records).context("cannot write to a string")?;
+    Ok(text)
+}
+
+fn write_tables(text: &mut String, records: &[Record]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n| store | operation | per second | p50 ms | p99 ms | µs service | µs database | µs load | switches service | switches \
+         database | compared with | per second | ratio | ratio of µs |"
+    )?;
+    writeln!(
+        text,
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|"
+    )?;
+    for (record, one) in of(records).filter(|(_, one)| one.connections == USUAL) {
+        writeln!(text, "{}", usual(record, one))?;
+    }
+    writeln!(
+        text,
+        "\n| store | operation | connections | per second | p50 ms | p99 ms | ratio |"
+    )?;
+    writeln!(text, "|---|---|---:|---:|---:|---:|---:|")?;
+    for (record, one) in of(records).filter(|(_, one)| one.connections != USUAL) {
+        writeln!(text, "{}", further(record, one))?;
+    }
+    writeln!(
+        text,
+        "\n| store | session verify, paced: p99 ms at rest | in a flood of passwords | ratio | worst ratio |"
+    )?;
+    writeln!(text, "|---|---:|---:|---:|---:|")?;
+    for record in records {
+        writeln!(text, "{}", flood(record))?;
+    }
+    writeln!(text)?;
+    for record in records {
+        writeln!(text, "{}", circumstances(record))?;
+    }
+    writeln!(text)
+}
+
+fn of(records: &[Record]) -> impl Iterator<Item = (&Record, &Measurement)> {
+    records
+        .iter()
+        .flat_map(|record| record.measurements.iter().map(move |one| (record, one)))
+}
+
+/// A line of the first table.
+fn usual(record: &Record, one: &Measurement) -> String {
+    let (cost, times) = (one.cost, one.times);
+    let (name, rate) = match &one.baseline {
+        Some(baseline) => (
+            baseline.name.as_str(),
+            format!("{:.0}", median(&baseline.rates)),
+        ),
+        None => ("–", "–".to_owned()),
+    };
+    format!(
+        "| {} | {} | {:.0} | {:.2} | {:.2} | {:.0} | {:.0} | {:.0} | {:.1} | {:.1} | {name} | {rate} | {} | {} |",
+        record.store,
+        one.operation,
+        one.rate(),
+        times.p50,
+        times.p99,
+        cost.service,
+        cost.database,
+        cost.load,
+        cost.voluntary + cost.involuntary,
+        cost.of_database,
+        shown(one.ratio()),
+        shown(one.ratio_of_cost()),
+    )
+}
+
+/// A line of the second table.
+fn further(record: &Record, one: &Measurement) -> String {
+    format!(
+        "| {} | {} | {} | {:.0} | {:.2} | {:.2} | {} |",
+        record.store,
+        one.operation,
+        one.connections,
+        one.rate(),
+        one.times.p50,
+        one.times.p99,
+        shown(one.ratio()),
+    )
+}
+
+fn flood(record: &Record) -> String {
+    let flood = &record.flood;
+    let worst = flood.at_rest.iter().zip(&flood.in_flood);
+    let worst = worst.map(|(rest, flood)| flood / rest);
+    format!(
+        "| {} | {:.2} | {:.2} | {} | {} |",
+        record.store,
+        median(&flood.at_rest),
+        median(&flood.in_flood),
+        shown(ratio(&flood.in_flood, &flood.at_rest)),
+        shown(worst.max_by(f64::total_cmp)),
+    )
+}
+
+/// What has to be known about a run.
+fn circumstances(record: &Record) -> String {
+    let note = match record.note.as_str() {
+        "" => String::new(),
+        note => format!("; {note}"),
+    };
+    format!(
+        "- {}: {}, commit {}, profile `{}`, {}, {} users, {} s each; the service had {:.0} MiB in core before and {:.0} MiB \
+         after{note}.",
+        record.store,
+        record.date,
+        record.commit,
+        record.profile,
+        record.machine,
+        record.users,
+        record.seconds,
+        record.memory.idle,
+        record.memory.end,
+    )
+}
+
+fn shown(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+#[cfg(test)]
+mod tests;

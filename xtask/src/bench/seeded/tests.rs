@@ -1,0 +1,33 @@
+//! What is seeded, as text.
+
+use super::*;
+
+#[test]
+fn the_hot_ones_are_few_and_from_all_over() {
+    let all: String = (0..1_000).map(|number| format!("{number}\n")).collect();
+    let few = hot(&all);
+    let lines: Vec<_> = few.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[63]), (64, "0", "945"));
+    assert_eq!(hot("one\ntwo\n"), "one\ntwo\n");
+}
+
+#[test]
+fn a_session_of_somebody_is_the_one_of_the_template_with_names_of_its_own() {
+    let rows = "session_2\tuser_2\ttwo@x\temail_2\tff00\n";
+    let template = "session_1\tone@x\temail_1\n";
+    let sqlite = sessions(Kind::Sqlite, template, rows).unwrap();
+    assert!(sqlite.contains("('session_2','user_2','two@x','email_2',X'ff00')"));
+    assert!(sqlite.contains("'email_1', seed.email_id), 'one@x', seed.address)"));
+    let postgres = sessions(Kind::Postgres, template, rows).unwrap();
+    assert!(postgres.contains(r"'two@x','email_2','\xff00')"));
+    assert!(sessions(Kind::Sqlite, "session_1\n", rows).is_err());
+    assert!(sessions(Kind::Sqlite, template, "session_2\n").is_err());
+}
+
+#[test]
+fn other_tables_need_another_database() {
+    assert_ne!(
+        fingerprint("sqlite").unwrap(),
+        fingerprint("postgres").unwrap()
+    );
+}
