@@ -205,9 +205,9 @@ impl Record {
     /// Adds a measurement, and shows it at once: a run takes minutes.
     fn push(&mut self, one: Measurement) {
         let times = one.times;
-        let ratio = one
-            .ratio()
-            .map_or(String::new(), |ratio| format!(", ratio {ratio:.2}"));
+        let ratio = one.ratio().map_or(String::new(), |ratio| {
+            format!(", ratio {:.2}", ratio.median)
+        });
         eprintln!(
             "{}: {}, {} connections: {:.0} a second, p50 {:.2} ms, p99 {:.2} ms{ratio}",
             self.store,
@@ -395,7 +395,7 @@ fn keep(kind: Kind, course: &Course, record: &Record) -> Result<(), Failure> {
     } else {
         project::target().join(format!("bench-{store}.json"))
     };
-    fs::write(&file, record.to_json()?).context(format!("cannot write {}", file.display()))?;
+    fs::write(&file, record.to_json()).context(format!("cannot write {}", file.display()))?;
     eprintln!("xtask: the record is {}", file.display());
     Ok(())
 }

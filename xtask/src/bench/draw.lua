@@ -1,9 +1,9 @@
 -- The requests of `cargo xtask bench`, for wrk. Arguments: the operation, the API key, a file with an id or a token in each line, all
 -- of one length, and a number that no other measurement of the run has.
 --
--- It shares its cores with what is measured, so it does little: a request is a few texts put together, and what is drawn is cut out of
--- a file that was read in one piece. wrk copies every answer into Lua as soon as there is a function `response`, so there is one only for the
--- operation that needs it.
+-- It shares its cores with what is measured, so it does little: a request is a few texts put together, and what is drawn is cut
+-- out of a file that was read in one piece. wrk copies every answer into Lua as soon as there is a function `response`, so there is
+-- one only for the operation that needs it.
 
 local list, width, count
 local sent = 0

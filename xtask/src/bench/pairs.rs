@@ -15,14 +15,27 @@ pub(super) fn median(values: &[f64]) -> f64 {
 
 /// The median of what each is of the one that was measured right after it. A machine that others use changes its speed within
 /// minutes: the two of a pair met the same one, two medians did not.
-pub(super) fn ratio(these: &[f64], those: &[f64]) -> Option<f64> {
-    let ratios: Vec<f64> = these
+pub(super) fn ratio(these: &[f64], those: &[f64]) -> Option<Ratio> {
+    let mut ratios: Vec<f64> = these
         .iter()
         .zip(those)
         .filter(|(_, that)| **that > 0.0)
         .map(|(this, that)| this / that)
         .collect();
-    (!ratios.is_empty()).then(|| median(&ratios))
+    ratios.sort_unstable_by(f64::total_cmp);
+    Some(Ratio {
+        least: ratios.first().copied()?,
+        median: median(&ratios),
+        most: ratios.last().copied()?,
+    })
+}
+
+/// A ratio of pairs, and how far single ones were from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ratio {
+    pub(super) least: f64,
+    pub(super) median: f64,
+    pub(super) most: f64,
 }
 
 /// How many a second could do both, one after the other, were there nothing else to do.

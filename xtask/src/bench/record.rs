@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::pairs::{median, ratio};
+use super::pairs::{Ratio, median, ratio};
 use crate::failure::{Context, Failure};
 
 /// One run on one store.
@@ -95,14 +95,15 @@ impl Measurement {
     }
 
     /// Of the rate, to that of the baseline.
-    pub(super) fn ratio(&self) -> Option<f64> {
+    pub(super) fn ratio(&self) -> Option<Ratio> {
         ratio(&self.rates, &self.baseline.as_ref()?.rates)
     }
 
     /// Of the processor time that the baseline takes, all processes together, to what the operation takes.
     pub(super) fn ratio_of_cost(&self) -> Option<f64> {
         let baseline = self.baseline.as_ref()?.cost;
-        ratio(&[baseline.whole()], &[self.cost.whole()])
+        let ratio = ratio(&[baseline.whole()], &[self.cost.whole()]);
+        ratio.map(|ratio| ratio.median)
     }
 }
 
@@ -113,10 +114,11 @@ impl Cost {
 }
 
 impl Record {
-    /// As it is written into a file.
-    pub(super) fn to_json(&self) -> Result<String, Failure> {
-        let measurements: Vec<Value> = self.measurements.iter().map(measurement).collect();
-        let document = json!({
+    /// As it is written into a file: a line for each measurement.
+    pub(super) fn to_json(&self) -> String {
+        let measurements = self.measurements.iter().map(measurement);
+        let measurements: Vec<String> = measurements.map(|one| one.to_string()).collect();
+        let top = json!({
             "date": self.date,
             "commit": self.commit,
             "profile": self.profile,
@@ -127,14 +129,18 @@ impl Record {
             "hot": self.hot,
             "seconds": self.seconds,
             "memory_mib": { "idle": rounded(self.memory.idle), "end": rounded(self.memory.end) },
-            "measurements": measurements,
             "flood_p99_ms": {
                 "at_rest": all_rounded(&self.flood.at_rest),
                 "in_flood": all_rounded(&self.flood.in_flood),
             },
         });
-        let text = serde_json::to_string_pretty(&document);
-        Ok(format!("{}\n", text.context("cannot write a result")?))
+        let top = top.as_object().into_iter().flatten();
+        let mut fields: Vec<String> = top
+            .map(|(name, value)| format!("  \"{name}\": {value}"))
+            .collect();
+        let lines = measurements.join(",\n    ");
+        fields.push(format!("  \"measurements\": [\n    {lines}\n  ]"));
+        format!("{{\n{}\n}}\n", fields.join(",\n"))
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {

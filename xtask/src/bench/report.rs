@@ -1,10 +1,11 @@
 //! The tables of docs/performance.md, made from the newest record of each store in `bench/`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use super::pairs::{median, ratio};
+use super::pairs::{Ratio, median, ratio};
 use super::record::{Measurement, Record};
 use crate::failure::{Context, Failure};
 use crate::project;
@@ -87,19 +88,22 @@ fn write_tables(text: &mut String, records: &[Record]) -> std::fmt::Result {
     for (record, one) in of(records).filter(|(_, one)| one.connections == USUAL) {
         writeln!(text, "{}", usual(record, one))?;
     }
-    writeln!(
-        text,
-        "\n| store | operation | connections | per second | p50 ms | p99 ms | ratio |"
-    )?;
-    writeln!(text, "|---|---|---:|---:|---:|---:|---:|")?;
-    for (record, one) in of(records).filter(|(_, one)| one.connections != USUAL) {
-        writeln!(text, "{}", further(record, one))?;
+    let others = other_connections(records);
+    if !others.is_empty() {
+        write!(text, "\n| store | operation |")?;
+        for connections in &others {
+            write!(text, " {connections}: per second; p50, p99 ms; ratio |")?;
+        }
+        writeln!(text, "\n|---|---|{}", "---:|".repeat(others.len()))?;
+        for record in records {
+            write_further(text, record, &others)?;
+        }
     }
     writeln!(
         text,
-        "\n| store | session verify, paced: p99 ms at rest | in a flood of passwords | ratio | worst ratio |"
+        "\n| store | session verify, paced: p99 ms at rest | in a flood of passwords | ratio |"
     )?;
-    writeln!(text, "|---|---:|---:|---:|---:|")?;
+    writeln!(text, "|---|---:|---:|---:|")?;
     for record in records {
         writeln!(text, "{}", flood(record))?;
     }
@@ -138,36 +142,60 @@ fn usual(record: &Record, one: &Measurement) -> String {
         cost.load,
         cost.voluntary + cost.involuntary,
         cost.of_database,
-        shown(one.ratio()),
+        with_range(one.ratio()),
         shown(one.ratio_of_cost()),
     )
 }
 
-/// A line of the second table.
-fn further(record: &Record, one: &Measurement) -> String {
+/// Numbers of connections that the second table has columns for.
+fn other_connections(records: &[Record]) -> Vec<u32> {
+    let all = of(records).map(|(_, one)| one.connections);
+    let others: BTreeSet<u32> = all.filter(|connections| *connections != USUAL).collect();
+    others.into_iter().collect()
+}
+
+/// The lines of a store in the second table, one for each operation that was measured with other connections than the usual.
+fn write_further(text: &mut String, record: &Record, others: &[u32]) -> std::fmt::Result {
+    let all = &record.measurements;
+    let mut operations: Vec<&str> = Vec::new();
+    for one in all.iter().filter(|one| one.connections != USUAL) {
+        if !operations.contains(&one.operation.as_str()) {
+            operations.push(&one.operation);
+        }
+    }
+    for operation in operations {
+        write!(text, "| {} | {operation} |", record.store)?;
+        for connections in others {
+            let found = all
+                .iter()
+                .find(|one| one.operation == operation && one.connections == *connections);
+            let cell = found.map_or_else(|| "–".to_owned(), further);
+            write!(text, " {cell} |")?;
+        }
+        writeln!(text)?;
+    }
+    Ok(())
+}
+
+fn further(one: &Measurement) -> String {
+    let ratio = one.ratio().map(|ratio| ratio.median);
     format!(
-        "| {} | {} | {} | {:.0} | {:.2} | {:.2} | {} |",
-        record.store,
-        one.operation,
-        one.connections,
+        "{:.0}; {:.2}, {:.2}; {}",
         one.rate(),
         one.times.p50,
         one.times.p99,
-        shown(one.ratio()),
+        shown(ratio),
     )
 }
 
 fn flood(record: &Record) -> String {
     let flood = &record.flood;
-    let worst = flood.at_rest.iter().zip(&flood.in_flood);
-    let worst = worst.map(|(rest, flood)| flood / rest);
     format!(
-        "| {} | {:.2} | {:.2} | {} | {} |",
+        "| {} | {:.2} | {:.2} | {} |",
         record.store,
         median(&flood.at_rest),
         median(&flood.in_flood),
-        shown(ratio(&flood.in_flood, &flood.at_rest)),
-        shown(worst.max_by(f64::total_cmp)),
+        with_range(ratio(&flood.in_flood, &flood.at_rest)),
     )
 }
 
@@ -189,6 +217,13 @@ fn circumstances(record: &Record) -> String {
         record.seconds,
         record.memory.idle,
         record.memory.end,
+    )
+}
+
+fn with_range(ratio: Option<Ratio>) -> String {
+    ratio.map_or_else(
+        || "–".to_owned(),
+        |of| format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most),
     )
 }
 

@@ -14,14 +14,20 @@ fn the_median_is_the_middle_whatever_the_order() {
 fn a_ratio_is_taken_within_each_pair_before_the_median() {
     // The machine was twice as fast during the second pair; the medians alone would say 0.5 of 300.
     let (these, those) = ([50.0, 200.0, 40.0], [100.0, 400.0, 400.0]);
-    assert_eq!(ratio(&these, &those), Some(0.5));
+    let expected = Ratio {
+        least: 0.1,
+        median: 0.5,
+        most: 0.5,
+    };
+    assert_eq!(ratio(&these, &those), Some(expected));
     assert_eq!(ratio(&[50.0], &[0.0]), None);
     assert_eq!(ratio(&[], &[]), None);
 }
 
 #[test]
 fn a_pair_that_lacks_its_other_half_does_not_count() {
-    assert_eq!(ratio(&[50.0, 1_000.0], &[100.0]), Some(0.5));
+    let found = ratio(&[50.0, 1_000.0], &[100.0]).unwrap();
+    assert_eq!((found.least, found.median, found.most), (0.5, 0.5, 0.5));
 }
 
 #[test]

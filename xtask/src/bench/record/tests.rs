@@ -65,14 +65,12 @@ pub(in crate::bench) fn example(date: &str, store: &str) -> Record {
 #[test]
 fn a_record_that_was_written_is_read_as_it_was() {
     let record = example("2026-11-24T18:30Z", "SQLite 3.50");
-    assert_eq!(Record::parse(&record.to_json().unwrap()).unwrap(), record);
+    assert_eq!(Record::parse(&record.to_json()).unwrap(), record);
 }
 
 #[test]
 fn a_record_without_a_field_is_refused() {
-    let text = example("2026-11-24T18:30Z", "SQLite 3.50")
-        .to_json()
-        .unwrap();
+    let text = example("2026-11-24T18:30Z", "SQLite 3.50").to_json();
     for field in ["\"commit\"", "\"per_second\"", "\"in_flood\"", "\"p99\""] {
         let without = text.replace(field, "\"other\"");
         assert!(Record::parse(&without).is_err(), "{field}");
@@ -87,7 +85,8 @@ fn ratios_are_of_rates_and_of_processor_time() {
         panic!("the example has two measurements");
     };
     assert_eq!(verify.rate(), 10_000.0);
-    assert_eq!(verify.ratio(), Some(0.5));
+    let ratio = verify.ratio().unwrap();
+    assert_eq!((ratio.least, ratio.median, ratio.most), (0.45, 0.5, 0.55));
     assert_eq!(verify.ratio_of_cost(), Some(0.5));
     assert_eq!((create.ratio(), create.ratio_of_cost()), (None, None));
 }
