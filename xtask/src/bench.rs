@@ -32,7 +32,7 @@ measure the service and its baselines, in one run
 
 Starts the service on SQLite and on a throwaway Postgres (fsync on), with a line in its log for each request as in production,
 and puts load on it from a second process (wrk) over loopback. The database has 100,000 users with an address, a wallet and a
-session each; it is made once for the tables as they are (two to five minutes for each store), kept in target/bench, and copied for
+session each; it is made once for the tables as they are (two or three minutes for each store), kept in target/bench, and copied for
 each run. \"Cold\" is drawn from all of them, \"hot\" from 64.
 
 Right after each measurement comes its baseline: a raw SELECT by primary key in an actix handler over the same kind of pool and the

@@ -145,9 +145,10 @@ fn make(
     };
     let started = postgres
         .as_ref()
-        .map(|postgres| postgres.start(Durability::Disk));
+        .map(|postgres| postgres.start(Durability::Memory));
     let cluster = started.transpose()?;
-    let site = Site::new(programs, cluster.as_ref().map(Cluster::url))?;
+    let mut site = Site::new(programs, cluster.as_ref().map(Cluster::url))?;
+    site.spare_the_disk();
     let key = site.set_up()?;
     fs::write(site.file("key"), &key).context("cannot write the key")?;
     let server = site.serve(0)?;
