@@ -77,32 +77,32 @@ enum Beside {
 const READS: [(&str, Operation, Beside); 6] = [
     (
         "session verify, hot",
-        read("session_verify", "sessions.hot"),
+        one_request("session_verify", "sessions.hot"),
         Beside::Select("users.hot"),
     ),
     (
         "session verify, cold",
-        read("session_verify", "sessions.cold"),
+        one_request("session_verify", "sessions.cold"),
         Beside::Select("users.cold"),
     ),
     (
         "user get, hot",
-        read("user_get", "users.hot"),
+        one_request("user_get", "users.hot"),
         Beside::Select("users.hot"),
     ),
     (
         "user get, cold",
-        read("user_get", "users.cold"),
+        one_request("user_get", "users.cold"),
         Beside::Select("users.cold"),
     ),
     (
         "sign_message Ethereum, hot",
-        read("sign_message", "wallets.hot"),
+        one_request("sign_message", "wallets.hot"),
         Beside::Signing,
     ),
     (
         "sign_message Ethereum, cold",
-        read("sign_message", "wallets.cold"),
+        one_request("sign_message", "wallets.cold"),
         Beside::Signing,
     ),
 ];
@@ -110,18 +110,19 @@ const READS: [(&str, Operation, Beside); 6] = [
 const WRITES: [(&str, Operation); 2] = [
     (
         "user create (with wallet)",
-        read("user_create", "users.hot"),
+        one_request("user_create", "users.hot"),
     ),
     (
         "code send + verify (new user, session)",
         Operation {
             requests: 2.0,
-            ..read("code", "users.hot")
+            ..one_request("code", "users.hot")
         },
     ),
 ];
 
-const fn read(name: &'static str, list: &'static str) -> Operation {
+/// An operation that one request makes.
+const fn one_request(name: &'static str, list: &'static str) -> Operation {
     Operation {
         name,
         list,
@@ -180,7 +181,7 @@ fn measure(kind: Kind, options: &Options, course: &Course) -> Result<Record, Fai
     record.flood = flood(&scene, options, course)?;
     make_due(kind, &scene)?;
     let rounds = course.rounds_of_writes(USUAL);
-    let verify = read("session_verify", "sessions.cold");
+    let verify = one_request("session_verify", "sessions.cold");
     let touching = alone(&mut scene, verify, course.load(USUAL), rounds)?;
     record.push(touching.measurement("session verify, cold, each due a touch", USUAL, None));
     record.memory = scene.strike(idle)?;
@@ -249,7 +250,7 @@ impl Pairs {
             .push(scene.sample(Whom::Service, operation, load)?);
         self.others.push(match beside {
             Beside::Select(list) => {
-                let sample = scene.sample(Whom::Baseline, read("select", list), load)?;
+                let sample = scene.sample(Whom::Baseline, one_request("select", list), load)?;
                 Other {
                     per_second: sample.per_second,
                     times: Some(sample.times),
@@ -301,7 +302,7 @@ fn signing(
     let arguments = ["sign", "--scheme", "secp256k1"];
     let rate = baseline::raw(&options.programs(), &arguments, half)?;
     let took = usage::of_ended_children()? - before;
-    let empty = scene.sample(Whom::Baseline, read("empty", list), half)?;
+    let empty = scene.sample(Whom::Baseline, one_request("empty", list), half)?;
     Ok(Other {
         per_second: one_after_the_other(rate, empty.per_second),
         times: None,
