@@ -10,6 +10,10 @@
 
 mod support;
 
+// Tests begin in the order of their names. What takes longest comes first, or one core is idle in the end.
+mod a_thousand_users;
+mod app_key_rotation;
+
 mod audit;
 mod commands;
 mod crash;
