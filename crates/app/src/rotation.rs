@@ -150,6 +150,12 @@ struct Goal {
     version: u32,
 }
 
+impl Goal {
+    fn is_older(&self, key: &AppKey) -> bool {
+        (key.world, key.purpose) == (self.world, self.purpose) && key.version < self.version
+    }
+}
+
 impl Service {
     /// Gives every world new App keys, one for its wallets and one for its small secrets, and brings what is stored under them: the data
     /// keys of wallets, signing keys, passwords, authenticator apps, secrets of providers. Online and resumable: private keys of wallets
@@ -212,9 +218,11 @@ impl Service {
             // And until then one may use what it read of a row before.
             tokio::time::sleep(patience).await;
         }
+        let keys = self.ports.store.read().await?.app_keys().all().await?;
         for goal in &goals {
-            self.retire(&goal.world, goal.purpose, goal.version, &mut course)
-                .await?;
+            let older = keys.iter().filter(|key| goal.is_older(key));
+            let older: Vec<AppKey> = older.cloned().collect();
+            self.retire(goal, &older, &mut course).await?;
         }
         Ok(course.end())
     }

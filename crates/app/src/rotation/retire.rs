@@ -1,11 +1,11 @@
 //! The end of old App keys: each version by itself, once nothing needs it any more.
 
+use vestry_domain::Timestamp;
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, Standing};
 
-use super::{Course, KeptKey, Why};
+use super::{Course, Goal, KeptKey, Why};
 use crate::fault::retried;
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
@@ -16,45 +16,37 @@ use crate::{Fault, Service};
 const SUPERSEDED_FOR: Seconds = Seconds(3_600);
 
 impl Service {
-    /// Destroys the versions of a world's key below the given one under which nothing stands.
+    /// Destroys those of the older versions of a world's key under which nothing stands.
     pub(super) async fn retire(
         &self,
-        world: &World,
-        purpose: KeyPurpose,
-        version: u32,
+        goal: &Goal,
+        older: &[AppKey],
         course: &mut Course<'_>,
     ) -> Result<(), Fault> {
-        let older = self.versions_below(world, purpose, version).await?;
         if older.is_empty() {
             return Ok(());
         }
         let (retired, kept) = retried(|| async {
             // Before the transaction: it must not wait for the key provider.
             let mut narrow = Vec::new();
-            if purpose == KeyPurpose::Secrets {
-                for key in &older {
-                    let past = self
-                        .ports
-                        .custodian
-                        .narrow_app_key(key, KeyPurpose::PastAudit);
-                    narrow.push(past.await?);
+            if goal.purpose == KeyPurpose::Secrets {
+                for key in self.still_there(older).await? {
+                    let purpose = KeyPurpose::PastAudit;
+                    narrow.push(self.ports.custodian.narrow_app_key(&key, purpose).await?);
                 }
             }
             let mut tx = self.ports.store.begin().await?;
-            let fates = fates(&mut *tx, world, purpose, version, self.machine_time()).await?;
             let mut retired = 0;
             let mut kept = Vec::new();
-            for (key, why) in fates {
+            for (key, why) in fates(&mut *tx, goal, self.machine_time()).await? {
                 match why {
                     Some(why) => kept.push(KeptKey {
-                        world: *world,
-                        purpose,
+                        world: goal.world,
+                        purpose: goal.purpose,
                         version: key.version,
                         why,
                     }),
-                    None => {
-                        retired += u64::from(destroy(&mut *tx, &key, &narrow).await?);
-                    }
+                    None => retired += u64::from(destroy(&mut *tx, &key, &narrow).await?),
                 }
             }
             tx.commit().await?;
@@ -66,14 +58,19 @@ impl Service {
         Ok(())
     }
 
-    async fn versions_below(
-        &self,
-        world: &World,
-        purpose: KeyPurpose,
-        version: u32,
-    ) -> Result<Vec<AppKey>, Fault> {
-        let mut keys = self.ports.store.read().await?.app_keys().all().await?;
-        keys.retain(|key| key.world == *world && key.purpose == purpose && key.version < version);
+    /// Those of the older versions that are still there, as they are wrapped by now.
+    async fn still_there(&self, older: &[AppKey]) -> Result<Vec<AppKey>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let mut keys = Vec::with_capacity(older.len());
+        for AppKey {
+            world,
+            purpose,
+            version,
+            ..
+        } in older
+        {
+            keys.extend(read.app_keys().find(world, *purpose, *version).await?);
+        }
         Ok(keys)
     }
 }
@@ -81,11 +78,15 @@ impl Service {
 /// Each older version, locked, and why it is kept.
 async fn fates(
     tx: &mut dyn Repositories,
-    world: &World,
-    purpose: KeyPurpose,
-    version: u32,
+    goal: &Goal,
     now: Timestamp,
 ) -> Result<Vec<(AppKey, Option<Why>)>, Fault> {
+    let Goal {
+        world,
+        purpose,
+        version,
+    } = goal;
+    let (purpose, version) = (*purpose, *version);
     // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
     let older = tx.app_keys().lock_below(world, purpose, version).await?;
     if purpose == KeyPurpose::Secrets {
