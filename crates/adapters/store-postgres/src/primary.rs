@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// that it refuses.
 const AT_MOST_EACH: Duration = Duration::from_millis(500);
 
-/// So long after the last such write a new connection is taken to lead to the new primary. The outbox alone writes more often than that.
+/// So long after the last such write a new connection is taken to lead to the new primary: a process that is asked for anything, or that
+/// delivers messages, tries to write more often than that.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// When writes were not done.

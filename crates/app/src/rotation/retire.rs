@@ -49,6 +49,11 @@ impl Service {
                     None => retired += u64::from(destroy(&mut *tx, &key, &narrow).await?),
                 }
             }
+            if retired > 0 && goal.purpose == KeyPurpose::Secrets {
+                // Their hashes would name a key that is gone.
+                let secrets = tx.lasting_secrets();
+                secrets.forget_used(&goal.world, goal.version).await?;
+            }
             tx.commit().await?;
             Ok::<_, Fault>((retired, kept))
         })
@@ -89,9 +94,6 @@ async fn fates(
     let (purpose, version) = (*purpose, *version);
     // First the keys, then the look: what is written under one meanwhile has held it, and is seen, or does not get it.
     let older = tx.app_keys().lock_below(world, purpose, version).await?;
-    if purpose == KeyPurpose::Secrets {
-        tx.lasting_secrets().forget_used(world, version).await?;
-    }
     let standing = tx
         .app_keys()
         .standing_below(world, purpose, version)

@@ -19,7 +19,7 @@ use vestry_ports::store::{LastingKind, LastingSecret, Standing, Store};
 use crate::audit::flaws;
 use crate::passwords::{change, verify, with_password};
 use crate::rig::Rig;
-use crate::totps::{code, recovery, shown_at};
+use crate::totps::{code, is_invalid, recovery, shown_at};
 use crate::wallets::text;
 
 const ADA: &str = "ada@example.com";
@@ -129,6 +129,18 @@ async fn m_8_every_lasting_secret_comes_under_a_new_key() {
         let jwt = rig.by_token(&caller, &session.token).await.unwrap().jwt;
         rig.by_jwt(&caller, &jwt).await.unwrap();
     }
+    // A used code is a wrong one, and no alarm, when the key is gone under which it was.
+    forget_what_passes(&rig).await;
+    let other = rig.other_process();
+    assert_eq!(retire(&other).await.kept, []);
+    assert_eq!(versions(&rig, KeyPurpose::Secrets).await, [2]);
+    let caller = rig.test().await;
+    let used = other.verify_totp(&caller, recovery(user, &codes[0])).await;
+    assert!(is_invalid(&used));
+    other
+        .verify_totp(&caller, recovery(user, &codes[3]))
+        .await
+        .unwrap();
 }
 
 /// What ends by itself stays under its key, works, and keeps the key until it has ended.

@@ -98,7 +98,7 @@ impl Rig {
     }
 }
 
-fn is_invalid<T>(outcome: &Result<T, VerifyTotpError>) -> bool {
+pub(crate) fn is_invalid<T>(outcome: &Result<T, VerifyTotpError>) -> bool {
     matches!(outcome, Err(VerifyTotpError::InvalidCode))
 }
 
