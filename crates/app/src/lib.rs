@@ -39,12 +39,12 @@ mod mint;
 mod pace;
 mod ports;
 mod provider_connection;
+mod reads;
 mod run;
 mod shards;
 mod spraying;
 mod starter;
 mod together;
-mod wallet_reads;
 
 pub use caller::{AuthenticateError, Caller};
 pub use fault::Fault;

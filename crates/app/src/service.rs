@@ -13,11 +13,14 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::vault::VaultError;
 
 use crate::audit_trail::Trail;
-use crate::memory::{Callers, SigningKeys, TestClocks};
+use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
+use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse};
 use crate::together::{Batch, Together};
-use crate::wallet_reads::WalletReads;
 use crate::{Fault, mint};
+
+/// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the operator decides for all Apps.
 #[derive(Debug, Clone)]
@@ -62,7 +65,9 @@ pub struct Service {
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
-    pub(crate) wallet_reads: Arc<Together<WalletReads>>,
+    pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
+    pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
+    pub(crate) jwt_times: JwtTimes,
 }
 
 impl Service {
@@ -70,7 +75,9 @@ impl Service {
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         Self {
             trail: Arc::new(Together::new(Trail::new(&ports))),
-            wallet_reads: Arc::new(Together::new(WalletReads::new(&ports))),
+            wallets_to_use: Reads::desk(&ports),
+            presented_sessions: Reads::desk(&ports),
+            jwt_times: JwtTimes::default(),
             ports,
             settings,
             runtime,
@@ -86,7 +93,7 @@ impl Service {
     ///
     /// The only crossing from a web worker: those have a single-thread runtime, on which the SQLite wrapper must not
     /// block, and they drop a handler when its client goes away, which must not cut a command in half. What stays on the worker
-    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`]).
+    /// waits for neither, and has nothing that could be cut ([`Service::admit_at_once`], [`Service::verify_session_at_once`]).
     ///
     /// # Errors
     /// [`Fault::Internal`] when the command panicked; the panic stays inside its task.
@@ -120,6 +127,34 @@ impl Service {
             self.spawn(turn.serve());
         }
         answer.await.ok()
+    }
+
+    /// What has this name, by a statement that begins after this was called: what was committed before is seen.
+    pub(crate) async fn find<K: Kind>(
+        &self,
+        desk: &Arc<Together<Reads<K>>>,
+        name: K::Name,
+    ) -> Result<K::Found, Fault>
+    where
+        K::Name: Clone,
+    {
+        if let Some(found) = self.find_with_others(desk, name.clone()).await {
+            return Ok(found);
+        }
+        let mut read = self.ports.store.read().await?;
+        let found = K::find(&mut *read, &[name]).await?;
+        let found = found.into_iter().next();
+        found.ok_or_else(|| Fault::Internal("a store answered for none of one name".into()))
+    }
+
+    /// The same, with those who ask at this moment and not alone; `None` when that failed or hangs.
+    pub(crate) async fn find_with_others<K: Kind>(
+        &self,
+        desk: &Arc<Together<Reads<K>>>,
+        name: K::Name,
+    ) -> Option<K::Found> {
+        let asked = self.together(desk, name);
+        tokio::time::timeout(PATIENCE, asked).await.ok()??
     }
 
     /// Whether the database answers and is migrated.

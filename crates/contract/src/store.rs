@@ -371,6 +371,7 @@ macro_rules! store_suite {
                 all_sessions_of_a_user_end
                 ended_sessions_are_listed_when_they_are_asked_for
                 all_sessions_of_a_world_end_in_steps
+                many_sessions_are_found_as_each_alone
                 all_other_sessions_of_a_user_end
                 parallel_ends_count_once
                 parallel_token_swaps_succeed_once

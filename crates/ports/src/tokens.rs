@@ -44,15 +44,11 @@ pub trait TokenSigner: Send + Sync {
         active_from: Timestamp,
     ) -> Result<SigningKey, CustodyError>;
 
-    /// Signs claims as a compact JWS with header `{alg, kid, typ: "JWT"}` (RFC 7515, RFC 7519).
+    /// Signs claims, the text of a JSON object, as a compact JWS with header `{alg, kid, typ: "JWT"}` (RFC 7515, RFC 7519).
     ///
     /// # Errors
     /// [`CustodyError`].
-    async fn sign(
-        &self,
-        key: &SigningKey,
-        claims: &Map<String, Value>,
-    ) -> Result<String, CustodyError>;
+    async fn sign(&self, key: &SigningKey, claims: &str) -> Result<String, CustodyError>;
 
     /// Checks form, header and signature against exactly these keys and returns the claims, with the key that signed them (S-8,
     /// S-9).

@@ -56,6 +56,15 @@ impl Call {
         &self.state.service
     }
 
+    /// For what may be dropped at any moment, since it only reads: it need not cross. `None` when the answer is to be kept for a
+    /// repeat, which only [`Call::run`] sees to.
+    pub(crate) fn on_the_worker(&self) -> Option<(&Service, &Caller)> {
+        match self.run {
+            Some(_) => None,
+            None => Some((&self.state.service, &self.caller)),
+        }
+    }
+
     /// Which kind of key the request carries.
     pub(crate) fn key_kind(&self) -> ApiKeyKind {
         self.caller.key.kind

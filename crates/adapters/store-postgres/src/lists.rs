@@ -9,15 +9,18 @@ use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::pg::Pg;
 use diesel::prelude::SelectableHelper;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{Array, BigInt, Binary, HasSqlType, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::ids::WalletId;
+use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::rows::audit::{
     AuditEntryColumns, AuditEntryRow, AuditHeadColumns, AuditHeadRow,
 };
+use vestry_store_rows::rows::sessions::SessionRow;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 
 /// Those of the wallets that are there, with their keys.
@@ -28,6 +31,19 @@ pub(crate) async fn wallets_with_keys(
     WalletsWithKeys::at(wanted.into_iter().collect())
         .load(conn)
         .await
+}
+
+/// Those of the sessions that are there, with the hashes of their tokens.
+pub(crate) async fn sessions_by_tokens(
+    conn: &mut Conn,
+    wanted: Vec<(World, TokenHash)>,
+) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
+    SessionsByTokens {
+        places: wanted.into_iter().collect(),
+        session: SessionRow::as_select(),
+    }
+    .load(conn)
+    .await
 }
 
 /// Adds entries of the audit log, and writes the heads over the earlier ones of their chains: all or nothing, since it is one
@@ -47,34 +63,66 @@ pub(crate) async fn append_to_audit_log(
 /// The same outside of a transaction, where a statement commits by itself.
 pub(crate) use append_to_audit_log as commit_to_audit_log;
 
-/// Where wallets are, by column.
-#[derive(Default)]
-struct Places {
+/// Where rows are, by column: their worlds, and what names them there.
+struct Places<K> {
     app_ids: Vec<String>,
     environments: Vec<&'static str>,
-    ids: Vec<String>,
+    keys: Vec<K>,
 }
 
-impl FromIterator<(World, WalletId)> for Places {
-    fn from_iter<I: IntoIterator<Item = (World, WalletId)>>(wallets: I) -> Self {
-        let mut places = Self::default();
-        for (world, id) in wallets {
+/// What names a row within its world.
+trait Key {
+    /// As the database knows it.
+    type Column;
+
+    fn column(self) -> Self::Column;
+}
+
+impl Key for WalletId {
+    type Column = String;
+
+    fn column(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Key for TokenHash {
+    type Column = Vec<u8>;
+
+    fn column(self) -> Vec<u8> {
+        self.0.to_vec()
+    }
+}
+
+impl<K: Key> FromIterator<(World, K)> for Places<K::Column> {
+    fn from_iter<I: IntoIterator<Item = (World, K)>>(rows: I) -> Self {
+        let mut places = Self {
+            app_ids: Vec::new(),
+            environments: Vec::new(),
+            keys: Vec::new(),
+        };
+        for (world, key) in rows {
             places.app_ids.push(world.app_id.to_string());
             places.environments.push(world.environment.as_str());
-            places.ids.push(id.to_string());
+            places.keys.push(key.column());
         }
         places
     }
 }
 
-impl Places {
-    fn push<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+impl<K> Places<K> {
+    /// The three lists, as arguments of `unnest`; `KeyType` is the type of the column of keys.
+    fn push<'b, KeyType: 'static>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()>
+    where
+        Vec<K>: ToSql<Array<KeyType>, Pg>,
+        Pg: HasSqlType<Array<KeyType>>,
+    {
         out.push_sql("(SELECT ");
         out.push_bind_param::<Array<Text>, _>(&self.app_ids)?;
         out.push_sql("), (SELECT ");
         out.push_bind_param::<Array<Text>, _>(&self.environments)?;
         out.push_sql("), (SELECT ");
-        out.push_bind_param::<Array<Text>, _>(&self.ids)?;
+        out.push_bind_param::<Array<KeyType>, _>(&self.keys)?;
         out.push_sql(")");
         Ok(())
     }
@@ -90,13 +138,13 @@ const ROWS: &str = " AS wanted (app_id, environment, id) \
     WHERE wallets.id IS NOT NULL";
 
 struct WalletsWithKeys {
-    places: Places,
+    places: Places<String>,
     wallet: AsSelect<WalletRow, Pg>,
     key: AsSelect<Option<WalletKeyRow>, Pg>,
 }
 
 impl WalletsWithKeys {
-    fn at(places: Places) -> Self {
+    fn at(places: Places<String>) -> Self {
         Self {
             places,
             wallet: WalletRow::as_select(),
@@ -124,9 +172,39 @@ impl QueryFragment<Pg> for WalletsWithKeys {
         out.push_sql(", ");
         self.key.walk_ast(out.reborrow())?;
         out.push_sql(" FROM unnest(");
-        self.places.push(&mut out)?;
+        self.places.push::<Text>(&mut out)?;
         out.push_sql(")");
         out.push_sql(ROWS);
+        Ok(())
+    }
+}
+
+struct SessionsByTokens {
+    places: Places<Vec<u8>>,
+    session: AsSelect<SessionRow, Pg>,
+}
+
+impl QueryId for SessionsByTokens {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for SessionsByTokens {
+    type SqlType = (SqlTypeOf<AsSelect<SessionRow, Pg>>, Binary);
+}
+
+impl QueryFragment<Pg> for SessionsByTokens {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT ");
+        self.session.walk_ast(out.reborrow())?;
+        out.push_sql(", sessions.token_hash FROM unnest(");
+        self.places.push::<Binary>(&mut out)?;
+        // `LIMIT` for the same reason as with wallets.
+        out.push_sql(
+            ") AS wanted (app_id, environment, token_hash) \
+             CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = wanted.app_id \
+                AND environment = wanted.environment AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
+        );
         Ok(())
     }
 }

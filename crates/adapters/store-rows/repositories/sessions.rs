@@ -1,5 +1,7 @@
 //! Sessions.
 
+use std::collections::{HashMap, HashSet};
+
 use diesel::dsl::exists;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -12,6 +14,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
 
+use super::dialect::sessions_by_tokens;
 use super::{Unit, count, in_world, read_all};
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
@@ -37,6 +40,22 @@ impl Sessions for Unit {
             .select(SessionRow::as_select());
         let found = query.first(self.reading()?).await.optional();
         self.done(found)?.map(Session::try_from).transpose()
+    }
+
+    async fn find_all_by_tokens(
+        &mut self,
+        wanted: &[(World, TokenHash)],
+    ) -> StoreResult<Vec<Option<Session>>> {
+        let distinct: HashSet<_> = wanted.iter().copied().collect();
+        let found = sessions_by_tokens(self.reading()?, distinct.into_iter().collect()).await;
+        let mut sessions = HashMap::with_capacity(wanted.len());
+        for (row, token) in self.done(found)? {
+            let session = Session::try_from(row)?;
+            let token = <[u8; 32]>::try_from(token)
+                .map_err(|_other_length| Table("sessions").corrupt("token_hash"))?;
+            sessions.insert((session.world, TokenHash(token)), session);
+        }
+        Ok(wanted.iter().map(|of| sessions.get(of).cloned()).collect())
     }
 
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>> {

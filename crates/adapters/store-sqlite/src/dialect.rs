@@ -7,7 +7,9 @@ use vestry_store_rows::wanted::Until;
 use super::in_time;
 
 pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::lists::{append_to_audit_log, commit_to_audit_log, wallets_with_keys};
+pub(crate) use super::lists::{
+    append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
+};
 pub(crate) use super::manager::Manager;
 
 /// Takes the write lock at once: a transaction that begins to write later could fail in the middle.

@@ -8,11 +8,13 @@ use diesel::prelude::{
 use diesel::{QueryResult, SqliteConnection};
 use vestry_domain::World;
 use vestry_domain::ids::WalletId;
+use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::rows::sessions::SessionRow;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
-use vestry_store_rows::schema::{audit_chains, audit_entries, wallet_keys, wallets};
+use vestry_store_rows::schema::{audit_chains, audit_entries, sessions, wallet_keys, wallets};
 use vestry_store_rows::{in_world, its_key};
 
 /// Those of the wallets that are there, with their keys.
@@ -27,6 +29,24 @@ pub(crate) async fn wallets_with_keys(
                 .filter(wallets::id.eq(id.to_string()))
                 .left_join(wallet_keys::table.on(its_key!()))
                 .select((WalletRow::as_select(), Option::<WalletKeyRow>::as_select()));
+            found.extend(query.first(conn).optional()?);
+        }
+        Ok(found)
+    };
+    conn.spawn_blocking(all).await
+}
+
+/// Those of the sessions that are there, with the hashes of their tokens.
+pub(crate) async fn sessions_by_tokens(
+    conn: &mut Conn,
+    wanted: Vec<(World, TokenHash)>,
+) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
+    let all = move |conn: &mut SqliteConnection| {
+        let mut found = Vec::with_capacity(wanted.len());
+        for (world, token) in &wanted {
+            let query = in_world!(sessions, world)
+                .filter(sessions::token_hash.eq(token.0.as_slice()))
+                .select((SessionRow::as_select(), sessions::token_hash));
             found.extend(query.first(conn).optional()?);
         }
         Ok(found)

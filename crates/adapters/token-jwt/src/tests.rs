@@ -4,7 +4,7 @@ mod attacks;
 mod round_trips;
 mod sealer;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use vestry_contract::samples::Samples;
 use vestry_domain::Environment;
 
@@ -48,7 +48,12 @@ impl Desk {
     }
 
     async fn token(&self, key: &SigningKey) -> String {
-        self.signer.sign(key, &claims()).await.unwrap()
+        self.sign(key, &claims()).await
+    }
+
+    async fn sign(&self, key: &SigningKey, claims: &Map<String, Value>) -> String {
+        let claims = json!(claims).to_string();
+        self.signer.sign(key, &claims).await.unwrap()
     }
 
     fn accepts(&self, token: &str) -> bool {

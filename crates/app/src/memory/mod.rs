@@ -1,9 +1,11 @@
 //! What a process remembers of what it has read, so that it need not read it again at once.
 
 mod callers;
+mod jwt_times;
 mod signing_keys;
 mod test_clocks;
 
 pub(crate) use callers::Callers;
-pub(crate) use signing_keys::SigningKeys;
+pub(crate) use jwt_times::{JwtTimes, WhatIsSigned};
+pub(crate) use signing_keys::{Keys, SigningKeys};
 pub(crate) use test_clocks::TestClocks;

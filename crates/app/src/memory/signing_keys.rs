@@ -4,11 +4,28 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::ids::SigningKeyId;
-use vestry_domain::signing_key::SigningKey;
+use vestry_domain::signing_key::{self, SigningKey};
 use vestry_domain::{Timestamp, World};
 
-/// The keys of each world, and when they were read.
-type Read = HashMap<World, (Arc<Vec<SigningKey>>, Timestamp)>;
+/// The signing keys of a world as they were read.
+pub(crate) struct Keys {
+    pub(crate) all: Vec<SigningKey>,
+    /// The one that signed in that second.
+    pub(crate) active: Option<Arc<SigningKey>>,
+    read_at: Timestamp,
+}
+
+impl Keys {
+    /// Keys that were read at this time of the machine.
+    pub(crate) fn new(all: Vec<SigningKey>, read_at: Timestamp) -> Self {
+        let active = signing_key::active(&all, read_at).cloned().map(Arc::new);
+        Self {
+            all,
+            active,
+            read_at,
+        }
+    }
+}
 
 /// The keys of each world as they were read, and when; and which of all keys were opened.
 ///
@@ -17,12 +34,12 @@ type Read = HashMap<World, (Arc<Vec<SigningKey>>, Timestamp)>;
 /// ([`Sessions::find_signed`](vestry_ports::store::Sessions::find_signed)).
 #[derive(Default)]
 pub(crate) struct SigningKeys {
-    read: Mutex<Read>,
+    read: Mutex<HashMap<World, Arc<Keys>>>,
     opened: Mutex<HashSet<SigningKeyId>>,
 }
 
 impl SigningKeys {
-    fn read(&self) -> MutexGuard<'_, Read> {
+    fn read(&self) -> MutexGuard<'_, HashMap<World, Arc<Keys>>> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -31,14 +48,15 @@ impl SigningKeys {
     }
 
     /// The keys of a world, if they were read in this second.
-    pub(crate) fn get(&self, world: &World, now: Timestamp) -> Option<Arc<Vec<SigningKey>>> {
+    pub(crate) fn get(&self, world: &World, now: Timestamp) -> Option<Arc<Keys>> {
         let read = self.read();
-        let (keys, _) = read.get(world).filter(|(_, read_at)| *read_at == now)?;
-        Some(Arc::clone(keys))
+        read.get(world)
+            .filter(|keys| keys.read_at == now)
+            .map(Arc::clone)
     }
 
-    pub(crate) fn keep(&self, world: &World, keys: &Arc<Vec<SigningKey>>, now: Timestamp) {
-        self.read().insert(*world, (Arc::clone(keys), now));
+    pub(crate) fn keep(&self, world: &World, keys: &Arc<Keys>) {
+        self.read().insert(*world, Arc::clone(keys));
     }
 
     pub(crate) fn is_opened(&self, key: SigningKeyId) -> bool {

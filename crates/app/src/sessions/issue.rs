@@ -1,5 +1,7 @@
 //! How every verify call makes, renews or extends a session.
 
+use std::sync::Arc;
+
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits;
 use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn, permissions};
@@ -10,7 +12,7 @@ use vestry_domain::{Invalid, Secret, Timestamp, World};
 use vestry_ports::store::{NewToken, Repositories, StoreError};
 
 use super::keys::NamedSession;
-use super::object::check_size;
+use super::object::{SessionObject, check_size};
 use crate::condition::{Condition, Shown};
 use crate::refusal::has_common;
 use crate::{Caller, Fault, Refusal, Service, mint};
@@ -42,6 +44,8 @@ pub struct SessionNamed {
 pub struct IssuedSession {
     /// The session.
     pub session: Session,
+    /// The same as it is presented.
+    pub object: SessionObject,
     /// Its fresh token; the one presented, if any, has stopped working.
     pub token: Secret<String>,
     /// Its JWT.
@@ -204,16 +208,25 @@ impl Service {
 
     async fn living(&self, caller: &Caller, lookup: Lookup) -> Result<Session, Refusal> {
         let world = &caller.world;
-        let mut read = self.ports.store.read().await?;
         let found = match lookup {
-            Lookup::Token(hash) => read.sessions().find_by_token(world, &hash).await,
+            Lookup::Token(hash) => self.find(&self.presented_sessions, (*world, hash)).await?,
             Lookup::Jwt(named) => {
+                let mut read = self.ports.store.read().await?;
                 let sessions = read.sessions();
-                sessions.find_signed(world, named.id, named.key).await
+                sessions.find_signed(world, named.id, named.key).await?
             }
         };
+        self.if_alive(caller, found)
+    }
+
+    pub(super) fn if_alive(
+        &self,
+        caller: &Caller,
+        found: Option<Session>,
+    ) -> Result<Session, Refusal> {
         let limits = caller.settings().session_limits();
-        let session = found?.filter(|session| session.is_alive(limits, self.now(world)));
+        let now = self.now(&caller.world);
+        let session = found.filter(|session| session.is_alive(limits, now));
         session.ok_or(Refusal::InvalidSession)
     }
 
@@ -276,7 +289,7 @@ impl Service {
         &self,
         world: &World,
         wish: &SessionWish,
-    ) -> Result<Option<SigningKey>, Fault> {
+    ) -> Result<Option<Arc<SigningKey>>, Fault> {
         if wish.wants_session() {
             self.ready_signing_key(world).await.map(Some)
         } else {
@@ -288,7 +301,7 @@ impl Service {
     pub(crate) async fn issued(
         &self,
         caller: &Caller,
-        key: Option<&SigningKey>,
+        key: Option<&Arc<SigningKey>>,
         granted: Option<(Session, Secret<String>)>,
     ) -> Result<Option<IssuedSession>, Fault> {
         let Some((session, token)) = granted else {
@@ -297,9 +310,13 @@ impl Service {
         let key = key
             .ok_or_else(|| Fault::Internal("a session was granted without a signing key".into()))?;
         let now = self.now(&caller.world);
-        let jwt = self.session_jwt(caller, key, &session, now).await?;
+        let object = SessionObject::of(&session);
+        let jwt = self
+            .session_jwt(caller, key, &session, &object, now)
+            .await?;
         Ok(Some(IssuedSession {
             session,
+            object,
             token,
             jwt,
         }))

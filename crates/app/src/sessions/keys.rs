@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use vestry_domain::ids::{AppId, SessionId, SigningKeyId, UserId};
 use vestry_domain::session::Session;
 use vestry_domain::signing_key::{self, SigningKey};
@@ -10,7 +11,8 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::tokens::{AuthenticToken, TokenError};
 
-use super::session_object;
+use super::object::SessionObject;
+use crate::memory::{Keys, WhatIsSigned};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What a JWT names: a session, whose it is, and the key that says so.
@@ -19,6 +21,22 @@ pub(crate) struct NamedSession {
     pub(crate) user_id: UserId,
     /// To be looked up with the session: it may have been withdrawn since it was read.
     pub(crate) key: SigningKeyId,
+}
+
+/// What a session JWT claims.
+#[derive(Serialize)]
+struct Claims<'a> {
+    iss: &'a str,
+    aud: &'a str,
+    sub: UserId,
+    jti: SessionId,
+    iat: Timestamp,
+    nbf: Timestamp,
+    exp: Timestamp,
+    session: &'a SessionObject,
+    /// Where clients of the service whose API this is look for it.
+    #[serde(rename = "https://streambird.io/jwt/session")]
+    session_again: &'a SessionObject,
 }
 
 impl Service {
@@ -59,62 +77,72 @@ impl Service {
     async fn published(&self, world: &World, lifetime: Seconds) -> Result<Vec<Value>, Fault> {
         let keys = self.keys_of(world).await?;
         Ok(
-            signing_key::published(&keys, lifetime, self.ports.clock.machine())
+            signing_key::published(&keys.all, lifetime, self.ports.clock.machine())
                 .into_iter()
                 .map(|key| key.public_jwk.clone())
                 .collect(),
         )
     }
 
-    async fn keys_of(&self, world: &World) -> Result<Arc<Vec<SigningKey>>, Fault> {
+    /// By the machine's time, like the making and retiring of keys: a test clock set to last year must still find one.
+    async fn keys_of(&self, world: &World) -> Result<Arc<Keys>, Fault> {
         let now = self.ports.clock.machine();
         if let Some(keys) = self.signing_keys.get(world, now) {
             return Ok(keys);
         }
         let mut read = self.ports.store.read().await?;
-        let keys = Arc::new(read.signing_keys().list(world).await?);
-        self.signing_keys.keep(world, &keys, now);
+        let keys = Arc::new(Keys::new(read.signing_keys().list(world).await?, now));
+        self.signing_keys.keep(world, &keys);
         Ok(keys)
     }
 
     /// The key that signs now, opened, so that a signature after the commit needs neither vault nor database.
-    pub(crate) async fn ready_signing_key(&self, world: &World) -> Result<SigningKey, Fault> {
+    pub(crate) async fn ready_signing_key(&self, world: &World) -> Result<Arc<SigningKey>, Fault> {
         let keys = self.keys_of(world).await?;
-        // Keys are made and retired by the machine's time; a test clock set to last year must still find one.
-        let key = signing_key::active(&keys, self.ports.clock.machine())
+        let key = keys
+            .active
+            .clone()
             .ok_or_else(|| Fault::Internal("a world has no signing key".into()))?;
         if !self.signing_keys.is_opened(key.id) {
-            self.ports.tokens.sign(key, &Map::new()).await?;
+            self.ports.tokens.sign(&key, "{}").await?;
             self.signing_keys.note_opened(key.id);
         }
-        Ok(key.clone())
+        Ok(key)
     }
 
-    /// The JWT of a session: lives as long as the App says, never past the session's own end.
+    /// The same, if neither has to be waited for.
+    pub(super) fn signing_key_at_once(&self, world: &World) -> Option<Arc<SigningKey>> {
+        let keys = self.signing_keys.get(world, self.ports.clock.machine())?;
+        let key = keys.active.clone()?;
+        self.signing_keys.is_opened(key.id).then_some(key)
+    }
+
+    /// A JWT of a session that was just read or written, whose object is given: the one that was signed for the very same a
+    /// moment ago, or a new one. It lives as long as the App says, never past the session's own end.
     pub(crate) async fn session_jwt(
         &self,
         caller: &Caller,
         key: &SigningKey,
         session: &Session,
+        object: &SessionObject,
         now: Timestamp,
     ) -> Result<Secret<String>, Fault> {
-        let expires_at = (now + caller.settings().jwt_lifetime()).min(session.expires_at);
-        let object = session_object(session);
-        let claims = json!({
-            "iss": self.issuer(caller.world.app_id),
-            "aud": caller.world.to_string(),
-            "sub": session.user_id,
-            "jti": session.id,
-            "iat": now,
-            "nbf": now,
-            "exp": expires_at,
-            "session": object.clone(),
-            // Where clients of the service whose API this is look for it.
-            "https://streambird.io/jwt/session": object,
-        });
-        let Value::Object(claims) = claims else {
-            return Err(Fault::Internal("claims are an object".into()));
+        let lifetime = caller.settings().jwt_lifetime();
+        let what = WhatIsSigned::new(key.id, lifetime, object.as_str());
+        let issued_at = self.jwt_times.issued_at(session, what, now);
+        let claims = Claims {
+            iss: &self.issuer(session.world.app_id),
+            aud: &session.world.to_string(),
+            sub: session.user_id,
+            jti: session.id,
+            iat: issued_at,
+            nbf: issued_at,
+            exp: (issued_at + lifetime).min(session.expires_at),
+            session: object,
+            session_again: object,
         };
+        let claims = serde_json::to_string(&claims)
+            .map_err(|_never| Fault::Internal("claims are not JSON".into()))?;
         Ok(Secret::new(self.ports.tokens.sign(key, &claims).await?))
     }
 
@@ -130,7 +158,7 @@ impl Service {
         jwt: &str,
     ) -> Result<Option<NamedSession>, Fault> {
         let keys = self.keys_of(&caller.world).await?;
-        match self.ports.tokens.authenticate(jwt, &keys) {
+        match self.ports.tokens.authenticate(jwt, &keys.all) {
             Ok(token) => Ok(self.named(caller, &token)),
             Err(TokenError::NotAuthentic) => Ok(None),
             Err(TokenError::Custody(error)) => Err(error.into()),

@@ -9,5 +9,5 @@ pub mod object;
 pub mod verify;
 
 pub use issue::{IssuedSession, SessionFields, SessionNamed};
-pub use object::session_object;
+pub use object::SessionObject;
 pub use verify::{VerifiedSession, VerifySession};

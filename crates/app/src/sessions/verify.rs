@@ -3,11 +3,13 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::limits;
 use vestry_domain::session::{self, DeviceFingerprint, EXPIRES_IN_MINUTES, Session, SessionLimits};
+use vestry_domain::signing_key::SigningKey;
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp};
 
 use super::issue::hold;
-use super::object::check_size;
+use super::object::{SessionObject, check_size};
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -33,7 +35,9 @@ pub struct VerifiedSession {
     pub session: Session,
     /// The token that was presented; `None` when only a JWT was.
     pub token: Option<Secret<String>>,
-    /// A fresh JWT.
+    /// The session as it is presented.
+    pub object: SessionObject,
+    /// A JWT with nine tenths of its life before it, or all of it.
     pub jwt: Secret<String>,
 }
 
@@ -50,7 +54,7 @@ impl Change {
 }
 
 impl Service {
-    /// Verifies a session, extends it when asked to, and answers a fresh JWT.
+    /// Verifies a session, extends it when asked to, and answers a JWT that is new or as good as new.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -89,10 +93,60 @@ impl Service {
             retried(|| self.touch(&session, now)).await?;
             session.last_active_at = now;
         }
-        let jwt = self.session_jwt(caller, &key, &session, now).await?;
+        let token = command.session_token;
+        Ok(self.verified(caller, &key, session, token, now).await?)
+    }
+
+    /// [`Service::verify_session`], where nothing has to be waited for but the session itself, which is read with those of others:
+    /// by its token, with nothing to write. `None` says nothing about the session, and nothing was done.
+    ///
+    /// Made for the web worker: it may be dropped at any moment, since it only reads.
+    pub async fn verify_session_at_once(
+        &self,
+        caller: &Caller,
+        command: &VerifySession,
+    ) -> Option<Result<VerifiedSession, Refusal>> {
+        let VerifySession {
+            session_token: Some(token),
+            session_jwt: None,
+            session_expires_in: None,
+            permissions: None,
+            device_fingerprint: _,
+        } = command
+        else {
+            return None;
+        };
+        caller.require(Scope::SessionsWrite).ok()?;
+        let key = self.signing_key_at_once(&caller.world)?;
+        let now = self.now(&caller.world);
+        let named = (caller.world, TokenHash::of(token.expose()));
+        let found = self.find_with_others(&self.presented_sessions, named);
+        let session = match self.if_alive(caller, found.await?) {
+            Ok(session) => session,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        if session.wants_touch(caller.settings().session_limits(), now) {
+            return None;
+        }
+        let verified = self.verified(caller, &key, session, Some(token.clone()), now);
+        Some(verified.await.map_err(Refusal::from))
+    }
+
+    async fn verified(
+        &self,
+        caller: &Caller,
+        key: &SigningKey,
+        session: Session,
+        token: Option<Secret<String>>,
+        now: Timestamp,
+    ) -> Result<VerifiedSession, Fault> {
+        let object = SessionObject::of(&session);
+        let jwt = self.session_jwt(caller, key, &session, &object, now);
+        let jwt = jwt.await?;
         Ok(VerifiedSession {
             session,
-            token: command.session_token,
+            token,
+            object,
             jwt,
         })
     }

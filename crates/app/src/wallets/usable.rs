@@ -1,18 +1,11 @@
 //! Whether the key of a wallet may be used at all: asked before it signs and before it leaves.
 
-use std::time::Duration;
-
-use vestry_domain::World;
 use vestry_domain::envelope::WalletKey;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{StoredWallet, Wallet};
 
 use crate::condition::Condition;
-use crate::wallet_reads::Found;
 use crate::{Caller, Fault, Service};
-
-/// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody who signs.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A wallet with its key, neither of them authenticated yet.
 pub(crate) struct UsableWallet {
@@ -42,7 +35,8 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<Result<UsableWallet, UnusableWallet>, Fault> {
-        let (stored, key) = match self.wallet_to_use(&caller.world, id).await {
+        let wanted = (caller.world, id);
+        let (stored, key) = match self.find(&self.wallets_to_use, wanted).await {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(Err(UnusableWallet::NotFound)),
             Err(fault) => return Err(self.noted(caller, id, fault).await),
@@ -59,16 +53,6 @@ impl Service {
         }
         caller.rests_on(Condition::Usable(id));
         Ok(Ok(UsableWallet { stored, key }))
-    }
-
-    /// A wallet and its key, by a statement that begins after this was called: what was committed before is seen.
-    async fn wallet_to_use(&self, world: &World, id: WalletId) -> Result<Found, Fault> {
-        let asked = self.together(&self.wallet_reads, (*world, id));
-        if let Ok(Some(Some(found))) = tokio::time::timeout(PATIENCE, asked).await {
-            return Ok(found);
-        }
-        let mut read = self.ports.store.read().await?;
-        Ok(read.wallets().find_with_key(world, id).await?)
     }
 
     /// A wallet whose row is what it was; that it is not is noted.

@@ -40,6 +40,7 @@ mod rotation;
 mod scopes;
 mod send;
 mod session_fields;
+mod session_jwts;
 mod session_life;
 mod settings;
 mod signing_keys;

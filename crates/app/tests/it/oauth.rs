@@ -7,13 +7,14 @@ mod unfinished;
 
 use std::sync::Arc;
 
+use serde_json::json;
 use vestry_app::admin::AdminError;
 use vestry_app::codes::VerifyCode;
 use vestry_app::oauth::{
     BeginOauth, BeginOauthError, BegunOauth, Callback, CallbackError, ComeBack, OauthProof,
     VerifiedOauth, VerifyOauth, VerifyOauthError,
 };
-use vestry_app::sessions::{SessionFields, session_object};
+use vestry_app::sessions::{SessionFields, SessionObject};
 use vestry_app::{Caller, Refusal};
 use vestry_domain::api_key::ApiKeyKind;
 use vestry_domain::ids::{Id, OauthCallbackId, UserId};
@@ -213,7 +214,7 @@ async fn somebody_new_registers_and_somebody_known_logs_in() {
     let first = desk.verify(&token, None, lasting(60)).await.unwrap();
     let session = first.issued.unwrap().session;
     assert_eq!(session.user_id, first.link.user_id);
-    let factor = &session_object(&session)["factors"][0];
+    let factor = &json!(SessionObject::of(&session))["factors"][0];
     assert_eq!(factor["delivery_channel"], "google_oauth");
     assert_eq!(factor["type"], "oauth");
     let user = first.link.user_id;

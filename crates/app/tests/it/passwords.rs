@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use vestry_app::admin::AdminError;
 use vestry_app::passwords::{UpdatePassword, UpdatedPassword, VerifiedPassword, VerifyPassword};
-use vestry_app::sessions::{IssuedSession, SessionFields, session_object};
+use vestry_app::sessions::{IssuedSession, SessionFields};
 use vestry_app::users::{Imported, PortableEmail, PortableUser};
 use vestry_app::{Caller, Fault, Refusal, Service};
 use vestry_contract::race::race;
@@ -172,7 +173,7 @@ async fn a_first_password_is_set_and_signs_in() {
     assert_eq!((verified.user_id, issued.session.user_id), (user, user));
     assert_eq!(issued.session.factors.len(), 1);
     assert_eq!(
-        session_object(&issued.session)["factors"][0]["method"],
+        json!(issued.object)["factors"][0]["method"],
         serde_json::json!({"last_verified_at": rig.now()})
     );
     assert!(rig.by_token(&test, &issued.token).await.is_ok());

@@ -88,6 +88,7 @@ async fn session_expires_in_starts_a_session() {
         let verified = rig.service.verify_code(&test, command).await.unwrap();
         let IssuedSession {
             session,
+            object: _,
             token,
             jwt,
         } = verified.issued.unwrap();

@@ -46,6 +46,48 @@ impl Stage {
     }
 }
 
+/// Many sessions at once are what each of them is alone, in the order asked: one that ended, one asked for twice, one of another
+/// world and one that never was included.
+pub async fn many_sessions_are_found_as_each_alone(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut wanted = Vec::new();
+    for _ in 0..2 {
+        let world = stage.world().await;
+        let user = stage.user(world).await;
+        for _ in 0..4 {
+            let (_, token) = stage.session(&user).await;
+            wanted.extend([(world, token); 2]);
+            let strangers = stage.strangers(world).await;
+            wanted.extend(strangers.into_iter().map(|stranger| (stranger, token)));
+        }
+        let (ended, token) = stage.session(&user).await;
+        let at = stage.samples.tick();
+        assert!(in_tx!(stage.store, |tx| tx
+            .sessions()
+            .delete(&world, ended.id, at)
+            .await));
+        wanted.push((world, token));
+        wanted.push((world, stage.samples.token()));
+    }
+    let wanted: Vec<_> = stage
+        .samples
+        .shuffled(&wanted)
+        .into_iter()
+        .copied()
+        .collect();
+    let mut alone = Vec::new();
+    for (world, token) in &wanted {
+        alone.push(stage.session_by(*world, token).await);
+    }
+    let (together, none) = in_view!(stage.store, |view| Ok((
+        view.sessions().find_all_by_tokens(&wanted).await?,
+        view.sessions().find_all_by_tokens(&[]).await?,
+    )));
+    assert_eq!(together, alone);
+    assert_eq!(none, []);
+    assert_eq!(together.iter().flatten().count(), 2 * (4 * 2 + 1));
+}
+
 /// All sessions of the user but one end, once, and nobody else's (S-6).
 pub async fn all_other_sessions_of_a_user_end(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -157,6 +157,12 @@ pub trait Sessions: Send {
         world: &World,
         token: &TokenHash,
     ) -> StoreResult<Option<Session>>;
+    /// Sessions by their tokens, ended or expired ones too: for each token in the order asked, by one statement. Tokens may be of
+    /// several worlds, and the same may be asked for twice.
+    async fn find_all_by_tokens(
+        &mut self,
+        wanted: &[(World, TokenHash)],
+    ) -> StoreResult<Vec<Option<Session>>>;
     /// A session by its id; ended or expired ones too.
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>>;
     /// The same, if the world still has the signing key under which a JWT names the session: one statement, so that a key that was

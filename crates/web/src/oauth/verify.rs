@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::oauth::{OauthProof, VerifiedOauth, VerifyOauth};
+use vestry_app::sessions::SessionObject;
 use vestry_domain::{Invalid, Secret};
 
 use crate::body::Body;
@@ -85,7 +85,7 @@ pub(crate) struct ByToken {
     idp_session: IdpSession,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
     /// `""` when no session was asked for.
     #[schema(pattern = "^([0-9A-Za-z]{64})?$")]
     session_token: String,
@@ -122,7 +122,7 @@ pub(crate) struct ByCode {
     user: OauthUser,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
 }
 
 /// The user, and under the provider's name what the provider said.

@@ -2,9 +2,9 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passwords::CompleteReset;
+use vestry_app::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::body::Body;
@@ -58,7 +58,7 @@ pub(crate) struct Answer {
     session_jwt: String,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
 }
 
 /// Set a new password with a link

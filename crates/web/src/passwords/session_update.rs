@@ -2,10 +2,9 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passwords::UpdatePassword;
-use vestry_app::sessions::session_object;
+use vestry_app::sessions::SessionObject;
 use vestry_domain::Secret;
 
 use crate::body::Body;
@@ -47,7 +46,7 @@ pub(crate) struct Answer {
     user_id: String,
     /// The session, with the password among its factors; its token stays as it is.
     #[schema(value_type = Session)]
-    session: Value,
+    session: SessionObject,
 }
 
 /// Set the password of a session's user
@@ -83,6 +82,6 @@ pub(crate) async fn handle(
         .await?;
     Ok(Json(Answer {
         user_id: updated.user_id.to_string(),
-        session: session_object(&updated.session),
+        session: SessionObject::of(&updated.session),
     }))
 }

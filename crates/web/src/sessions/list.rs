@@ -2,9 +2,8 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
-use vestry_app::sessions::session_object;
+use vestry_app::sessions::SessionObject;
 use vestry_domain::Invalid;
 
 use crate::call::Call;
@@ -32,7 +31,7 @@ pub(crate) struct Filter {
 pub(crate) struct Answer {
     /// Newest first.
     #[schema(value_type = Vec<Session>)]
-    sessions: Vec<Value>,
+    sessions: Vec<SessionObject>,
 }
 
 /// List a user's sessions
@@ -67,6 +66,6 @@ pub(crate) async fn handle(
             }
         })
         .await?;
-    let sessions = sessions.iter().map(session_object).collect();
+    let sessions = sessions.iter().map(SessionObject::of).collect();
     Ok(Json(Answer { sessions }))
 }

@@ -1,8 +1,7 @@
 //! Sessions, and the three fields by which calls name and answer them.
 
-use serde_json::Value;
 use utoipa::ToSchema;
-use vestry_app::sessions::{IssuedSession, SessionNamed, session_object};
+use vestry_app::sessions::{IssuedSession, SessionNamed, SessionObject};
 use vestry_domain::Secret;
 
 /// A signed-in user on one device. Inside a session JWT the same object is the claim `session`.
@@ -142,7 +141,7 @@ struct DeviceFingerprint {
 
 /// The session fields of an answer.
 pub(crate) struct IssuedFields {
-    pub(crate) session: Value,
+    pub(crate) session: Option<SessionObject>,
     pub(crate) session_token: String,
     pub(crate) session_jwt: String,
 }
@@ -152,12 +151,12 @@ impl From<Option<IssuedSession>> for IssuedFields {
     fn from(issued: Option<IssuedSession>) -> Self {
         match issued {
             Some(issued) => Self {
-                session: session_object(&issued.session),
+                session: Some(issued.object),
                 session_token: issued.token.expose().clone(),
                 session_jwt: issued.jwt.expose().clone(),
             },
             None => Self {
-                session: Value::Null,
+                session: None,
                 session_token: String::new(),
                 session_jwt: String::new(),
             },

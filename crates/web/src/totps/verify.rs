@@ -2,8 +2,8 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
+use vestry_app::sessions::SessionObject;
 use vestry_app::totps::{PresentedTotp, VerifiedTotp, VerifyTotp};
 use vestry_domain::Secret;
 
@@ -61,7 +61,7 @@ pub(crate) struct Answer {
     session_jwt: String,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
 }
 
 impl From<VerifiedTotp> for Answer {

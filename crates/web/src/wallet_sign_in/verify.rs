@@ -2,8 +2,8 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
+use vestry_app::sessions::SessionObject;
 use vestry_app::wallet_sign_in::{SignedText, VerifiedWallet, VerifyWallet};
 
 use crate::body::Body;
@@ -86,7 +86,7 @@ pub(crate) struct Answer {
     session_jwt: String,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
 }
 
 impl From<VerifiedWallet> for Answer {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use vestry_app::passkeys::VerifyPasskey;
+use vestry_app::sessions::SessionObject;
 use vestry_domain::Invalid;
 
 use crate::body::Body;
@@ -58,7 +59,7 @@ pub(crate) struct Answer {
     session_jwt: String,
     /// `null` when no session was asked for.
     #[schema(value_type = Option<Session>, required = true)]
-    session: Value,
+    session: Option<SessionObject>,
 }
 
 /// Sign in by passkey

@@ -505,7 +505,12 @@ async fn attack_11_a_key_row_with_another_algorithm_verifies_nothing() {
                     .authenticate(&token, std::slice::from_ref(&relabelled));
                 assert!(outcome.is_err());
             }
-            assert!(desk.signer.sign(&relabelled, &claims()).await.is_err());
+            assert!(
+                desk.signer
+                    .sign(&relabelled, &json!(claims()).to_string())
+                    .await
+                    .is_err()
+            );
         }
     }
 }

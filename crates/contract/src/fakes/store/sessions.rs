@@ -48,6 +48,17 @@ impl Sessions for Work {
         })
     }
 
+    async fn find_all_by_tokens(
+        &mut self,
+        wanted: &[(World, TokenHash)],
+    ) -> StoreResult<Vec<Option<Session>>> {
+        let mut all = Vec::with_capacity(wanted.len());
+        for (world, token) in wanted {
+            all.push(self.find_by_token(world, token).await?);
+        }
+        Ok(all)
+    }
+
     async fn find(&mut self, world: &World, id: SessionId) -> StoreResult<Option<Session>> {
         self.reading(|state| {
             let mut rows = state.sessions.iter();

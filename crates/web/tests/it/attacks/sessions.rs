@@ -148,7 +148,7 @@ async fn attack_12_every_claim_has_its_type(api: &Api) {
         .unwrap()
         .remove(0);
     let verify = async |claims: &Map<String, Value>| {
-        let signed = signer.sign(&key, claims).await.unwrap();
+        let signed = signer.sign(&key, &json!(claims).to_string()).await.unwrap();
         let request = json!({"session_jwt": signed});
         api.test().post(VERIFY, request).await
     };

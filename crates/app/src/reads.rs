@@ -1,0 +1,95 @@
+//! Rows that are read for all who ask at the moment in one statement.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use vestry_domain::World;
+use vestry_domain::ids::WalletId;
+use vestry_domain::session::Session;
+use vestry_domain::token::TokenHash;
+use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey};
+
+use crate::ports::Ports;
+use crate::together::{Batch, Together};
+
+/// What is read.
+pub(crate) trait Kind: Send + Sync + 'static {
+    /// What names one of them.
+    type Name: Send + Sync;
+    /// What is there.
+    type Found: Send;
+
+    /// Those with these names, in the order of the names.
+    fn find(
+        read: &mut dyn Repositories,
+        names: &[Self::Name],
+    ) -> impl Future<Output = StoreResult<Vec<Self::Found>>> + Send;
+}
+
+/// Where things of one kind are read for several at once.
+pub(crate) struct Reads<K> {
+    store: Arc<dyn Store>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> Reads<K> {
+    /// A desk where they are asked for.
+    pub(crate) fn desk(ports: &Ports) -> Arc<Together<Self>> {
+        Arc::new(Together::new(Self {
+            store: Arc::clone(&ports.store),
+            kind: PhantomData,
+        }))
+    }
+
+    async fn read(&self, names: &[K::Name]) -> StoreResult<Vec<K::Found>> {
+        let mut read = self.store.read().await?;
+        K::find(&mut *read, names).await
+    }
+}
+
+impl<K: Kind> Batch for Reads<K> {
+    type Asked = K::Name;
+    /// `None`: whoever asked has to read alone.
+    type Answer = Option<K::Found>;
+    type Memory = ();
+
+    const MOST: usize = 64;
+
+    async fn serve(&self, asked: Vec<Self::Asked>, _memory: &mut ()) -> Vec<Self::Answer> {
+        match self.read(&asked).await {
+            Ok(found) => found.into_iter().map(Some).collect(),
+            // A row that cannot be read must not fail the others, and each is told its own error when it asks alone.
+            Err(_told_to_each) => asked.iter().map(|_| None).collect(),
+        }
+    }
+}
+
+/// Wallets that are about to sign, with their keys.
+pub(crate) struct WalletsToUse;
+
+impl Kind for WalletsToUse {
+    type Name = (World, WalletId);
+    type Found = Option<WalletWithKey>;
+
+    async fn find(
+        read: &mut dyn Repositories,
+        names: &[Self::Name],
+    ) -> StoreResult<Vec<Self::Found>> {
+        read.wallets().find_all_with_keys(names).await
+    }
+}
+
+/// Sessions whose tokens were presented, ended or expired ones too.
+pub(crate) struct PresentedSessions;
+
+impl Kind for PresentedSessions {
+    type Name = (World, TokenHash);
+    type Found = Option<Session>;
+
+    async fn find(
+        read: &mut dyn Repositories,
+        names: &[Self::Name],
+    ) -> StoreResult<Vec<Self::Found>> {
+        read.sessions().find_all_by_tokens(names).await
+    }
+}

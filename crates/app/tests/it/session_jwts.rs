@@ -1,0 +1,122 @@
+//! When a verify answers the JWT that it has answered before (S-12), and that nothing else than a JWT is remembered (S-4).
+
+use vestry_app::sessions::VerifySession;
+use vestry_app::{Caller, Refusal};
+use vestry_domain::Secret;
+use vestry_domain::session::SessionSelector;
+use vestry_domain::test_clock::ClockChange;
+
+use crate::rig::{Rig, verify};
+
+const ADA: &str = "ada@example.com";
+
+async fn jwt(rig: &Rig, token: &Secret<String>) -> String {
+    let verified = rig.by_token(&*rig.test().await, token).await.unwrap();
+    verified.jwt.expose().clone()
+}
+
+/// Half a minute, or a tenth of the lifetime that the App gives its JWTs.
+#[tokio::test]
+async fn s_12_a_jwt_is_given_again_for_a_tenth_of_its_life() {
+    for (lifetime, again_for) in [("300", 30), ("100", 10), ("60", 6)] {
+        let rig = Rig::new().await;
+        rig.set(&[("jwt_lifetime_seconds", lifetime)]).await;
+        let session = rig.sign_in(&*rig.test().await, ADA, 60).await;
+        let first = session.jwt.expose();
+        assert_eq!(jwt(&rig, &session.token).await, *first);
+        rig.pass(again_for - 1);
+        assert_eq!(jwt(&rig, &session.token).await, *first, "{lifetime}");
+        rig.pass(1);
+        assert_ne!(jwt(&rig, &session.token).await, *first, "{lifetime}");
+    }
+}
+
+/// Whatever a JWT says, and whoever signs it: when that is another, so is the JWT, in the same second or the one after.
+#[tokio::test]
+async fn s_12_a_jwt_is_given_again_only_of_the_very_same_session() {
+    let rig = Rig::new().await;
+    let session = rig.sign_in(&*rig.test().await, ADA, 60).await;
+    let token = || Some(session.token.clone());
+    let mut before = jwt(&rig, &session.token).await;
+    let mut is_new = async |what: &str| {
+        let now = jwt(&rig, &session.token).await;
+        assert_ne!(now, before, "{what}");
+        assert_eq!(jwt(&rig, &session.token).await, now, "{what}: again");
+        before = now;
+    };
+
+    let permissions = VerifySession {
+        session_token: token(),
+        permissions: Some(vec!["read".to_owned()]),
+        ..VerifySession::default()
+    };
+    let test = rig.test().await;
+    rig.service
+        .verify_session(&test, permissions)
+        .await
+        .unwrap();
+    is_new("permissions").await;
+
+    let longer = VerifySession {
+        session_token: token(),
+        session_expires_in: Some(120),
+        ..VerifySession::default()
+    };
+    rig.service.verify_session(&test, longer).await.unwrap();
+    is_new("a later end").await;
+
+    let keys = rig.service.list_signing_keys(test.world).await.unwrap();
+    let [key] = &*keys else {
+        panic!("{} keys", keys.len());
+    };
+    let revoked = rig.service.revoke_signing_key(rig.app.id, key.id).await;
+    revoked.unwrap();
+    rig.pass(1);
+    is_new("another key").await;
+
+    rig.set(&[("jwt_lifetime_seconds", "200")]).await;
+    is_new("another lifetime").await;
+}
+
+/// A test clock that was set back makes JWTs of its own time.
+#[tokio::test]
+async fn s_12_a_jwt_of_the_future_is_not_given_again() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let back = ClockChange {
+        now: Some(rig.now().unix() - 10),
+        advance_seconds: None,
+        frozen: Some(true),
+    };
+    rig.service.set_test_clock(&test, back).await.unwrap();
+    assert_ne!(jwt(&rig, &session.token).await, *session.jwt.expose());
+}
+
+/// A signature may be remembered; that the session lives is read each time, on the web worker and on the service's own threads.
+#[tokio::test]
+async fn s_4_a_remembered_signature_does_not_outlive_its_session() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let other = rig.other_process();
+    let session = rig.sign_in(&test, ADA, 60).await;
+    let named = || VerifySession {
+        session_token: Some(session.token.clone()),
+        ..VerifySession::default()
+    };
+    let on_the_worker =
+        async |caller: &Caller| other.verify_session_at_once(caller, &named()).await;
+    // The first one reads the signing keys, on the service's own threads.
+    assert!(on_the_worker(&test).await.is_none());
+    let first = verify(&other, &test, named()).await.unwrap().jwt;
+    let again = on_the_worker(&test).await.unwrap().unwrap().jwt;
+    assert_eq!(first.expose(), again.expose());
+    let selector = SessionSelector::Id(session.session.id);
+    rig.service.delete_session(&test, selector).await.unwrap();
+    assert!(matches!(
+        on_the_worker(&test).await,
+        Some(Err(Refusal::InvalidSession))
+    ));
+    let refused = other.verify_session(&test, named()).await;
+    assert!(matches!(refused, Err(Refusal::InvalidSession)));
+}
