@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::ids::WalletId;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
-use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey};
+use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, WholeUser};
 
 use crate::ports::Ports;
 use crate::together::{Batch, Together};
@@ -91,5 +91,20 @@ impl Kind for PresentedSessions {
         names: &[Self::Name],
     ) -> StoreResult<Vec<Self::Found>> {
         read.sessions().find_all_by_tokens(names).await
+    }
+}
+
+/// Users with everything that is attached to them.
+pub(crate) struct WholeUsers;
+
+impl Kind for WholeUsers {
+    type Name = (World, UserId);
+    type Found = Option<WholeUser>;
+
+    async fn find(
+        read: &mut dyn Repositories,
+        names: &[Self::Name],
+    ) -> StoreResult<Vec<Self::Found>> {
+        read.users().find_all_whole(names).await
     }
 }

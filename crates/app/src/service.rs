@@ -15,7 +15,7 @@ use vestry_ports::vault::VaultError;
 use crate::audit_trail::Trail;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
-use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse};
+use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
 use crate::together::{Batch, Together};
 use crate::{Fault, mint};
 
@@ -67,6 +67,7 @@ pub struct Service {
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
+    pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
 }
 
@@ -77,6 +78,7 @@ impl Service {
             trail: Arc::new(Together::new(Trail::new(&ports))),
             wallets_to_use: Reads::desk(&ports),
             presented_sessions: Reads::desk(&ports),
+            whole_users: Reads::desk(&ports),
             jwt_times: JwtTimes::default(),
             ports,
             settings,

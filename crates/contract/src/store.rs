@@ -58,6 +58,7 @@ pub mod users;
 pub mod wallet_challenges;
 pub mod wallet_imports;
 pub mod wallets;
+pub mod whole_users;
 
 mod stage;
 
@@ -181,6 +182,9 @@ macro_rules! store_suite {
                 values_that_very_many_share_find_all_of_them
                 totals_follow_every_change
                 totals_are_exact_under_races
+            }
+            store::whole_users {
+                many_whole_users_are_found_as_each_alone
             }
             store::wallets {
                 a_wallet_is_deleted_with_its_key

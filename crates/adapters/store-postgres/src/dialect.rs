@@ -7,6 +7,7 @@ use vestry_store_rows::wanted::Until;
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::lists::{
     append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
+    whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
 use super::primary;

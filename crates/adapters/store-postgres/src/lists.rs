@@ -6,22 +6,29 @@
 
 use diesel::QueryResult;
 use diesel::dsl::{AsSelect, SqlTypeOf};
+use diesel::expression::Expression;
 use diesel::pg::Pg;
-use diesel::prelude::SelectableHelper;
+use diesel::prelude::{Selectable, SelectableHelper};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{Array, BigInt, Binary, HasSqlType, Nullable, Text};
 use diesel_async::RunQueryDsl;
+use futures_util::{FutureExt, try_join};
 use vestry_domain::World;
-use vestry_domain::ids::WalletId;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::rows::audit::{
     AuditEntryColumns, AuditEntryRow, AuditHeadColumns, AuditHeadRow,
 };
+use vestry_store_rows::rows::passkeys::PasskeyRow;
+use vestry_store_rows::rows::providers::ProviderLinkRow;
 use vestry_store_rows::rows::sessions::SessionRow;
+use vestry_store_rows::rows::totps::TotpRow;
+use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
+use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
 
 /// Those of the wallets that are there, with their keys.
 pub(crate) async fn wallets_with_keys(
@@ -44,6 +51,42 @@ pub(crate) async fn sessions_by_tokens(
     }
     .load(conn)
     .await
+}
+
+/// Those of the users that are there, with the rows of everything that is attached to them, in the time of one round trip.
+pub(crate) async fn whole_user_rows(
+    conn: &mut Conn,
+    wanted: Vec<(World, UserId)>,
+) -> QueryResult<WholeUserRows> {
+    let places = &wanted.into_iter().collect();
+    let conn = &*conn;
+    // Boxed, because the compiler cannot see that they are `Send`.
+    macro_rules! rows {
+        ($row:ty) => {{
+            let query = RowsOfUsers::<$row>::at(places);
+            async move { query.load(&mut &*conn).await }.boxed()
+        }};
+    }
+    let (users, emails, phones, wallets, totps, passkeys, provider_links, external_keys) = try_join!(
+        rows!(UserRow),
+        rows!(UserEmailRow),
+        rows!(UserPhoneRow),
+        rows!(WalletRow),
+        rows!(TotpRow),
+        rows!(PasskeyRow),
+        rows!(ProviderLinkRow),
+        rows!(ExternalKeyRow),
+    )?;
+    Ok(WholeUserRows {
+        users,
+        emails,
+        phones,
+        wallets,
+        totps,
+        passkeys,
+        provider_links,
+        external_keys,
+    })
 }
 
 /// Adds entries of the audit log, and writes the heads over the earlier ones of their chains: all or nothing, since it is one
@@ -79,6 +122,14 @@ trait Key {
 }
 
 impl Key for WalletId {
+    type Column = String;
+
+    fn column(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Key for UserId {
     type Column = String;
 
     fn column(self) -> String {
@@ -205,6 +256,104 @@ impl QueryFragment<Pg> for SessionsByTokens {
              CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = wanted.app_id \
                 AND environment = wanted.environment AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
         );
+        Ok(())
+    }
+}
+
+/// Rows of one table that belong to users.
+trait OfUsers: Selectable<Pg> + 'static {
+    /// Which belong to the user `wanted`. `OFFSET 0` keeps the planner from any plan but one look-up for every user: without
+    /// statistics it would rather read everything of a world.
+    const FROM: &'static str;
+}
+
+macro_rules! of_users {
+    ($row:ty, $table:literal, $owner:literal, $order:literal) => {
+        impl OfUsers for $row {
+            const FROM: &'static str = concat!(
+                ") AS wanted (app_id, environment, id) CROSS JOIN LATERAL (SELECT * FROM ",
+                $table,
+                " WHERE app_id = wanted.app_id AND environment = wanted.environment AND ",
+                $owner,
+                " = wanted.id OFFSET 0) AS ",
+                $table,
+                " ORDER BY ",
+                $order,
+            );
+        }
+    };
+}
+
+of_users!(UserRow, "users", "id", "users.id");
+of_users!(
+    UserEmailRow,
+    "user_emails",
+    "user_id",
+    "user_emails.created_at, user_emails.id"
+);
+of_users!(
+    UserPhoneRow,
+    "user_phones",
+    "user_id",
+    "user_phones.created_at, user_phones.id"
+);
+of_users!(
+    WalletRow,
+    "wallets",
+    "user_id",
+    "wallets.created_at, wallets.id"
+);
+of_users!(TotpRow, "totps", "user_id", "totps.id");
+of_users!(PasskeyRow, "passkeys", "user_id", "passkeys.id");
+of_users!(
+    ProviderLinkRow,
+    "provider_links",
+    "user_id",
+    "provider_links.id"
+);
+of_users!(
+    ExternalKeyRow,
+    "imported_users",
+    "user_id",
+    "imported_users.user_id"
+);
+
+struct RowsOfUsers<'a, R: OfUsers> {
+    places: &'a Places<String>,
+    row: AsSelect<R, Pg>,
+}
+
+impl<'a, R: OfUsers> RowsOfUsers<'a, R> {
+    fn at(places: &'a Places<String>) -> Self {
+        Self {
+            places,
+            row: R::as_select(),
+        }
+    }
+}
+
+impl<R: OfUsers> QueryId for RowsOfUsers<'_, R> {
+    type QueryId = RowsOfUsers<'static, R>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<R: OfUsers> Query for RowsOfUsers<'_, R>
+where
+    AsSelect<R, Pg>: Expression,
+{
+    type SqlType = SqlTypeOf<AsSelect<R, Pg>>;
+}
+
+impl<R: OfUsers> QueryFragment<Pg> for RowsOfUsers<'_, R>
+where
+    AsSelect<R, Pg>: QueryFragment<Pg>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT ");
+        self.row.walk_ast(out.reborrow())?;
+        out.push_sql(" FROM unnest(");
+        self.places.push::<Text>(&mut out)?;
+        out.push_sql(R::FROM);
         Ok(())
     }
 }

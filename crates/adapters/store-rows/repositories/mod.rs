@@ -31,6 +31,7 @@ mod users;
 mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
+mod whole_users;
 
 use vestry_store_rows::{in_world, its_key};
 

@@ -15,7 +15,7 @@ use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, StoreResult, UserPage, Users};
+use vestry_ports::store::{Attached, StoreResult, UserPage, Users, WholeUser};
 
 use super::user_search::PageOf;
 use super::{Unit, dialect, in_world, read_all};
@@ -58,6 +58,13 @@ impl Users for Unit {
             emails: read_all(emails)?,
             phones: read_all(phones)?,
         }))
+    }
+
+    async fn find_all_whole(
+        &mut self,
+        wanted: &[(World, UserId)],
+    ) -> StoreResult<Vec<Option<WholeUser>>> {
+        self.whole_users(wanted).await
     }
 
     async fn search(

@@ -9,6 +9,7 @@ use super::in_time;
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::lists::{
     append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
+    whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
 

@@ -7,14 +7,22 @@ use diesel::prelude::{
 };
 use diesel::{QueryResult, SqliteConnection};
 use vestry_domain::World;
-use vestry_domain::ids::WalletId;
+use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::rows::passkeys::PasskeyRow;
+use vestry_store_rows::rows::providers::ProviderLinkRow;
 use vestry_store_rows::rows::sessions::SessionRow;
+use vestry_store_rows::rows::totps::TotpRow;
+use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
-use vestry_store_rows::schema::{audit_chains, audit_entries, sessions, wallet_keys, wallets};
+use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
+use vestry_store_rows::schema::{
+    audit_chains, audit_entries, imported_users, passkeys, provider_links, sessions, totps,
+    user_emails, user_phones, users, wallet_keys, wallets,
+};
 use vestry_store_rows::{in_world, its_key};
 
 /// Those of the wallets that are there, with their keys.
@@ -52,6 +60,65 @@ pub(crate) async fn sessions_by_tokens(
         Ok(found)
     };
     conn.spawn_blocking(all).await
+}
+
+/// Those of the users that are there, with the rows of everything that is attached to them.
+pub(crate) async fn whole_user_rows(
+    conn: &mut Conn,
+    wanted: Vec<(World, UserId)>,
+) -> QueryResult<WholeUserRows> {
+    let all = move |conn: &mut SqliteConnection| {
+        let mut rows = WholeUserRows::default();
+        for (world, id) in &wanted {
+            add_whole_user(conn, world, &id.to_string(), &mut rows)?;
+        }
+        Ok(rows)
+    };
+    conn.spawn_blocking(all).await
+}
+
+/// Adds the rows of one user.
+fn add_whole_user(
+    conn: &mut SqliteConnection,
+    world: &World,
+    id: &str,
+    rows: &mut WholeUserRows,
+) -> QueryResult<()> {
+    macro_rules! add {
+        ($rows:ident, $row:ty, $table:ident, $owner:ident, $order:expr) => {
+            let query = in_world!($table, world)
+                .filter($table::$owner.eq(id))
+                .order($order)
+                .select(<$row>::as_select());
+            rows.$rows.extend(query.load(conn)?);
+        };
+    }
+    add!(users, UserRow, users, id, users::id);
+    let order = (user_emails::created_at, user_emails::id);
+    add!(emails, UserEmailRow, user_emails, user_id, order);
+    let order = (user_phones::created_at, user_phones::id);
+    add!(phones, UserPhoneRow, user_phones, user_id, order);
+    let order = (wallets::created_at, wallets::id);
+    add!(wallets, WalletRow, wallets, user_id, order);
+    add!(totps, TotpRow, totps, user_id, totps::id);
+    add!(passkeys, PasskeyRow, passkeys, user_id, passkeys::id);
+    let order = provider_links::id;
+    add!(
+        provider_links,
+        ProviderLinkRow,
+        provider_links,
+        user_id,
+        order
+    );
+    let order = imported_users::user_id;
+    add!(
+        external_keys,
+        ExternalKeyRow,
+        imported_users,
+        user_id,
+        order
+    );
+    Ok(())
 }
 
 /// Adds entries of the audit log, and writes the heads over the earlier ones of their chains.

@@ -45,26 +45,19 @@ impl Service {
         world: &World,
         id: UserId,
     ) -> Result<Option<FullUser>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let Some(profile) = read.users().profile(world, id).await? else {
+        let Some(whole) = self.find(&self.whole_users, (*world, id)).await? else {
             return Ok(None);
         };
-        let stored = read.wallets().of_user(world, id).await?;
-        let mut totps = read.totps().of_user(world, id).await?;
-        let passkeys = read.passkeys().of_user(world, id).await?;
-        let provider_links = read.provider_links().of_user(world, id).await?;
-        let external_key = read.imported_users().key_of(world, id).await?;
-        drop(read);
+        let mut totps = whole.totps;
         let now = self.now(world);
         totps.retain(|totp| totp.is_alive(now));
-        let wallets = self.authenticate_wallets(stored).await?;
         Ok(Some(FullUser {
-            profile,
-            wallets,
+            profile: whole.profile,
+            wallets: self.authenticate_wallets(whole.wallets).await?,
             totps,
-            passkeys,
-            provider_links,
-            external_key,
+            passkeys: whole.passkeys,
+            provider_links: whole.provider_links,
+            external_key: whole.external_key,
         }))
     }
 

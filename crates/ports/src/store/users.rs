@@ -5,9 +5,13 @@ use std::time::Duration;
 use vestry_domain::code::MethodId;
 use vestry_domain::email::EmailIdentity;
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
+use vestry_domain::passkey::Passkey;
 use vestry_domain::phone::PhoneNumber;
+use vestry_domain::provider::ProviderLink;
 use vestry_domain::search::UserFilter;
+use vestry_domain::totp::Totp;
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile};
+use vestry_domain::wallet::StoredWallet;
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -20,6 +24,23 @@ pub enum Attached {
     Yes,
     /// Another user, or this one, has it already. The transaction is still good.
     Taken,
+}
+
+/// A user with everything that is attached to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholeUser {
+    /// The user with its identifiers.
+    pub profile: UserProfile,
+    /// Its wallets, oldest first.
+    pub wallets: Vec<StoredWallet>,
+    /// Its authenticator apps, oldest first; those too that expired before their first code.
+    pub totps: Vec<Totp>,
+    /// Its passkeys, oldest first.
+    pub passkeys: Vec<Passkey>,
+    /// Its links to identity providers, oldest first.
+    pub provider_links: Vec<ProviderLink>,
+    /// What the service that it was imported from knows it by.
+    pub external_key: Option<String>,
 }
 
 /// A page of users.
@@ -38,6 +59,12 @@ pub trait Users: Send {
     async fn insert(&mut self, user: &User) -> StoreResult<()>;
     /// A user with its identifiers.
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>>;
+    /// Users with everything that is attached to them: for each in the order asked, in one round trip. They may be of several
+    /// worlds, and the same may be asked for twice.
+    async fn find_all_whole(
+        &mut self,
+        wanted: &[(World, UserId)],
+    ) -> StoreResult<Vec<Option<WholeUser>>>;
     /// Users that fit the filter, or all, newest first, after (older than) a user, at most `limit`. `after` is a place in the
     /// order of the ids: whether there is such a user does not matter. The total counts the filter, not the page; without a
     /// filter and by status alone it costs the same however many users there are, but for those who are disabled. `now` says which authenticator apps are still

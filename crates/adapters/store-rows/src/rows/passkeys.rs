@@ -12,8 +12,8 @@ use crate::schema::{passkey_challenges, passkeys};
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = passkeys)]
 pub struct PasskeyRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     credential_id: Vec<u8>,

@@ -214,8 +214,8 @@ impl TryFrom<PendingRow> for Pending {
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = provider_links)]
 pub struct ProviderLinkRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     provider: String,

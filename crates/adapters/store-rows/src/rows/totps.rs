@@ -13,8 +13,8 @@ use crate::schema::{totp_recovery_codes, totps};
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = totps)]
 pub struct TotpRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     verified: bool,

@@ -86,8 +86,8 @@ impl TryFrom<UserRow> for User {
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_emails)]
 pub struct UserEmailRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     address: String,
@@ -146,8 +146,8 @@ impl TryFrom<UserEmailRow> for UserEmail {
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_phones)]
 pub struct UserPhoneRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     number: String,

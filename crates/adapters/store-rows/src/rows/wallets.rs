@@ -12,8 +12,8 @@ use crate::schema::{wallet_keys, wallets};
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = wallets)]
 pub struct WalletRow {
-    app_id: String,
-    environment: String,
+    pub(super) app_id: String,
+    pub(super) environment: String,
     id: String,
     user_id: String,
     key_id: Option<String>,

@@ -10,7 +10,10 @@ use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, StoreError, StoreResult, UserPage, Users};
+use vestry_ports::store::{
+    Attached, ImportedUsers, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage,
+    Users, Wallets, WholeUser,
+};
 
 use super::Work;
 use super::state::{State, add, at_most, remove};
@@ -123,6 +126,28 @@ impl Users for Work {
 
     async fn profile(&mut self, world: &World, id: UserId) -> StoreResult<Option<UserProfile>> {
         self.reading(|state| state.profile(*world, id))
+    }
+
+    async fn find_all_whole(
+        &mut self,
+        wanted: &[(World, UserId)],
+    ) -> StoreResult<Vec<Option<WholeUser>>> {
+        let mut all = Vec::with_capacity(wanted.len());
+        for (world, id) in wanted {
+            let Some(profile) = self.profile(world, *id).await? else {
+                all.push(None);
+                continue;
+            };
+            all.push(Some(WholeUser {
+                profile,
+                wallets: Wallets::of_user(self, world, *id).await?,
+                totps: Totps::of_user(self, world, *id).await?,
+                passkeys: Passkeys::of_user(self, world, *id).await?,
+                provider_links: ProviderLinks::of_user(self, world, *id).await?,
+                external_key: self.key_of(world, *id).await?,
+            }));
+        }
+        Ok(all)
     }
 
     async fn search(
