@@ -131,14 +131,14 @@ impl TokenSigner for JwtSigner {
         let mut token = String::with_capacity(room);
         token.push_str(opened.header());
         token.push('.');
-        URL_SAFE_NO_PAD.encode_string(claims, &mut token);
+        token.push_str(&URL_SAFE_NO_PAD.encode(claims));
         // A session is verified more often than it changes, and what is asked to be signed again needs no second signature.
         let half = opened.half();
         let sign = || half.sign(token.as_bytes());
         let signature = self.signatures.of(token.as_bytes(), sign);
         let signature = signature.ok_or(FAILED)?;
         token.push('.');
-        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        token.push_str(&URL_SAFE_NO_PAD.encode(signature));
         if token.len() > TOKEN_MAX {
             return Err(CustodyError::Failed("the claims do not fit into a token"));
         }
