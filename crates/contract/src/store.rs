@@ -40,6 +40,7 @@ pub mod budgets;
 pub mod captured;
 pub mod codes;
 pub mod guards;
+pub mod holdings;
 pub mod idempotency;
 pub mod lasting_secrets;
 pub mod links;
@@ -158,6 +159,13 @@ macro_rules! store_suite {
                 parallel_sign_ups_make_one_user
                 parallel_attachments_of_an_address_go_to_one
                 parallel_attachments_of_a_number_go_to_one
+            }
+            store::holdings {
+                what_may_be_planted_is_seen
+                a_used_link_is_not_planted
+                what_is_proved_is_seen
+                an_owner_is_locked_by_what_it_has
+                an_owner_is_read_under_its_lock
             }
             store::user_life {
                 an_update_writes_one_user

@@ -8,6 +8,7 @@ mod budgets;
 mod captured;
 mod codes;
 mod guards;
+mod holdings;
 mod idempotency;
 mod imported_users;
 mod lasting_secrets;

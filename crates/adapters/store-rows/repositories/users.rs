@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods,
+    OptionalExtension, QueryDsl, SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::code::MethodId;
@@ -15,7 +15,7 @@ use vestry_domain::search::UserFilter;
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Attached, StoreResult, UserPage, Users, WholeUser};
+use vestry_ports::store::{Attached, Holdings, StoreResult, UserPage, Users, WholeUser};
 
 use super::user_search::PageOf;
 use super::{Unit, dialect, in_world, read_all};
@@ -91,6 +91,36 @@ impl Users for Unit {
         let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
         let locked = update.execute(self.writing()?).await;
         Ok(self.done(locked)? == 1)
+    }
+
+    async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>> {
+        let locked = match method {
+            MethodId::Email(id) => {
+                let owner = in_world!(user_emails, world)
+                    .filter(user_emails::id.eq(id.to_string()))
+                    .select(user_emails::user_id)
+                    .single_value();
+                let row = in_world!(users, world).filter(users::id.nullable().eq(owner));
+                let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+                let update = update.returning(UserRow::as_select());
+                update.get_result(self.writing()?).await.optional()
+            }
+            MethodId::Phone(id) => {
+                let owner = in_world!(user_phones, world)
+                    .filter(user_phones::id.eq(id.to_string()))
+                    .select(user_phones::user_id)
+                    .single_value();
+                let row = in_world!(users, world).filter(users::id.nullable().eq(owner));
+                let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
+                let update = update.returning(UserRow::as_select());
+                update.get_result(self.writing()?).await.optional()
+            }
+        };
+        self.done(locked)?.map(User::try_from).transpose()
+    }
+
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
+        self.holdings_of(world, id).await
     }
 
     async fn update(&mut self, user: &User) -> StoreResult<bool> {
@@ -176,25 +206,25 @@ impl Users for Unit {
     }
 
     async fn found(&mut self, world: &World, id: UserId, at: Timestamp) -> StoreResult<()> {
-        let unfounded = in_world!(users, world)
-            .filter(users::id.eq(id.to_string()))
-            .filter(users::founded.eq(false));
-        let update = diesel::update(unfounded).set(users::founded.eq(true));
-        let founded = update.execute(self.writing()?).await;
-        self.done(founded)?;
         let pending = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
             .filter(users::status.eq(UserStatus::Pending.as_str()));
         let update = diesel::update(pending).set((
+            users::founded.eq(true),
             users::status.eq(UserStatus::Active.as_str()),
             users::updated_at.eq(at.unix()),
         ));
         let updated = update.execute(self.writing()?).await;
         if self.done(updated)? == 1 {
             self.count_user(world, id, UserStatus::Pending, -1).await?;
-            self.count_user(world, id, UserStatus::Active, 1).await?;
+            return self.count_user(world, id, UserStatus::Active, 1).await;
         }
-        Ok(())
+        let unfounded = in_world!(users, world)
+            .filter(users::id.eq(id.to_string()))
+            .filter(users::founded.eq(false));
+        let update = diesel::update(unfounded).set(users::founded.eq(true));
+        let founded = update.execute(self.writing()?).await;
+        self.done(founded).map(drop)
     }
 
     async fn name_successor(

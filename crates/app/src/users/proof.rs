@@ -17,6 +17,7 @@
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
 use vestry_domain::ids::UserId;
+use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
@@ -82,51 +83,69 @@ impl Service {
         now: Timestamp,
     ) -> Result<Proven, ProofError> {
         let world = &caller.world;
-        let identifier = locked(tx, world, proof.method).await?;
-        let mut user_id = identifier.user_id;
+        let (mut owner, identifier) = locked(tx, world, proof.method).await?;
         if identifier.verified {
             // Whoever asked before it was proved here was answered another user.
-            let is_answered = proof.in_session == Some(user_id) || proof.user == user_id;
+            let is_answered = proof.in_session == Some(owner.id) || proof.user == owner.id;
             if !is_answered {
                 return Err(ProofError::Gone);
             }
             // An import may bring a user who is pending although it brings a proof.
-            tx.users().found(world, user_id, now).await?;
-            return Ok(identifier.proven_by(user_id));
+            found(tx, &owner, now).await?;
+            return Ok(identifier.proven_by(owner.id));
         }
-        if proof.in_session != Some(user_id) {
-            if proof.user != user_id {
-                move_out(tx, world, &proof).await?;
-                user_id = proof.user;
+        if proof.in_session != Some(owner.id) {
+            if proof.user != owner.id {
+                owner = move_out(tx, world, &proof).await?;
             }
-            let profile = tx.users().profile(world, user_id).await?;
-            let profile = profile.ok_or(ProofError::Gone)?;
-            if !profile.is_founded() {
-                self.take_over(tx, world, user_id, now).await?;
-            } else if user_id != identifier.user_id {
-                // The successor has become somebody's own by something else meanwhile.
-                return Err(ProofError::Gone);
-            } else if profile.user.disabled.is_some() {
-                // Of a disabled user nothing is told, not even what it would take.
-                return Err(ProofError::Gone);
-            } else {
-                let found = Found {
-                    owner: profile.user,
-                    verified: false,
-                    successor: None,
-                    of_founded: identifier.of_founded,
-                };
-                if !(proof.vouched && found.owner.founded && is_provable(caller, &found)) {
-                    return Err(ProofError::NeedsSession);
-                }
-            }
+            self.clear_for(tx, caller, &proof, &owner, &identifier, now)
+                .await?;
         }
         match proof.method {
             MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
             MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
         }
-        tx.users().found(world, user_id, now).await?;
-        Ok(identifier.proven_by(user_id))
+        found(tx, &owner, now).await?;
+        Ok(identifier.proven_by(owner.id))
+    }
+
+    /// Whatever a proof from outside costs: what may have been planted in the account, or the proof.
+    async fn clear_for(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        proof: &ProofOf,
+        owner: &User,
+        identifier: &Identifier,
+        now: Timestamp,
+    ) -> Result<(), ProofError> {
+        let world = &caller.world;
+        let holdings = tx.users().holdings(world, owner.id).await?;
+        // What is proved counts also where a process of the release before noted it, which does not know that accounts are founded.
+        if !(owner.founded || holdings.proved) {
+            if holdings.planted {
+                self.take_over(tx, world, owner.id, now).await?;
+            }
+            return Ok(());
+        }
+        if owner.id != identifier.user_id {
+            // The successor has become somebody's own by something else meanwhile.
+            return Err(ProofError::Gone);
+        }
+        if owner.disabled.is_some() {
+            // Of a disabled user nothing is told, not even what it would take.
+            return Err(ProofError::Gone);
+        }
+        let found = Found {
+            owner: owner.clone(),
+            verified: false,
+            successor: None,
+            of_founded: identifier.of_founded,
+        };
+        if proof.vouched && found.owner.founded && is_provable(caller, &found) {
+            return Ok(());
+        }
+        Err(ProofError::NeedsSession)
     }
 
     /// Makes an account that nobody has proved that of whoever proves it now: nobody else knows a way in, or a key (CL-3).
@@ -177,16 +196,21 @@ async fn locked(
     tx: &mut dyn Repositories,
     world: &World,
     method: MethodId,
-) -> Result<Identifier, ProofError> {
-    let seen = read(tx, world, method).await?.ok_or(ProofError::Gone)?;
-    if !tx.users().lock(world, seen.user_id).await? {
-        return Err(ProofError::Gone);
-    }
+) -> Result<(User, Identifier), ProofError> {
+    let owner = tx.users().lock_owner(world, method).await?;
+    let owner = owner.ok_or(ProofError::Gone)?;
     let identifier = read(tx, world, method).await?;
-    // It may have moved to another user between the two looks; the code or link that proved it is void then.
-    identifier
-        .filter(|identifier| identifier.user_id == seen.user_id)
-        .ok_or(ProofError::Gone)
+    // It may have moved to another user while the lock was waited for; the code or link that proved it is void then.
+    let identifier = identifier.filter(|identifier| identifier.user_id == owner.id);
+    Ok((owner, identifier.ok_or(ProofError::Gone)?))
+}
+
+/// Notes that a locked user is founded, and no longer pending, where that is news.
+async fn found(tx: &mut dyn Repositories, user: &User, now: Timestamp) -> Result<(), StoreError> {
+    if user.founded && user.status == UserStatus::Active {
+        return Ok(());
+    }
+    tx.users().found(&user.world, user.id, now).await
 }
 
 async fn read(
@@ -223,7 +247,7 @@ async fn move_out(
     tx: &mut dyn Repositories,
     world: &World,
     proof: &ProofOf,
-) -> Result<(), ProofError> {
+) -> Result<User, ProofError> {
     if !tx.users().lock(world, proof.user).await? {
         return Err(ProofError::Gone);
     }
@@ -231,5 +255,7 @@ async fn move_out(
         MethodId::Email(id) => tx.users().move_email(world, id, proof.user).await?,
         MethodId::Phone(id) => tx.users().move_phone(world, id, proof.user).await?,
     };
-    if moved { Ok(()) } else { Err(ProofError::Gone) }
+    let successor = tx.users().profile(world, proof.user).await?;
+    let successor = successor.filter(|_| moved).ok_or(ProofError::Gone)?;
+    Ok(successor.user)
 }

@@ -35,7 +35,7 @@ pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, Passwords};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
-pub use users::{Attached, UserPage, Users, WholeUser};
+pub use users::{Attached, Holdings, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};

@@ -43,6 +43,16 @@ pub struct WholeUser {
     pub external_key: Option<String>,
 }
 
+/// What a user has, as far as it matters to whoever proves an address or number of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holdings {
+    /// An address or number is verified.
+    pub proved: bool,
+    /// There is something that somebody can come in by, or know a key of: a credential, one that is being added, a link that was not
+    /// used, a session that has not ended, or a wallet.
+    pub planted: bool,
+}
+
 /// A page of users.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserPage {
@@ -84,6 +94,11 @@ pub trait Users: Send {
     /// Keeps everybody else from locking, updating or deleting the user until the transaction ends, and says whether there is
     /// one. What is read afterwards stays true.
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool>;
+    /// Locks the owner of an address or number like [`lock`](Self::lock); `None` when there is none. The identifier may have moved
+    /// to another user meanwhile: what is read of it afterwards says so.
+    async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>>;
+    /// What a user has. While the user is locked nobody adds a credential to it or signs in to it.
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings>;
     /// Writes names, metadata and `updated_at`; `false` when there is no such user.
     async fn update(&mut self, user: &User) -> StoreResult<bool>;
     /// Locks the user like [`lock`](Self::lock) and notes when it signs in, if it may; `false` when it is disabled, or there is none.

@@ -34,6 +34,7 @@ mod revocation;
 mod shutdown;
 mod sms;
 mod sqlite_file;
+mod statements;
 mod user_races;
 mod users;
 mod vault;

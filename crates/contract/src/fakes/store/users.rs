@@ -11,8 +11,8 @@ use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile,
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Attached, ImportedUsers, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage,
-    Users, Wallets, WholeUser,
+    Attached, Holdings, ImportedUsers, Passkeys, ProviderLinks, StoreError, StoreResult, Totps,
+    UserPage, Users, Wallets, WholeUser,
 };
 
 use super::Work;
@@ -90,6 +90,36 @@ impl State {
         remove(&mut self.phones, |(of, phone)| {
             *of == world && phone.user_id == id
         });
+    }
+
+    fn holdings(&self, world: World, id: UserId) -> Holdings {
+        let verified_email = |email: &UserEmail| email.user_id == id && email.verified;
+        let verified_phone = |phone: &UserPhone| phone.user_id == id && phone.verified;
+        let proved = self.email(world, verified_email).is_some()
+            || self.phone(world, verified_phone).is_some();
+        let is_theirs = |of: World, user: UserId| of == world && user == id;
+        let planted = self
+            .totps
+            .iter()
+            .any(|row| is_theirs(row.totp.world, row.totp.user_id))
+            || (self.wallet_challenges.iter())
+                .any(|(challenge, _)| is_theirs(challenge.world, challenge.user_id))
+            || (self.wallet_imports.iter())
+                .any(|key| key.world == world && key.user_id == Some(id))
+            || (self.wallets.iter())
+                .any(|(stored, _)| is_theirs(stored.wallet.world, stored.wallet.user_id))
+            || (self.passwords.iter()).any(|row| is_theirs(row.world, row.user_id))
+            || (self.passkey_challenges.iter())
+                .any(|row| row.world == world && row.user_id == Some(id))
+            || self.passkey_handles.contains_key(&(world, id))
+            || (self.passkeys.iter()).any(|row| is_theirs(row.world, row.user_id))
+            || (self.provider_links.iter()).any(|row| is_theirs(row.world, row.user_id))
+            || (self.links.iter())
+                .any(|link| is_theirs(link.world, link.user_id) && link.used_at.is_none())
+            || (self.sessions.iter()).any(|(_, session)| {
+                is_theirs(session.world, session.user_id) && session.deleted_at.is_none()
+            });
+        Holdings { proved, planted }
     }
 
     pub(super) fn profile(&self, world: World, id: UserId) -> Option<UserProfile> {
@@ -183,6 +213,24 @@ impl Users for Work {
     async fn lock(&mut self, world: &World, id: UserId) -> StoreResult<bool> {
         // The transaction holds the one lock for writers.
         self.writing(|state| Ok(state.user(*world, id).is_some()))
+    }
+
+    async fn lock_owner(&mut self, world: &World, method: MethodId) -> StoreResult<Option<User>> {
+        self.writing(|state| {
+            let owner = match method {
+                MethodId::Email(id) => state
+                    .email(*world, |row| row.id == id)
+                    .map(|row| row.user_id),
+                MethodId::Phone(id) => state
+                    .phone(*world, |row| row.id == id)
+                    .map(|row| row.user_id),
+            };
+            Ok(owner.and_then(|owner| state.user(*world, owner).cloned()))
+        })
+    }
+
+    async fn holdings(&mut self, world: &World, id: UserId) -> StoreResult<Holdings> {
+        self.reading(|state| state.holdings(*world, id))
     }
 
     async fn update(&mut self, user: &User) -> StoreResult<bool> {

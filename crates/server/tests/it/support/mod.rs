@@ -8,3 +8,4 @@ pub(crate) mod journey;
 pub(crate) mod mixed_load;
 pub(crate) mod process;
 pub(crate) mod site;
+pub(crate) mod wire;

@@ -1,0 +1,226 @@
+//! PR-110: how much each call asks of the database, against the table that is checked in.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Api};
+use crate::support::journey::sign_in;
+use crate::support::process::Process;
+use crate::support::site::{Site, text};
+use crate::support::wire::{Counts, Wire};
+
+/// How often each call is made. What counts is the least that one took: in some, a connection is opened, a statement is prepared, or
+/// what a process remembers has to be read anew.
+const ROUNDS: usize = 6;
+
+/// Where the table begins in docs/statements.md.
+const TABLE: &str = "| call | statements | round trips | commits |\n|---|--:|--:|--:|\n";
+
+/// Calls over a wire, and what each of them took.
+struct Meter {
+    api: Api,
+    wire: Wire,
+    /// Of somebody who is signed in all the time.
+    session: Value,
+    rows: Vec<(&'static str, Counts)>,
+}
+
+impl Meter {
+    async fn row(&mut self, name: &'static str, call: impl Future<Output = Answer>) -> Value {
+        // Mails take longer than a key is remembered.
+        let session = self.api.post("/v1/auth/sessions/verify", &self.session);
+        session.await.ok();
+        let before = self.wire.counts();
+        let answer = call.await.ok();
+        let took = self.wire.counts().since(before);
+        match self.rows.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, least)) => *least = least.min(took),
+            None => self.rows.push((name, took)),
+        }
+        answer
+    }
+
+    async fn post(&mut self, name: &'static str, path: &str, body: Value) -> Value {
+        let (api, path) = (self.api.clone(), format!("/v1/{path}"));
+        self.row(name, async move { api.post(&path, &body).await })
+            .await
+    }
+
+    async fn get(&mut self, name: &'static str, path: &str) -> Value {
+        let (api, path) = (self.api.clone(), format!("/v1/{path}"));
+        self.row(name, async move { api.get(&path).await }).await
+    }
+
+    /// Signs in with a mailed code.
+    async fn code(&mut self, [send, verify]: [&'static str; 2], email: &str) -> Value {
+        let body = json!({ "email": email, "expires_in": 10 });
+        let sent = self
+            .post(send, "auth/otps/email/login_or_create", body)
+            .await;
+        let code = text(&self.mail(email).await, "code");
+        let body = json!({ "method_id": sent["email_id"], "otp": code, "session_expires_in": 60 });
+        self.post(verify, "auth/otps/verify", body).await
+    }
+
+    /// Signs in with a mailed link.
+    async fn link(&mut self, [send, verify]: [&'static str; 2], email: &str) {
+        let body = json!({ "email": email });
+        let path = "auth/magic_links/email/login_or_create";
+        self.post(send, path, body).await;
+        let mail = self.mail(email).await;
+        let body = json!({ "token": mail["token"], "session_expires_in": 60 });
+        self.post(verify, "auth/magic_links/verify", body).await;
+    }
+
+    /// The mail that came to this address last; there are no others.
+    async fn mail(&self, email: &str) -> Value {
+        let path = format!("/v1/test/messages?to={email}&wait=20");
+        let found = self.api.get(&path).await.ok();
+        self.api.delete("/v1/test/messages", &json!({})).await.ok();
+        found["messages"][0].clone()
+    }
+
+    async fn round(&mut self, number: usize) {
+        let email = format!("code{number}@example.com");
+        let names = [
+            "otps/email/login_or_create, new user",
+            "otps/verify, new user",
+        ];
+        self.code(names, &email).await;
+        let names = [
+            "otps/email/login_or_create, known user",
+            "otps/verify, known user",
+        ];
+        let session = self.code(names, &email).await;
+        let token = text(&session, "session_token");
+        let named = json!({ "session_token": token });
+        let name = "sessions/verify";
+        self.post(name, "auth/sessions/verify", named.clone()).await;
+        let password =
+            json!({ "session_token": token, "password": "a password that is long enough" });
+        let name = "passwords/session/update";
+        let path = "auth/passwords/session/update";
+        self.post(name, path, password).await;
+        let user = text(&session, "user_id");
+        let proof = json!({
+            "user_id": user,
+            "password": "a password that is long enough",
+            "session_expires_in": 60,
+        });
+        let name = "passwords/verify";
+        self.post(name, "auth/passwords/verify", proof).await;
+        let named_user = json!({ "user_id": user });
+        let name = "totps/create";
+        self.post(name, "auth/totps/create", named_user).await;
+        let api = self.api.clone();
+        let delete = async move { api.delete("/v1/auth/sessions/delete", &named).await };
+        self.row("sessions/delete", delete).await;
+
+        let email = format!("link{number}@example.com");
+        let names = [
+            "magic_links/email/login_or_create, new user",
+            "magic_links/verify, new user",
+        ];
+        self.link(names, &email).await;
+        let names = [
+            "magic_links/email/login_or_create, known user",
+            "magic_links/verify, known user",
+        ];
+        self.link(names, &email).await;
+
+        let body = json!({ "email": format!("made{number}@example.com") });
+        let made = self.post("users/create", "auth/users/create", body).await;
+        let user = text(&made, "user_id");
+        let path = format!("auth/users/{user}");
+        self.get("users/get", &path).await;
+        let body = json!({ "user_id": user, "wallet_type": "solana" });
+        let wallet = self.post("wallets/create", "wallets/create", body).await;
+        let path = format!("wallets/{}/sign_message", text(&wallet, "id"));
+        let body = json!({ "message": "hello" });
+        self.post("wallets/sign_message", &path, body).await;
+    }
+
+    fn table(&self) -> String {
+        let mut table = TABLE.to_owned();
+        for (name, counts) in &self.rows {
+            let Counts {
+                statements,
+                round_trips,
+                commits,
+            } = counts;
+            writeln!(
+                table,
+                "| {name} | {statements} | {round_trips} | {commits} |"
+            )
+            .unwrap();
+        }
+        table
+    }
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/statements.md")
+}
+
+/// Whether the table is to be written anew and not compared.
+#[expect(clippy::disallowed_methods, reason = "a switch of this test")]
+fn writes() -> bool {
+    std::env::var_os("VESTRY_TEST_WRITE_STATEMENTS").is_some()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_110_calls_ask_no_more_than_the_table_says() {
+    let Some(mut site) = Site::postgres().await else {
+        return;
+    };
+    let keys = tokio::task::block_in_place(|| {
+        let keys = site.set_up();
+        for kind in ["login", "registration"] {
+            let page = "https://app.example.com/in";
+            let url = ["redirect-url", "add", &keys.app, "test", page];
+            site.admin(&[&url[..], &["--kind", kind, "--default"]].concat());
+        }
+        keys
+    });
+    // What is delivered is not part of a call, and goes by another way.
+    let worker = Process::start(&mut site.command(&["worker"]));
+    let url = site.database.url();
+    let (server, database) = url.split_once('@').unwrap().1.split_once('/').unwrap();
+    let wire = Wire::to(server.to_owned()).await;
+    let port = wire.port();
+    site.set(
+        "database.url",
+        &format!("postgres://postgres@127.0.0.1:{port}/{database}"),
+    );
+    site.set("outbox.worker", "false");
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let session = sign_in(&api, "ada@example.com").await;
+    api.delete("/v1/test/messages", &json!({})).await.ok();
+    let mut meter = Meter {
+        api,
+        wire,
+        session: json!({ "session_token": session["session_token"] }),
+        rows: Vec::new(),
+    };
+    for number in 0..ROUNDS {
+        meter.round(number).await;
+    }
+    server.process.stop().await;
+    worker.stop().await;
+    let page = page();
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (before, _) = text.split_once(TABLE).unwrap();
+    let made = format!("{before}{}", meter.table());
+    if writes() {
+        std::fs::write(&page, made).unwrap();
+        return;
+    }
+    assert_eq!(
+        text, made,
+        "calls ask more or less of the database than docs/statements.md says: where that is meant, run this test with \
+         VESTRY_TEST_WRITE_STATEMENTS=1"
+    );
+}

@@ -1,0 +1,163 @@
+//! A wire to Postgres that counts what is said over it.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What was said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// That were carried out, with those that begin and end transactions.
+    pub(crate) statements: u32,
+    /// How often something was asked while no answer was waited for: statements that are sent together are one.
+    pub(crate) round_trips: u32,
+    pub(crate) commits: u32,
+}
+
+impl Counts {
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            statements: self.statements - before.statements,
+            round_trips: self.round_trips - before.round_trips,
+            commits: self.commits - before.commits,
+        }
+    }
+
+    /// The least of each.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            statements: self.statements.min(other.statements),
+            round_trips: self.round_trips.min(other.round_trips),
+            commits: self.commits.min(other.commits),
+        }
+    }
+}
+
+/// An address that leads to a Postgres.
+pub(crate) struct Wire {
+    port: u16,
+    counts: Arc<Mutex<Counts>>,
+}
+
+impl Wire {
+    /// To the server at this address, which speaks without TLS.
+    pub(crate) async fn to(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let counts = Arc::new(Mutex::new(Counts::default()));
+        let all = Arc::clone(&counts);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&server).await.unwrap();
+                tokio::spawn(lead(client, server, Arc::clone(&all)));
+            }
+        });
+        Self { port, counts }
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Since the wire is there.
+    pub(crate) fn counts(&self) -> Counts {
+        *self.counts.lock().unwrap()
+    }
+}
+
+/// One connection: its two directions, and how many questions of it are open.
+async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) {
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let open = Mutex::new(0_u32);
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let asked = pass(from_client, to_server, Messages::of_client(), |kinds| {
+        // Sync and Query are what the server answers with "ready".
+        let asks = kinds.iter().filter(|(kind, _)| matches!(kind, b'S' | b'Q'));
+        let asks = u32::try_from(asks.count()).unwrap();
+        let mut open = open.lock().unwrap();
+        if *open == 0 && asks > 0 {
+            counts.lock().unwrap().round_trips += 1;
+        }
+        *open += asks;
+    });
+    let answered = pass(from_server, to_client, Messages::of_server(), |kinds| {
+        let mut open = open.lock().unwrap();
+        let mut counts = counts.lock().unwrap();
+        for (kind, body) in kinds {
+            match kind {
+                b'Z' => *open = open.saturating_sub(1),
+                b'C' => {
+                    counts.statements += 1;
+                    counts.commits += u32::from(body.starts_with(b"COMMIT"));
+                }
+                _ => {}
+            }
+        }
+    });
+    tokio::select! {
+        () = asked => {}
+        () = answered => {}
+    }
+}
+
+/// Passes one direction on, and shows the messages that have come whole before they go on.
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut messages: Messages,
+    seen: impl Fn(&[(u8, Vec<u8>)]),
+) {
+    let mut piece = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        seen(&messages.take(&piece[..length]));
+        if to.write_all(&piece[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Cuts a stream into messages (protocol 3.0): a byte that says which, a length of four bytes that counts itself, the body.
+struct Messages {
+    rest: Vec<u8>,
+    /// The first message of a client has no such byte.
+    begins_bare: bool,
+}
+
+impl Messages {
+    const fn of_client() -> Self {
+        Self {
+            rest: Vec::new(),
+            begins_bare: true,
+        }
+    }
+
+    const fn of_server() -> Self {
+        Self {
+            rest: Vec::new(),
+            begins_bare: false,
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) -> Vec<(u8, Vec<u8>)> {
+        self.rest.extend_from_slice(piece);
+        let mut whole = Vec::new();
+        loop {
+            let head = usize::from(!self.begins_bare);
+            let Some(length) = self.rest.get(head..head + 4) else {
+                return whole;
+            };
+            let length = u32::from_be_bytes(length.try_into().unwrap());
+            let end = head + usize::try_from(length).unwrap();
+            if self.rest.len() < end {
+                return whole;
+            }
+            let message: Vec<u8> = self.rest.drain(..end).collect();
+            if !std::mem::take(&mut self.begins_bare) {
+                whole.push((message[0], message[5..].to_vec()));
+            }
+        }
+    }
+}
