@@ -14,6 +14,7 @@ use vestry_ports::port;
 use vestry_ports::store::{ApiKeys, StoreResult};
 
 use super::{Unit, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::{ApiKeyRow, AppRow};
 use vestry_store_rows::schema::{api_keys, apps};
 
@@ -54,7 +55,7 @@ impl ApiKeys for Unit {
                 .and(api_keys::revoked_at.is_null()),
         );
         let update = diesel::update(key).set(api_keys::revoked_at.eq(at.unix()));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 }

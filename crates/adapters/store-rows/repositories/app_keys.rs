@@ -11,6 +11,7 @@ use vestry_ports::store::{AppKeys, Standing, StoreResult};
 
 use super::dialect::{held, kept, locked};
 use super::{Unit, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppKeyRow;
 use vestry_store_rows::schema::app_keys;
 
@@ -150,7 +151,7 @@ impl AppKeys for Unit {
             app_keys::root_version.eq(i64::from(to.root_version)),
             app_keys::wrapped.eq(&to.bytes),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 }

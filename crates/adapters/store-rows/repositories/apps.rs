@@ -9,6 +9,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Apps, StoreResult};
 
 use super::{Unit, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppRow;
 use vestry_store_rows::rows::to_json;
 use vestry_store_rows::schema::apps;
@@ -46,7 +47,7 @@ impl Apps for Unit {
         );
         let update =
             diesel::update(apps::table.filter(apps::id.eq(app.id.to_string()))).set(changes);
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -60,7 +61,7 @@ impl Apps for Unit {
             .filter(apps::id.eq(app.to_string()))
             .filter(apps::test_clock.eq(to_json(from)?));
         let update = diesel::update(unchanged).set(apps::test_clock.eq(to_json(to)?));
-        let swapped = update.execute(self.writing()?).await;
+        let swapped = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(swapped)? == 1)
     }
 }

@@ -11,6 +11,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Budgets, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::budgets;
 use vestry_store_rows::{subject, window};
 
@@ -57,7 +58,7 @@ impl Budgets for Unit {
                         .otherwise(budgets::closes_at)),
             ))
             .returning((budgets::used, budgets::opened_at));
-        let counted = upsert.get_result(self.writing()?).await;
+        let counted = Prepared(upsert).get_result(self.writing()?).await;
         let (used, opened) = self.done(counted)?;
         Ok(window::verdict(limit, used, opened))
     }
@@ -76,7 +77,7 @@ impl Budgets for Unit {
         let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
             .otherwise(0_i64.into_sql::<BigInt>());
         let update = diesel::update(counter).set(budgets::used.eq(fewer));
-        let given = update.execute(self.writing()?).await;
+        let given = Prepared(update).execute(self.writing()?).await;
         self.done(given).map(drop)
     }
 

@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
 use vestry_store_rows::schema::codes;
 
@@ -26,7 +27,7 @@ impl Codes for Unit {
             ))
             .do_update()
             .set(CodeRow::try_from(code)?);
-        let replaced = upsert.execute(self.writing()?).await;
+        let replaced = Prepared(upsert).execute(self.writing()?).await;
         self.done(replaced).map(drop)
     }
 
@@ -48,7 +49,10 @@ impl Codes for Unit {
         let update = diesel::update(alive)
             .set(codes::tries.eq(codes::tries + 1))
             .returning(CodeRow::as_select());
-        let counted = update.get_result(self.writing()?).await.optional();
+        let counted = Prepared(update)
+            .get_result(self.writing()?)
+            .await
+            .optional();
         self.done(counted)?.map(Attempt::try_from).transpose()
     }
 
@@ -87,7 +91,7 @@ impl Codes for Unit {
             .filter(codes::expires_at.gt(now.unix()))
             .filter(codes::used_at.is_null());
         let update = diesel::update(unused).set(codes::used_at.eq(now.unix()));
-        let used = update.execute(self.writing()?).await;
+        let used = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(used)? == 1)
     }
 

@@ -7,6 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Guards, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
 use vestry_store_rows::subject;
 
@@ -40,7 +41,7 @@ impl Guards for Unit {
                 guards::failed_at.eq(at.unix()),
             ))
             .returning(guards::failures);
-        let counted = upsert.get_result(self.writing()?).await;
+        let counted = Prepared(upsert).get_result(self.writing()?).await;
         self.done(counted)
     }
 
@@ -56,7 +57,7 @@ impl Guards for Unit {
             .on_conflict((guards::app_id, guards::environment, guards::subject))
             .do_update()
             .set(guards::blocked_until.eq(until.unix()));
-        let blocked = upsert.execute(self.writing()?).await;
+        let blocked = Prepared(upsert).execute(self.writing()?).await;
         self.done(blocked).map(drop)
     }
 

@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreError, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::idempotency::{ClaimRow, KnownRow};
 use vestry_store_rows::schema::idempotency_keys as keys;
 
@@ -43,7 +44,7 @@ impl Idempotency for Unit {
             ));
         let expired = keys::expires_at.le(now.unix());
         let upsert = diesel::query_dsl::methods::FilterDsl::filter(upsert, expired);
-        let taken = upsert.execute(self.writing()?).await;
+        let taken = Prepared(upsert).execute(self.writing()?).await;
         if self.done(taken)? == 1 {
             return Ok(None);
         }
@@ -68,7 +69,7 @@ impl Idempotency for Unit {
             keys::holder.eq(&claim.holder),
             keys::lease_until.eq(claim.lease_until.unix()),
         ));
-        let taken = update.execute(self.writing()?).await;
+        let taken = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(taken)? == 1)
     }
 
@@ -81,7 +82,7 @@ impl Idempotency for Unit {
     ) -> StoreResult<bool> {
         let update = diesel::update(running!(world, key, holder))
             .set(keys::lease_until.eq(lease_until.unix()));
-        let renewed = update.execute(self.writing()?).await;
+        let renewed = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(renewed)? == 1)
     }
 
@@ -96,7 +97,7 @@ impl Idempotency for Unit {
             keys::answer_key_version.eq(i64::from(answer.key_version)),
             keys::answer.eq(&answer.bytes),
         ));
-        let finished = update.execute(self.writing()?).await;
+        let finished = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(finished)? == 1)
     }
 

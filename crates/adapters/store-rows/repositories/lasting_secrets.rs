@@ -9,6 +9,7 @@ use vestry_ports::port;
 use vestry_ports::store::{LastingKind, LastingSecret, LastingSecrets, StoreError, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::{
     passwords, provider_connections, signing_keys, totp_recovery_codes, totps,
 };
@@ -181,7 +182,7 @@ impl Unit {
             totp_recovery_codes::mac_key_version.eq(i64::from(mac.key_version)),
             totp_recovery_codes::mac.eq(&mac.tag),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 }
@@ -259,7 +260,7 @@ impl LastingSecrets for Unit {
             totp_recovery_codes::mac_key_version.eq(i64::from(version)),
             totp_recovery_codes::mac.eq(Vec::<u8>::new()),
         ));
-        let forgotten = update.execute(self.writing()?).await;
+        let forgotten = Prepared(update).execute(self.writing()?).await;
         self.done(forgotten).map(count)
     }
 }

@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
 use vestry_store_rows::schema::magic_links;
 
@@ -28,7 +29,7 @@ impl Links for Unit {
             ))
             .do_update()
             .set(LinkRow::try_from(link)?);
-        let replaced = upsert.execute(self.writing()?).await;
+        let replaced = Prepared(upsert).execute(self.writing()?).await;
         self.done(replaced).map(drop)
     }
 
@@ -70,7 +71,10 @@ impl Links for Unit {
         let update = diesel::update(alive)
             .set(magic_links::tries.eq(magic_links::tries + 1))
             .returning(magic_links::tries);
-        let counted = update.get_result(self.writing()?).await.optional();
+        let counted = Prepared(update)
+            .get_result(self.writing()?)
+            .await
+            .optional();
         self.done(counted)
     }
 
@@ -91,7 +95,10 @@ impl Links for Unit {
         let update = diesel::update(alive)
             .set(magic_links::used_at.eq(now.unix()))
             .returning(LinkRow::as_select());
-        let used = update.get_result(self.writing()?).await.optional();
+        let used = Prepared(update)
+            .get_result(self.writing()?)
+            .await
+            .optional();
         self.done(used)?.map(Link::try_from).transpose()
     }
 
@@ -104,7 +111,7 @@ impl Links for Unit {
         let link =
             in_world!(magic_links, world).filter(magic_links::token_hash.eq(token.0.to_vec()));
         let update = diesel::update(link).set(magic_links::session_id.eq(session.to_string()));
-        let offered = update.execute(self.writing()?).await;
+        let offered = Prepared(update).execute(self.writing()?).await;
         self.done(offered).map(drop)
     }
 
@@ -119,7 +126,7 @@ impl Links for Unit {
             .filter(magic_links::session_id.is_not_null())
             .filter(magic_links::handed_at.is_null());
         let update = diesel::update(offered).set(magic_links::handed_at.eq(now.unix()));
-        let handed = update.execute(self.writing()?).await;
+        let handed = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(handed)? == 1)
     }
 

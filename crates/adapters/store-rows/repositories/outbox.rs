@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Outbox, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::messages::OutboxRow;
 use vestry_store_rows::schema::outbox;
 
@@ -58,7 +59,7 @@ impl Outbox for Unit {
             outbox::payload.eq(Vec::<u8>::new()),
             outbox::lease_owner.eq(None::<String>),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -78,7 +79,7 @@ impl Outbox for Unit {
             outbox::due_at.eq(at.unix()),
             outbox::lease_owner.eq(None::<String>),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 

@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
 use vestry_store_rows::schema::{passkey_challenges, passkey_handles, passkeys};
 
@@ -125,7 +126,7 @@ impl Passkeys for Unit {
             passkeys::last_used_at.eq(usage.at.unix()),
             passkeys::updated_at.eq(usage.at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 

@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Passwords, StoreResult};
 
 use super::{Unit, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passwords::PasswordRow;
 use vestry_store_rows::schema::passwords;
 
@@ -39,7 +40,7 @@ impl Passwords for Unit {
                 passwords::sealed.eq(&password.sealed.bytes),
                 passwords::updated_at.eq(password.updated_at.unix()),
             ));
-        let put = upsert.execute(self.writing()?).await;
+        let put = Prepared(upsert).execute(self.writing()?).await;
         self.done(put).map(drop)
     }
 
@@ -67,7 +68,7 @@ impl Passwords for Unit {
                     passwords::sealed.eq(&password.sealed.bytes),
                     passwords::updated_at.eq(password.updated_at.unix()),
                 ));
-                update.execute(self.writing()?).await
+                Prepared(update).execute(self.writing()?).await
             }
         };
         Ok(self.done(swapped)? == 1)

@@ -14,6 +14,7 @@ use vestry_ports::store::{
 };
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
 use vestry_store_rows::rows::to_json;
 use vestry_store_rows::schema::{oauth_flows, oauth_tokens, provider_connections, provider_links};
@@ -46,7 +47,7 @@ impl ProviderConnections for Unit {
             provider_connections::secret.eq(row.secret),
             provider_connections::updated_at.eq(row.updated_at),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -129,7 +130,7 @@ impl OauthFlows for Unit {
             oauth_flows::test_code_hash.eq(grant.code.0.to_vec()),
             oauth_flows::test_identity.eq(to_json(&grant.identity)?),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -177,7 +178,10 @@ impl OauthFlows for Unit {
         let update = diesel::update(living)
             .set(oauth_tokens::tries.eq(oauth_tokens::tries + 1))
             .returning(oauth_tokens::tries);
-        let counted = update.get_result(self.writing()?).await.optional();
+        let counted = Prepared(update)
+            .get_result(self.writing()?)
+            .await
+            .optional();
         self.done(counted)
     }
 
@@ -277,7 +281,7 @@ impl ProviderLinks for Unit {
     async fn touch(&mut self, world: &World, id: ProviderLinkId, at: Timestamp) -> StoreResult<()> {
         let row = in_world!(provider_links, world).filter(provider_links::id.eq(id.to_string()));
         let update = diesel::update(row).set(provider_links::updated_at.eq(at.unix()));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(drop)
     }
 

@@ -8,6 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{RedirectUrl, RedirectUrls, StoreError, StoreResult};
 
 use super::{Unit, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::RedirectUrlRow;
 use vestry_store_rows::schema::redirect_urls;
 
@@ -52,12 +53,12 @@ impl Unit {
             in_world!(redirect_urls, url.world).filter(redirect_urls::kind.eq(url.kind.as_str()));
         let earlier = of_kind.clone().filter(redirect_urls::is_default);
         let update = diesel::update(earlier).set(redirect_urls::is_default.eq(false));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated)?;
 
         let this = of_kind.filter(redirect_urls::id.eq(url.id.to_string()));
         let update = diesel::update(this).set(redirect_urls::is_default.eq(true));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         // Another transaction made its own URL the first default of the kind at the same time.
         let lost = matches!(
             updated,

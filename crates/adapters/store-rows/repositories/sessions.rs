@@ -16,6 +16,7 @@ use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
 
 use super::dialect::sessions_by_tokens;
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
 use vestry_store_rows::schema::{sessions, signing_keys};
@@ -108,12 +109,12 @@ impl Sessions for Unit {
         let updated = match token.and_then(|token| token.replaces) {
             None => {
                 let update = diesel::update(alive).set(change);
-                update.execute(self.writing()?).await
+                Prepared(update).execute(self.writing()?).await
             }
             Some(presented) => {
                 let unchanged = alive.filter(sessions::token_hash.eq(presented.0.to_vec()));
                 let update = diesel::update(unchanged).set(change);
-                update.execute(self.writing()?).await
+                Prepared(update).execute(self.writing()?).await
             }
         };
         Ok(self.done(updated)? == 1)
@@ -126,7 +127,7 @@ impl Sessions for Unit {
             .filter(sessions::deleted_at.is_null());
         let update =
             diesel::update(alive).set(sessions::last_active_at.eq(sessions::last_active_at));
-        let locked = update.execute(self.writing()?).await;
+        let locked = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(locked)? == 1)
     }
 
@@ -135,7 +136,7 @@ impl Sessions for Unit {
             .filter(sessions::id.eq(id.to_string()))
             .filter(sessions::deleted_at.is_null());
         let update = diesel::update(alive).set(sessions::last_active_at.eq(at.unix()));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(drop)
     }
 
@@ -147,7 +148,7 @@ impl Sessions for Unit {
             sessions::deleted_at.eq(at.unix()),
             sessions::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -159,7 +160,7 @@ impl Sessions for Unit {
             sessions::deleted_at.eq(at.unix()),
             sessions::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(count)
     }
 
@@ -190,7 +191,7 @@ impl Sessions for Unit {
             sessions::deleted_at.eq(at.unix()),
             sessions::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         let count = self.done(updated).map(count)?;
         Ok(EndedSome { count, last })
     }
@@ -210,7 +211,7 @@ impl Sessions for Unit {
             sessions::deleted_at.eq(at.unix()),
             sessions::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(count)
     }
 

@@ -13,6 +13,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreError, StoreResult, Totps};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
 use vestry_store_rows::schema::{totp_recovery_codes, totps};
 
@@ -99,7 +100,7 @@ impl Totps for Unit {
             totps::last_step.eq(step),
             totps::updated_at.eq(now.unix()),
         ));
-        let confirmed = update.execute(self.writing()?).await;
+        let confirmed = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(confirmed)? == 1)
     }
 
@@ -110,7 +111,7 @@ impl Totps for Unit {
             .filter(totps::verified)
             .filter(totps::last_step.lt(step));
         let update = diesel::update(unused).set(totps::last_step.eq(step));
-        let accepted = update.execute(self.writing()?).await;
+        let accepted = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(accepted)? == 1)
     }
 
@@ -147,7 +148,7 @@ impl Totps for Unit {
             totp_recovery_codes::used_at.eq(at.unix()),
             totp_recovery_codes::code.eq(Vec::<u8>::new()),
         ));
-        let used = update.execute(self.writing()?).await;
+        let used = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(used)? == 1)
     }
 

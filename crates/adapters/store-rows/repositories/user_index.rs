@@ -11,6 +11,7 @@ use vestry_domain::user::{User, UserStatus};
 use vestry_ports::store::StoreResult;
 
 use super::{Unit, in_world};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::{user_counts, user_metadata};
 
 /// Over how many rows a world's users of one status are counted: so many sign-ups can commit at once.
@@ -47,7 +48,7 @@ impl Unit {
             ))
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
-        let counted = upsert.execute(self.writing()?).await;
+        let counted = Prepared(upsert).execute(self.writing()?).await;
         self.done(counted).map(drop)
     }
 

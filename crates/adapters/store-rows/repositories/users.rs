@@ -19,6 +19,7 @@ use vestry_ports::store::{Attached, Holdings, StoreResult, UserPage, Users, Whol
 
 use super::user_search::PageOf;
 use super::{Unit, dialect, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::{Table, to_json};
 use vestry_store_rows::schema::{user_emails, user_phones, users};
@@ -89,7 +90,7 @@ impl Users for Unit {
         // A write is what locks a row on every engine.
         let row = in_world!(users, world).filter(users::id.eq(id.to_string()));
         let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
-        let locked = update.execute(self.writing()?).await;
+        let locked = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(locked)? == 1)
     }
 
@@ -103,7 +104,10 @@ impl Users for Unit {
                 let row = in_world!(users, world).filter(users::id.nullable().eq(owner));
                 let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
                 let update = update.returning(UserRow::as_select());
-                update.get_result(self.writing()?).await.optional()
+                Prepared(update)
+                    .get_result(self.writing()?)
+                    .await
+                    .optional()
             }
             MethodId::Phone(id) => {
                 let owner = in_world!(user_phones, world)
@@ -113,7 +117,10 @@ impl Users for Unit {
                 let row = in_world!(users, world).filter(users::id.nullable().eq(owner));
                 let update = diesel::update(row).set(users::updated_at.eq(users::updated_at));
                 let update = update.returning(UserRow::as_select());
-                update.get_result(self.writing()?).await.optional()
+                Prepared(update)
+                    .get_result(self.writing()?)
+                    .await
+                    .optional()
             }
         };
         self.done(locked)?.map(User::try_from).transpose()
@@ -133,7 +140,7 @@ impl Users for Unit {
             users::metadata.eq(to_json(user.metadata.as_object())?),
             users::updated_at.eq(user.updated_at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         if self.done(updated)? == 0 {
             return Ok(false);
         }
@@ -146,7 +153,7 @@ impl Users for Unit {
             .filter(users::id.eq(id.to_string()))
             .filter(users::disabled_at.is_null());
         let update = diesel::update(row).set(users::last_sign_in_at.eq(at.unix()));
-        let admitted = update.execute(self.writing()?).await;
+        let admitted = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(admitted)? == 1)
     }
 
@@ -164,7 +171,7 @@ impl Users for Unit {
             users::disabled_reason.eq(&disabled.reason),
             users::updated_at.eq(disabled.at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -177,7 +184,7 @@ impl Users for Unit {
             users::disabled_reason.eq(None::<String>),
             users::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
     }
 
@@ -214,7 +221,7 @@ impl Users for Unit {
             users::status.eq(UserStatus::Active.as_str()),
             users::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         if self.done(updated)? == 1 {
             self.count_user(world, id, UserStatus::Pending, -1).await?;
             return self.count_user(world, id, UserStatus::Active, 1).await;
@@ -223,7 +230,7 @@ impl Users for Unit {
             .filter(users::id.eq(id.to_string()))
             .filter(users::founded.eq(false));
         let update = diesel::update(unfounded).set(users::founded.eq(true));
-        let founded = update.execute(self.writing()?).await;
+        let founded = Prepared(update).execute(self.writing()?).await;
         self.done(founded).map(drop)
     }
 
@@ -244,7 +251,7 @@ impl Users for Unit {
                     .filter(user_emails::verified.eq(false))
                     .filter(replaceable);
                 let update = diesel::update(claim).set(user_emails::successor.eq(successor));
-                update.execute(self.writing()?).await
+                Prepared(update).execute(self.writing()?).await
             }
             MethodId::Phone(id) => {
                 let replaceable =
@@ -254,7 +261,7 @@ impl Users for Unit {
                     .filter(user_phones::verified.eq(false))
                     .filter(replaceable);
                 let update = diesel::update(claim).set(user_phones::successor.eq(successor));
-                update.execute(self.writing()?).await
+                Prepared(update).execute(self.writing()?).await
             }
         };
         Ok(self.done(named)? == 1)
@@ -304,7 +311,7 @@ impl Users for Unit {
             user_emails::successor.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(drop)
     }
 
@@ -316,7 +323,7 @@ impl Users for Unit {
             user_emails::user_id.eq(to.to_string()),
             user_emails::successor.eq(None::<String>),
         ));
-        let moved = update.execute(self.writing()?).await;
+        let moved = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(moved)? == 1)
     }
 
@@ -375,7 +382,7 @@ impl Users for Unit {
             user_phones::successor.eq(None::<String>),
             user_phones::updated_at.eq(at.unix()),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(drop)
     }
 
@@ -392,7 +399,7 @@ impl Users for Unit {
             user_phones::user_id.eq(to.to_string()),
             user_phones::successor.eq(None::<String>),
         ));
-        let moved = update.execute(self.writing()?).await;
+        let moved = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(moved)? == 1)
     }
 

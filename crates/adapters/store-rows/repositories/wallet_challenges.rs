@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
 use vestry_store_rows::schema::wallet_challenges;
 
@@ -53,7 +54,7 @@ impl WalletChallenges for Unit {
             .filter(wallet_challenges::used_at.is_null())
             .filter(wallet_challenges::expires_at.gt(now.unix()));
         let update = diesel::update(unused).set(wallet_challenges::used_at.eq(now.unix()));
-        let used = update.execute(self.writing()?).await;
+        let used = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(used)? == 1)
     }
 

@@ -16,6 +16,7 @@ use vestry_ports::store::{Created, StoreResult, WalletPage, WalletWithKey, Walle
 
 use super::dialect::wallets_with_keys;
 use super::{Unit, count, in_world, its_key, read_all};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::schema::{wallet_keys, wallets};
 
@@ -282,7 +283,7 @@ impl Wallets for Unit {
             wallets::mac_key_version.eq(i64::from(mac.key_version)),
             wallets::mac.eq(&mac.tag),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         if self.done(updated)? == 0 {
             return Ok(false);
         }
@@ -294,7 +295,7 @@ impl Wallets for Unit {
             wallet_keys::key_version.eq(i64::from(key.key_version)),
             wallet_keys::wrapped_data_key.eq(&key.wrapped_data_key),
         ));
-        let updated = update.execute(self.writing()?).await;
+        let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(|rows| rows == 1)
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `schema` | the tables, once for both backends |
 //! | `rows` | structs of their rows, and what the domain makes of them |
+//! | `prepared` | statements that are prepared once |
 //! | `world`, `wanted`, `window`, `subject` | pieces of statements that are alike on both |
 //! | `settings`, `migrations`, `failure` | how the database is reached, what it lacks, and what is not its fault |
 //!
@@ -22,7 +23,7 @@
 //!    (`app_id`, `environment`) first in every key, constraints named `<table>_<columns>_key`, `COLLATE "C"` on the
 //!    keyed text of Postgres;
 //! 3. the table in `schema`, the row and its checks in `rows`;
-//! 4. the queries in `repositories`, beginning with `in_world!`. What must be decided once is one guarded statement;
+//! 4. the queries in `repositories`, beginning with `in_world!`, each UPDATE and upsert in `Prepared`. What must be decided once is one guarded statement;
 //!    what is unique is decided by `ON CONFLICT DO NOTHING` and the count of rows. What does not work on both
 //!    backends goes behind a name in both `dialect` modules.
 
@@ -33,6 +34,7 @@
 
 pub mod failure;
 pub mod migrations;
+pub mod prepared;
 pub mod rows;
 pub mod schema;
 pub mod settings;

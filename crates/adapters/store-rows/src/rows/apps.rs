@@ -14,7 +14,7 @@ use super::{Table, to_json};
 use crate::schema::{api_keys, app_keys, apps, redirect_urls, signing_keys};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = apps)]
+#[diesel(table_name = apps, treat_none_as_default_value = false)]
 pub struct AppRow {
     id: String,
     name: String,
@@ -56,7 +56,7 @@ impl TryFrom<AppRow> for App {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = api_keys)]
+#[diesel(table_name = api_keys, treat_none_as_default_value = false)]
 pub struct ApiKeyRow {
     app_id: String,
     environment: String,
@@ -110,7 +110,7 @@ impl TryFrom<ApiKeyRow> for ApiKey {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = redirect_urls)]
+#[diesel(table_name = redirect_urls, treat_none_as_default_value = false)]
 pub struct RedirectUrlRow {
     app_id: String,
     environment: String,
@@ -154,7 +154,7 @@ impl TryFrom<RedirectUrlRow> for RedirectUrl {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = app_keys)]
+#[diesel(table_name = app_keys, treat_none_as_default_value = false)]
 pub struct AppKeyRow {
     app_id: String,
     environment: String,
@@ -198,7 +198,7 @@ impl TryFrom<AppKeyRow> for AppKey {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = signing_keys)]
+#[diesel(table_name = signing_keys, treat_none_as_default_value = false)]
 pub struct SigningKeyRow {
     app_id: String,
     environment: String,

@@ -10,7 +10,7 @@ use super::Table;
 use crate::schema::{audit_chains, audit_entries};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = audit_entries)]
+#[diesel(table_name = audit_entries, treat_none_as_default_value = false)]
 pub struct AuditEntryRow {
     app_id: String,
     environment: String,
@@ -125,7 +125,7 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
 }
 
 #[derive(Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = audit_chains)]
+#[diesel(table_name = audit_chains, treat_none_as_default_value = false)]
 pub struct AuditHeadRow {
     app_id: String,
     environment: String,

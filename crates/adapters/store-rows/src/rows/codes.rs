@@ -11,7 +11,7 @@ use crate::schema::codes;
 
 /// A row; as a changeset it replaces all of another one's columns, the empty ones too.
 #[derive(Queryable, Selectable, Insertable, diesel::AsChangeset)]
-#[diesel(table_name = codes, treat_none_as_null = true, primary_key(app_id, environment, method_id, purpose))]
+#[diesel(table_name = codes, treat_none_as_default_value = false, treat_none_as_null = true, primary_key(app_id, environment, method_id, purpose))]
 pub struct CodeRow {
     app_id: String,
     environment: String,

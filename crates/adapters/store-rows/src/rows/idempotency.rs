@@ -11,7 +11,7 @@ use crate::schema::idempotency_keys;
 
 /// A key that is taken. Its answer is written later.
 #[derive(Insertable)]
-#[diesel(table_name = idempotency_keys)]
+#[diesel(table_name = idempotency_keys, treat_none_as_default_value = false)]
 pub struct ClaimRow {
     app_id: String,
     environment: String,

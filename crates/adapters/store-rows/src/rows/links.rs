@@ -12,7 +12,7 @@ use crate::schema::magic_links;
 
 /// A row; as a changeset it replaces all of another one's columns, the empty ones too.
 #[derive(Queryable, Selectable, Insertable, diesel::AsChangeset)]
-#[diesel(table_name = magic_links, treat_none_as_null = true, primary_key(app_id, environment, email_id, purpose))]
+#[diesel(table_name = magic_links, treat_none_as_default_value = false, treat_none_as_null = true, primary_key(app_id, environment, email_id, purpose))]
 pub struct LinkRow {
     app_id: String,
     environment: String,

@@ -11,7 +11,7 @@ use crate::schema::{captured_messages, outbox};
 
 /// A job that waits. Loaded by name, because claiming is written by hand for each backend.
 #[derive(Insertable, QueryableByName)]
-#[diesel(table_name = outbox)]
+#[diesel(table_name = outbox, treat_none_as_default_value = false)]
 pub struct OutboxRow {
     app_id: String,
     environment: String,
@@ -66,7 +66,7 @@ impl TryFrom<OutboxRow> for OutboxJob {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = captured_messages)]
+#[diesel(table_name = captured_messages, treat_none_as_default_value = false)]
 pub struct CapturedMessageRow {
     app_id: String,
     environment: String,

@@ -10,7 +10,7 @@ use super::{Table, to_json};
 use crate::schema::{passkey_challenges, passkeys};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = passkeys)]
+#[diesel(table_name = passkeys, treat_none_as_default_value = false)]
 pub struct PasskeyRow {
     pub(super) app_id: String,
     pub(super) environment: String,
@@ -81,7 +81,7 @@ impl TryFrom<PasskeyRow> for Passkey {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = passkey_challenges)]
+#[diesel(table_name = passkey_challenges, treat_none_as_default_value = false)]
 pub struct PasskeyChallengeRow {
     app_id: String,
     environment: String,

@@ -10,7 +10,7 @@ use super::Table;
 use crate::schema::passwords;
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = passwords)]
+#[diesel(table_name = passwords, treat_none_as_default_value = false)]
 pub struct PasswordRow {
     app_id: String,
     environment: String,

@@ -12,7 +12,7 @@ use super::{Table, to_json};
 use crate::schema::{oauth_flows, oauth_tokens, provider_connections, provider_links};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = provider_connections)]
+#[diesel(table_name = provider_connections, treat_none_as_default_value = false)]
 pub struct ConnectionRow {
     app_id: String,
     environment: String,
@@ -70,7 +70,7 @@ impl TryFrom<ConnectionRow> for StoredConnection {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = oauth_flows)]
+#[diesel(table_name = oauth_flows, treat_none_as_default_value = false)]
 pub struct FlowRow {
     app_id: String,
     environment: String,
@@ -159,7 +159,7 @@ impl TryFrom<FlowRow> for Flow {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = oauth_tokens)]
+#[diesel(table_name = oauth_tokens, treat_none_as_default_value = false)]
 pub struct PendingRow {
     app_id: String,
     environment: String,
@@ -212,7 +212,7 @@ impl TryFrom<PendingRow> for Pending {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = provider_links)]
+#[diesel(table_name = provider_links, treat_none_as_default_value = false)]
 pub struct ProviderLinkRow {
     pub(super) app_id: String,
     pub(super) environment: String,

@@ -10,7 +10,7 @@ use super::{Table, to_json};
 use crate::schema::sessions;
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = sessions)]
+#[diesel(table_name = sessions, treat_none_as_default_value = false)]
 pub struct SessionRow {
     app_id: String,
     environment: String,

@@ -11,7 +11,7 @@ use super::Table;
 use crate::schema::{totp_recovery_codes, totps};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = totps)]
+#[diesel(table_name = totps, treat_none_as_default_value = false)]
 pub struct TotpRow {
     pub(super) app_id: String,
     pub(super) environment: String,
@@ -67,7 +67,7 @@ impl TryFrom<TotpRow> for Totp {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = totp_recovery_codes)]
+#[diesel(table_name = totp_recovery_codes, treat_none_as_default_value = false)]
 pub struct RecoveryCodeRow {
     app_id: String,
     environment: String,

@@ -12,7 +12,7 @@ use super::{Table, to_json};
 use crate::schema::{user_emails, user_phones, users};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = users)]
+#[diesel(table_name = users, treat_none_as_default_value = false)]
 pub struct UserRow {
     app_id: String,
     environment: String,
@@ -84,7 +84,7 @@ impl TryFrom<UserRow> for User {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = user_emails)]
+#[diesel(table_name = user_emails, treat_none_as_default_value = false)]
 pub struct UserEmailRow {
     pub(super) app_id: String,
     pub(super) environment: String,
@@ -144,7 +144,7 @@ impl TryFrom<UserEmailRow> for UserEmail {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = user_phones)]
+#[diesel(table_name = user_phones, treat_none_as_default_value = false)]
 pub struct UserPhoneRow {
     pub(super) app_id: String,
     pub(super) environment: String,

@@ -9,7 +9,7 @@ use super::Table;
 use crate::schema::wallet_challenges;
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = wallet_challenges)]
+#[diesel(table_name = wallet_challenges, treat_none_as_default_value = false)]
 pub struct WalletChallengeRow {
     app_id: String,
     environment: String,

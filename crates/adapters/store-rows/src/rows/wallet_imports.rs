@@ -10,7 +10,7 @@ use super::Table;
 use crate::schema::wallet_imports;
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = wallet_imports)]
+#[diesel(table_name = wallet_imports, treat_none_as_default_value = false)]
 pub struct WalletImportRow {
     app_id: String,
     environment: String,

@@ -10,7 +10,7 @@ use super::Table;
 use crate::schema::{wallet_keys, wallets};
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = wallets)]
+#[diesel(table_name = wallets, treat_none_as_default_value = false)]
 pub struct WalletRow {
     pub(super) app_id: String,
     pub(super) environment: String,
@@ -105,7 +105,7 @@ impl TryFrom<WalletRow> for StoredWallet {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = wallet_keys)]
+#[diesel(table_name = wallet_keys, treat_none_as_default_value = false)]
 pub struct WalletKeyRow {
     app_id: String,
     environment: String,
