@@ -45,6 +45,6 @@ pub mod wallet_sign_in;
 pub mod world;
 
 pub use invalid::Invalid;
-pub use secret::Secret;
+pub use secret::{Secret, overwrite_stack};
 pub use timestamp::Timestamp;
 pub use world::{Environment, World};

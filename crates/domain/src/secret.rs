@@ -4,6 +4,21 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
+/// How much of the stack is overwritten: several times of what the deepest of our callers has used, without optimization.
+const STACK: usize = 128 * 1024;
+
+/// Overwrites what calls that have returned left on the stack of this thread.
+///
+/// For after work on a secret by code that is not ours: what searches or copies a text leaves pieces of it there, and on a thread that
+/// then waits for other work nothing overwrites them for long.
+#[inline(never)]
+#[expect(clippy::large_stack_arrays, reason = "which is what it is for")]
+pub fn overwrite_stack() {
+    let mut room = [0_u8; STACK];
+    room.zeroize();
+    std::hint::black_box(&room);
+}
+
 /// A value that is wiped when dropped and never printed.
 ///
 /// There is no `Display`, no serde and no `Deref`: reading it takes a visible call to [`Secret::expose`],

@@ -1,8 +1,8 @@
 //! `passwords/strength_check`: how long a password would withstand guessing.
 
-use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::password::{Normalization, Password};
+use vestry_domain::{Secret, overwrite_stack};
 use zxcvbn::time_estimates::CrackTimeSeconds;
 
 use crate::{Caller, Fault, Refusal, Service};
@@ -31,11 +31,19 @@ impl Service {
         caller.require(Scope::AuthWrite)?;
         let password = Password::presented("password", password)?;
         // Some milliseconds of computing, which belong on no thread that answers others.
-        let judged = tokio::task::spawn_blocking(move || judge(&password)).await;
+        let judged = tokio::task::spawn_blocking(move || {
+            let strength = judge(&password);
+            drop(password);
+            // The thread may wait for work for long, with pieces of the password below (M-11).
+            overwrite_stack();
+            strength
+        });
+        let judged = judged.await;
         Ok(judged.map_err(|_panic| Fault::Internal("judging a password panicked".into()))?)
     }
 }
 
+#[inline(never)]
 fn judge(password: &Password) -> PasswordStrength {
     let estimate = zxcvbn::zxcvbn(password.in_form(Normalization::Nfc).expose(), &[]);
     let time = estimate.crack_times().offline_slow_hashing_1e4_per_second();
