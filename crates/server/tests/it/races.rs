@@ -12,7 +12,7 @@ use vestry_testkit::lane::variable;
 use crate::on_both_databases;
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
-use crate::support::journey::{captured_code, new_owner, send_code, sign};
+use crate::support::journey::{captured_code, new_owner, send_code, sign, sign_in};
 use crate::support::site::{Keys, Server, Site, text};
 
 on_both_databases! {
@@ -40,6 +40,8 @@ on_both_databases! {
     one_success_of_a_hundred_origins => super::one_success_of_a_hundred_origins;
     /// R6
     one_success_of_a_hundred_wallet_signatures => super::one_success_of_a_hundred_wallet_signatures;
+    /// M-32, R1
+    m_32_creates_beside_a_wallet_sign_in_answer_one_wallet => super::creates_beside_a_wallet_sign_in_answer_one_wallet;
     /// A wallet that is disabled signs no more, whichever process disabled it and whichever is asked.
     a_disabled_wallet_signs_no_more => super::a_disabled_wallet_signs_no_more;
     /// R16
@@ -661,6 +663,58 @@ async fn one_success_of_a_hundred_wallet_signatures(site: Site) {
     field
         .stop("R6 (wallet challenge)", rounds(), PARALLEL)
         .await;
+}
+
+/// Creates race with the signature that gives the user a wallet held elsewhere. If the signature came first, that wallet is the answer
+/// and none is made; if not, the new one is. Either way all creates answer the same one, and nobody makes a second.
+async fn creates_beside_a_wallet_sign_in_answer_one_wallet(site: Site) {
+    const PARALLEL: usize = 8;
+    let field = Field::start(&site).await;
+    let clients = field.clients(&field.keys.test);
+    let pockets = field.clients(&field.keys.live);
+    let mut held_first = 0;
+    for round in 0..rounds() {
+        let pocket = new_owner(&pockets[0], &format!("pocket{round}@example.com")).await;
+        // A user of a sign-in has no wallet yet.
+        let user = sign_in(&clients[0], &format!("user{round}@example.com")).await;
+        let user = text(&user, "user_id");
+        let mut proof = json!({
+            "wallet_type": "ethereum", "public_address": pocket.address, "user_id": user,
+        });
+        let begun = clients[0]
+            .post("/v1/auth/wallets/registrations/begin", &proof)
+            .await
+            .ok();
+        let signed = sign(&pockets[0], &pocket, &text(&begun, "challenge")).await;
+        proof["signature"] = signed.ok()["signature"].clone();
+        proof.as_object_mut().unwrap().remove("user_id");
+        let create = json!({ "user_id": user, "wallet_type": "ethereum" });
+        // In another place among the calls in each round, so that either side comes first at times. Who signed creates at once.
+        let answers = all_at_once(&clients, PARALLEL, |number, api| {
+            let (proof, create) = (proof.clone(), create.clone());
+            async move {
+                if number == round % PARALLEL {
+                    api.post("/v1/auth/wallets/verify", &proof).await.ok();
+                }
+                api.post("/v1/wallets/create", &create).await
+            }
+        })
+        .await;
+        let mut created = HashSet::new();
+        for answer in answers {
+            let wallet = answer.ok();
+            created.insert((text(&wallet, "id"), wallet["is_read_only"] == true));
+        }
+        assert_eq!(created.len(), 1, "round {round}: {created:?}");
+        let is_held_first = created.iter().any(|(_, is_read_only)| *is_read_only);
+        let listed = format!("/v1/wallets/list?user_id={user}");
+        let listed = clients[0].get(&listed).await.ok();
+        let wallets = listed["wallets"].as_array().unwrap().len();
+        assert_eq!(wallets, if is_held_first { 1 } else { 2 }, "round {round}");
+        held_first += usize::from(is_held_first);
+    }
+    println!("M-32: the signature came first in {held_first} rounds");
+    field.stop("M-32", rounds(), PARALLEL).await;
 }
 
 async fn exactly_a_hundred_of_three_hundred_requests(mut site: Site) {
