@@ -25,6 +25,7 @@ mod process;
 mod project;
 mod python;
 mod redis;
+mod release;
 mod rotation;
 mod sabotage;
 mod server;
@@ -127,6 +128,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--wallets N] [--per-second N] [--store NAME] [--start-time] [--no-install]",
         about: rotation::ABOUT,
         run: rotation::run,
+    },
+    Command {
+        name: "release",
+        arguments: "[--twice]",
+        about: release::ABOUT,
+        run: release::run,
     },
     Command {
         name: "ci",

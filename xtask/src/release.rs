@@ -1,0 +1,153 @@
+//! `cargo xtask release`: the binary that is shipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::failure::{Context, Failure};
+use crate::{environment, process, project, temporary};
+
+pub(crate) const ABOUT: &str = "\
+Build the binary that is shipped, from the commit that is checked out.
+
+The commit is cloned into an empty folder and built there in the profile `dist`: what is not committed is not in it. No path of
+this machine is in it either, so that whoever builds the same commit with the same toolchain and C compiler, in whatever folder,
+gets the same bytes. It is put into target/release-artifacts, with its SHA-256. Some 12 minutes on two cores.
+
+--twice   build it again, in another folder, and fail unless both are the same byte for byte (P6)";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let is_twice = match arguments {
+        [] => false,
+        [flag] if flag == "--twice" => true,
+        [other, ..] => {
+            let message = format!("`release` does not know `{other}`.");
+            return Err(Failure::Usage(message));
+        }
+    };
+    let first = Build::of_head("release")?;
+    let artifact = first.keep()?;
+    let sum = sum(&artifact)?;
+    println!("{}  {sum}", artifact.display());
+    if !is_twice {
+        return Ok(());
+    }
+    // A name of another length: what holds a path is not of the same length then either.
+    let second = Build::of_head("release-in-another-folder")?;
+    let other = self::sum(&second.binary())?;
+    if other != sum {
+        let apart = artifact.with_extension("second");
+        second.copy_to(&apart)?;
+        let message = format!(
+            "two builds of one commit differ: {sum} and {other}; the second is {}",
+            apart.display()
+        );
+        return Err(Failure::new(message));
+    }
+    println!("release: two builds of one commit, in two folders, are the same");
+    Ok(())
+}
+
+/// A clone of the commit with the binary in it; it goes away with this.
+struct Build {
+    directory: PathBuf,
+}
+
+impl Build {
+    fn of_head(purpose: &str) -> Result<Self, Failure> {
+        let build = Self {
+            directory: temporary::directory(purpose)?,
+        };
+        let mut clone = Command::new("git");
+        clone
+            .args(["clone", "--quiet", "--no-hardlinks"])
+            .arg(project::root())
+            .arg(build.source());
+        process::run(&mut clone)?;
+        let begun = Instant::now();
+        eprintln!("xtask: building in {}", build.source().display());
+        process::run(&mut build.cargo()?)?;
+        eprintln!("xtask: built in {} s", begun.elapsed().as_secs());
+        Ok(build)
+    }
+
+    fn source(&self) -> PathBuf {
+        self.directory.join("source")
+    }
+
+    fn binary(&self) -> PathBuf {
+        self.source().join("target/dist/vestry")
+    }
+
+    /// Cargo, for this build: Rust and C call its folder and that of the crates by names that are the same everywhere.
+    fn cargo(&self) -> Result<Command, Failure> {
+        let source = self.source();
+        let crates = cargo_home()?;
+        let (source, crates) = (source.display(), crates.display());
+        let of_rust = [
+            format!("--remap-path-prefix={source}=/vestry"),
+            format!("--remap-path-prefix={crates}=/cargo"),
+        ];
+        let of_c = format!("-ffile-prefix-map={source}=/vestry -ffile-prefix-map={crates}=/cargo");
+        let mut command = project::cargo();
+        command
+            .current_dir(self.source())
+            .args(["build", "--quiet", "--locked", "--profile", "dist"])
+            .args(["--package", "vestry-server", "--bin", "vestry"])
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .env("CARGO_ENCODED_RUSTFLAGS", of_rust.join("\u{1f}"))
+            .env("CFLAGS", &of_c)
+            .env("CXXFLAGS", &of_c)
+            .env("SOURCE_DATE_EPOCH", self.date()?);
+        Ok(command)
+    }
+
+    /// When the commit was made, in seconds since 1970: the date of whatever writes one into what it makes.
+    fn date(&self) -> Result<String, Failure> {
+        let mut log = Command::new("git");
+        log.current_dir(self.source())
+            .args(["log", "-1", "--format=%ct"]);
+        Ok(process::output(&mut log)?.trim().to_owned())
+    }
+
+    /// Puts the binary where it stays, and returns where that is.
+    fn keep(&self) -> Result<PathBuf, Failure> {
+        let directory = project::target().join("release-artifacts");
+        fs::create_dir_all(&directory).context(format!("cannot create {}", directory.display()))?;
+        let artifact = directory.join("vestry");
+        self.copy_to(&artifact)?;
+        Ok(artifact)
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<(), Failure> {
+        let doing = || format!("cannot copy the binary to {}", path.display());
+        fs::copy(self.binary(), path).map(drop).context(doing())
+    }
+}
+
+impl Drop for Build {
+    fn drop(&mut self) {
+        // Some gigabytes; what cannot be removed is left to whoever cleans up /tmp.
+        let _left = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Where cargo keeps the sources of crates.
+fn cargo_home() -> Result<PathBuf, Failure> {
+    let of_user = || Some(Path::new(&environment::variable("HOME")?).join(".cargo"));
+    environment::variable("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(of_user)
+        .ok_or_else(|| Failure::new("neither CARGO_HOME nor HOME says where the crates are"))
+}
+
+/// The SHA-256 of a file, in hex, by `sha256sum`.
+fn sum(path: &Path) -> Result<String, Failure> {
+    let said = process::output(Command::new("sha256sum").arg(path))?;
+    said.split_whitespace()
+        .next()
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::new("sha256sum said nothing"))
+}
