@@ -26,7 +26,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             return Err(Failure::Usage(message));
         }
     };
-    let first = Build::of_head("release")?;
+    let mut head = Command::new("git");
+    head.current_dir(project::root())
+        .args(["rev-parse", "HEAD"]);
+    let commit = process::output(&mut head)?;
+    let first = Build::of(commit.trim(), "release")?;
     let artifact = first.keep()?;
     let sum = sum(&artifact)?;
     println!("{}  {sum}", artifact.display());
@@ -34,7 +38,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     // A name of another length: what holds a path is not of the same length then either.
-    let second = Build::of_head("release-in-another-folder")?;
+    let second = Build::of(commit.trim(), "release-in-another-folder")?;
     let other = self::sum(&second.binary())?;
     if other != sum {
         let apart = artifact.with_extension("second");
@@ -55,7 +59,7 @@ struct Build {
 }
 
 impl Build {
-    fn of_head(purpose: &str) -> Result<Self, Failure> {
+    fn of(commit: &str, purpose: &str) -> Result<Self, Failure> {
         let build = Self {
             directory: temporary::directory(purpose)?,
         };
@@ -65,6 +69,11 @@ impl Build {
             .arg(project::root())
             .arg(build.source());
         process::run(&mut clone)?;
+        let mut checkout = Command::new("git");
+        checkout
+            .current_dir(build.source())
+            .args(["checkout", "--quiet", "--detach", commit]);
+        process::run(&mut checkout)?;
         let begun = Instant::now();
         eprintln!("xtask: building in {}", build.source().display());
         process::run(&mut build.cargo()?)?;
