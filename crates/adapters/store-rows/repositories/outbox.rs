@@ -34,7 +34,7 @@ impl Outbox for Unit {
             .bind::<BigInt, _>(lease_until.unix())
             .bind::<BigInt, _>(now.unix())
             .bind::<BigInt, _>(limit);
-        let claimed = claim.load::<OutboxRow>(self.writing()?).await;
+        let claimed = Prepared(claim).load::<OutboxRow>(self.writing()?).await;
         let mut jobs: Vec<OutboxJob> = read_all(self.done(claimed)?)?;
         // RETURNING keeps no order.
         jobs.sort_by_key(|job| (job.not_before, job.id));
