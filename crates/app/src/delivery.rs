@@ -24,6 +24,7 @@ use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
 
+use crate::delivery_notes::{Ending, Note};
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
@@ -145,9 +146,37 @@ impl Service {
                 Outcome::Again(None)
             }
         };
-        // A note that is lost means that the message is sent again when the lease ends.
-        if let Err(fault) = retried(|| self.note(owner, &job, &outcome)).await {
-            tracing::warn!(job = %id, error = causes(&fault), "the end of a delivery could not be noted");
+        let note = Note {
+            world: job.world,
+            job: id,
+            owner: owner.to_owned(),
+            ending: self.ending(&job, outcome),
+        };
+        let noted = self.together(&self.notes, note).await;
+        let unnoted = || Fault::Internal("noting the ends of deliveries panicked".into());
+        match noted.unwrap_or_else(|| Err(unnoted())) {
+            Ok(true) => self.captured_bell.notify_waiters(),
+            Ok(false) => {}
+            // The message is sent again when the lease ends.
+            Err(fault) => {
+                tracing::warn!(job = %id, error = causes(&fault), "the end of a delivery could not be noted");
+            }
+        }
+    }
+
+    fn ending(&self, job: &OutboxJob, outcome: Outcome) -> Ending {
+        let now = self.ports.clock.machine();
+        match outcome {
+            Outcome::End(end) => Ending::End(end),
+            Outcome::Captured(message) => Ending::Captured(Box::new(CapturedMessage {
+                id: captured_id(job, now),
+                world: job.world,
+                message: message.expose().clone(),
+                created_at: now,
+            })),
+            Outcome::Again(asked) => {
+                Ending::Again(now + self.wait(job.attempts).max(asked.unwrap_or_default()))
+            }
         }
     }
 
@@ -207,46 +236,6 @@ impl Service {
                 })
             }
         }
-    }
-
-    async fn note(&self, owner: &str, job: &OutboxJob, outcome: &Outcome) -> Result<(), Fault> {
-        let now = self.ports.clock.machine();
-        let mut tx = self.ports.store.begin().await?;
-        let mut captured = false;
-        match outcome {
-            Outcome::End(end) => {
-                tx.outbox()
-                    .finish(&job.world, job.id, owner, *end, now)
-                    .await?;
-            }
-            Outcome::Captured(message) => {
-                // Lost leases write nothing: whoever holds the job captures it.
-                captured = tx
-                    .outbox()
-                    .finish(&job.world, job.id, owner, JobEnd::Delivered, now)
-                    .await?;
-                if captured {
-                    let message = CapturedMessage {
-                        id: captured_id(job, now),
-                        world: job.world,
-                        message: message.expose().clone(),
-                        created_at: now,
-                    };
-                    tx.captured().insert(&message).await?;
-                }
-            }
-            Outcome::Again(asked) => {
-                let wait = self.wait(job.attempts).max(asked.unwrap_or_default());
-                tx.outbox()
-                    .retry(&job.world, job.id, owner, now + wait)
-                    .await?;
-            }
-        }
-        tx.commit().await?;
-        if captured {
-            self.captured_bell.notify_waiters();
-        }
-        Ok(())
     }
 
     /// Uniform between one second and the longest wait, so that jobs that failed together do not come back together.

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod caller;
 pub mod codes;
 pub mod delivery;
+mod delivery_notes;
 pub mod fault;
 pub mod idempotency;
 pub mod links;

@@ -13,6 +13,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::vault::VaultError;
 
 use crate::audit_trail::Trail;
+use crate::delivery_notes::Notes;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
@@ -65,6 +66,7 @@ pub struct Service {
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
+    pub(crate) notes: Arc<Together<Notes>>,
     pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
@@ -76,6 +78,7 @@ impl Service {
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         Self {
             trail: Arc::new(Together::new(Trail::new(&ports))),
+            notes: Arc::new(Together::new(Notes::new(&ports))),
             wallets_to_use: Reads::desk(&ports),
             presented_sessions: Reads::desk(&ports),
             whole_users: Reads::desk(&ports),

@@ -1,0 +1,106 @@
+//! What became of messages, noted for those that ended at the same time in one transaction.
+
+use std::sync::Arc;
+
+use vestry_domain::ids::EventId;
+use vestry_domain::message::{CapturedMessage, JobEnd};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::clock::Clock;
+use vestry_ports::store::{Repositories, Store};
+
+use crate::Fault;
+use crate::fault::retried;
+use crate::ports::Ports;
+use crate::together::Batch;
+
+/// What became of one job.
+pub(crate) struct Note {
+    pub(crate) world: World,
+    pub(crate) job: EventId,
+    /// The worker that holds it.
+    pub(crate) owner: String,
+    pub(crate) ending: Ending,
+}
+
+/// How a try ended.
+pub(crate) enum Ending {
+    End(JobEnd),
+    Captured(Box<CapturedMessage>),
+    /// To be tried again then.
+    Again(Timestamp),
+}
+
+/// Where notes are written.
+pub(crate) struct Notes {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Notes {
+    pub(crate) fn new(ports: &Ports) -> Self {
+        Self {
+            store: Arc::clone(&ports.store),
+            clock: Arc::clone(&ports.clock),
+        }
+    }
+
+    /// Writes all of them, or none; whether a message was captured, for each.
+    async fn write(&self, notes: &[Note]) -> Result<Vec<bool>, Fault> {
+        let now = self.clock.machine();
+        let mut tx = self.store.begin().await?;
+        let mut captured = Vec::with_capacity(notes.len());
+        for note in notes {
+            captured.push(write_one(&mut *tx, note, now).await?);
+        }
+        tx.commit().await?;
+        Ok(captured)
+    }
+}
+
+impl Batch for Notes {
+    type Asked = Note;
+    /// Whether a message was captured.
+    type Answer = Result<bool, Fault>;
+    type Memory = ();
+
+    const MOST: usize = 64;
+
+    async fn serve(&self, notes: Vec<Note>, (): &mut ()) -> Vec<Self::Answer> {
+        if let Ok(captured) = retried(|| self.write(&notes)).await {
+            return captured.into_iter().map(Ok).collect();
+        }
+        // One that cannot be written does not hold up the others.
+        let mut outcomes = Vec::with_capacity(notes.len());
+        for note in &notes {
+            let alone = std::slice::from_ref(note);
+            let captured = retried(|| self.write(alone)).await;
+            outcomes.push(captured.map(|captured| captured == [true]));
+        }
+        outcomes
+    }
+}
+
+/// Lost leases write nothing: whoever holds the job notes its end, and captures it.
+async fn write_one(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
+    let Note {
+        world, job, owner, ..
+    } = note;
+    match &note.ending {
+        Ending::End(end) => {
+            tx.outbox().finish(world, *job, owner, *end, now).await?;
+            Ok(false)
+        }
+        Ending::Captured(message) => {
+            let end = JobEnd::Delivered;
+            let is_held = tx.outbox().finish(world, *job, owner, end, now).await?;
+            if is_held {
+                tx.captured().insert(message).await?;
+            }
+            Ok(is_held)
+        }
+        Ending::Again(at) => {
+            tx.outbox().retry(world, *job, owner, *at).await?;
+            Ok(false)
+        }
+    }
+}
