@@ -475,11 +475,11 @@ impl Service {
                 return Ok(Stored::Sent { user_created });
             }
             purse.spend_narrow(&mut *tx, turn, send).await?;
+            purse.spend_mail(&mut *tx, send.identifier).await?;
             // Where known and unknown addresses shall not be told apart, this budget must not tell them apart either.
             if draft.owner.arrival.is_new() || caller.settings().enumeration_safe {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
-            purse.spend_mail(&mut *tx, send.identifier).await?;
         }
         if !draft.owner.store(&mut *tx).await? {
             return Ok(Stored::ChangedMeanwhile);
