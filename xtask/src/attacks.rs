@@ -6,7 +6,8 @@ use crate::test;
 pub(crate) const ABOUT: &str = "\
 Measure at full size what every change measures in small. For the night.
 
---timing       whether answers tell by their time who a user is (attack 10): alone on the machine, about 30 minutes
+--timing       whether answers tell by their time who a user is (attack 10): an optimized build, alone on the machine, about
+               30 minutes
 --samples N    samples of each kind (2000; a change takes 200)
 --claims       whether random histories end with each account in the right hands (attack 1): on the fakes, and a fiftieth of
                them over HTTP on each store
