@@ -278,6 +278,7 @@ macro_rules! store_suite {
             }
             store::passwords {
                 a_password_comes_back_as_it_was
+                a_password_comes_with_its_holder
                 a_password_needs_its_user
                 a_put_replaces_the_password
                 a_password_stays_in_its_world

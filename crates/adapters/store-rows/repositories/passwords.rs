@@ -1,7 +1,8 @@
 //! Passwords of users.
 
 use diesel::prelude::{
-    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl,
+    SelectableHelper,
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
@@ -9,12 +10,12 @@ use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_ports::port;
-use vestry_ports::store::{Passwords, StoreResult};
+use vestry_ports::store::{PasswordHolder, Passwords, StoreResult};
 
 use super::{Unit, in_world};
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::rows::passwords::PasswordRow;
-use vestry_store_rows::schema::passwords;
+use vestry_store_rows::rows::passwords::{PasswordHolderRow, PasswordRow};
+use vestry_store_rows::schema::{passwords, users};
 
 #[port]
 impl Passwords for Unit {
@@ -24,6 +25,18 @@ impl Passwords for Unit {
             .select(PasswordRow::as_select());
         let found = query.first(self.reading()?).await.optional();
         self.done(found)?.map(StoredPassword::try_from).transpose()
+    }
+
+    async fn holder(&mut self, world: &World, user: UserId) -> StoreResult<Option<PasswordHolder>> {
+        let its_password = (passwords::app_id.eq(users::app_id))
+            .and(passwords::environment.eq(users::environment))
+            .and(passwords::user_id.eq(users::id));
+        let query = in_world!(users, world)
+            .filter(users::id.eq(user.to_string()))
+            .left_join(passwords::table.on(its_password))
+            .select(PasswordHolderRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(PasswordHolder::try_from).transpose()
     }
 
     async fn put(&mut self, password: &StoredPassword) -> StoreResult<()> {

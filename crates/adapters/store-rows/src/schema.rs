@@ -553,5 +553,6 @@ diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
 diesel::allow_tables_to_appear_in_same_query!(sessions, signing_keys);
 diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
+diesel::allow_tables_to_appear_in_same_query!(users, passwords);
 diesel::allow_tables_to_appear_in_same_query!(wallets, wallet_keys);
 diesel::allow_tables_to_appear_in_same_query!(totps, totp_recovery_codes);

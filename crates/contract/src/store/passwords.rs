@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
-use vestry_domain::user::User;
+use vestry_domain::user::{ShownStatus, User, UserDisabled, UserStatus};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::Store;
+use vestry_ports::store::{PasswordHolder, Store};
 
 use super::stage::Stage;
 use crate::race::{count, race};
@@ -32,6 +32,13 @@ impl Stage {
         in_view!(self.store, |view| view.passwords().find(&world, user).await)
     }
 
+    async fn holder(&self, world: World, user: UserId) -> Option<PasswordHolder> {
+        in_view!(self.store, |view| view
+            .passwords()
+            .holder(&world, user)
+            .await)
+    }
+
     async fn note(&mut self, world: World, key: &str, user: UserId) -> bool {
         let at = self.samples.tick();
         in_tx!(self.store, |tx| tx
@@ -46,6 +53,48 @@ impl Stage {
             .find(&world, key)
             .await)
     }
+}
+
+/// A password comes with the status of its user, and a user without one comes without; nobody comes from another world.
+pub async fn a_password_comes_with_its_holder(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let strangers = stage.strangers(world).await;
+    for status in [UserStatus::Pending, UserStatus::Active] {
+        let user = User {
+            status,
+            disabled: None,
+            ..stage.samples.user(world)
+        };
+        in_tx!(stage.store, |tx| tx.users().insert(&user).await);
+        let password = stage.password(&user);
+        let expected = |status: ShownStatus, password: Option<&StoredPassword>| {
+            Some(PasswordHolder {
+                status,
+                password: password.cloned(),
+            })
+        };
+        let shown = status.into();
+        assert_eq!(stage.holder(world, user.id).await, expected(shown, None));
+        stage.put(&password).await;
+        let with = expected(shown, Some(&password));
+        assert_eq!(stage.holder(world, user.id).await, with);
+        let disabled = UserDisabled {
+            at: stage.samples.tick(),
+            reason: String::new(),
+        };
+        in_tx!(stage.store, |tx| tx
+            .users()
+            .disable(&world, user.id, &disabled)
+            .await);
+        let with = expected(ShownStatus::Disabled, Some(&password));
+        assert_eq!(stage.holder(world, user.id).await, with);
+        for stranger in strangers {
+            assert_eq!(stage.holder(stranger, user.id).await, None);
+        }
+    }
+    let unknown = stage.samples.user(world).id;
+    assert_eq!(stage.holder(world, unknown).await, None);
 }
 
 /// A password comes back as it was stored, and a user without one has none.

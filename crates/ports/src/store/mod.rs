@@ -32,7 +32,7 @@ pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
-pub use passwords::{ImportedUsers, Passwords};
+pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
 pub use totps::Totps;
 pub use users::{Attached, Holdings, UserPage, Users, WholeUser};

@@ -4,10 +4,11 @@ use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::password::StoredPassword;
-use vestry_ports::store::StoreError;
+use vestry_domain::user::{ShownStatus, UserStatus};
+use vestry_ports::store::{PasswordHolder, StoreError};
 
 use super::Table;
-use crate::schema::passwords;
+use crate::schema::{passwords, users};
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = passwords, treat_none_as_default_value = false)]
@@ -49,6 +50,31 @@ impl TryFrom<PasswordRow> for StoredPassword {
             },
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
+        })
+    }
+}
+
+/// Of the user no more than it takes to tell whether it may sign in.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub struct PasswordHolderRow {
+    status: String,
+    disabled_at: Option<i64>,
+    #[diesel(embed)]
+    password: Option<PasswordRow>,
+}
+
+impl TryFrom<PasswordHolderRow> for PasswordHolder {
+    type Error = StoreError;
+
+    fn try_from(row: PasswordHolderRow) -> Result<Self, StoreError> {
+        let status: UserStatus = Table("users").parse("status", &row.status)?;
+        Ok(Self {
+            status: match row.disabled_at {
+                Some(_) => ShownStatus::Disabled,
+                None => status.into(),
+            },
+            password: row.password.map(StoredPassword::try_from).transpose()?,
         })
     }
 }

@@ -5,7 +5,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{ImportedUsers, Passwords, StoreResult};
+use vestry_ports::store::{ImportedUsers, PasswordHolder, Passwords, StoreResult};
 
 use super::Work;
 use super::state::{State, remove};
@@ -37,6 +37,17 @@ impl Passwords for Work {
             let mut rows = state.passwords.iter();
             rows.find(|row| row.world == *world && row.user_id == user)
                 .cloned()
+        })
+    }
+
+    async fn holder(&mut self, world: &World, user: UserId) -> StoreResult<Option<PasswordHolder>> {
+        let password = Passwords::find(self, world, user).await?;
+        self.reading(|state| {
+            let profile = state.profile(*world, user)?;
+            Some(PasswordHolder {
+                status: profile.user.shown_status(),
+                password,
+            })
         })
     }
 
