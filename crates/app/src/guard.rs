@@ -22,7 +22,11 @@ pub(crate) async fn wait(
     now: Timestamp,
 ) -> Result<Option<Seconds>, StoreError> {
     let until = tx.guards().blocked_until(world, subject).await?;
-    Ok(until.filter(|until| now < *until).map(|until| until - now))
+    Ok(left(until, now))
+}
+
+fn left(until: Option<Timestamp>, now: Timestamp) -> Option<Seconds> {
+    until.filter(|until| now < *until).map(|until| until - now)
 }
 
 /// Counts a failure, and makes the subject wait when there were too many in a row.
@@ -43,6 +47,15 @@ pub(crate) async fn count_failure(
 pub(crate) struct Guarded {
     subject: String,
     address: Option<String>,
+}
+
+/// What there is to know before a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// How long the subject, or everything from its address, may still not be tried.
+    pub(crate) wait: Option<Seconds>,
+    /// Whether the subject has failed since it last was right.
+    pub(crate) has_failed: bool,
 }
 
 /// A try that was announced to the guard.
@@ -79,12 +92,26 @@ impl Guarded {
         world: &World,
         now: Timestamp,
     ) -> Result<Option<Seconds>, StoreError> {
-        let subject = wait(repositories, world, &self.subject, now).await?;
+        Ok(self.look(repositories, world, now).await?.wait)
+    }
+
+    /// The same, and whether there are failures that a success would have to forget.
+    pub(crate) async fn look(
+        &self,
+        repositories: &mut dyn Repositories,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Look, StoreError> {
+        let noted = repositories.guards().noted(world, &self.subject).await?;
+        let subject = left(noted.and_then(|noted| noted.blocked_until), now);
         let address = match &self.address {
             Some(address) => wait(repositories, world, address, now).await?,
             None => None,
         };
-        Ok(subject.max(address))
+        Ok(Look {
+            wait: subject.max(address),
+            has_failed: noted.is_some(),
+        })
     }
 
     /// Counts a try as a failure before anything is told of it. The subject stays locked until the transaction ends, so that
@@ -149,14 +176,18 @@ impl Guarded {
         spraying::count_failure(tx, world, &self.subject, now).await
     }
 
-    /// Forgets the failures of the subject: what was tried was right.
+    /// Forgets the failures of the subject: what was tried was right. Where it had none when it was looked at, one that came since
+    /// stays counted, which lets nobody try once more.
     pub(crate) async fn count_success(
         &self,
         tx: &mut dyn Repositories,
         world: &World,
+        has_failed: bool,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        tx.guards().reset(world, &self.subject).await?;
+        if has_failed {
+            tx.guards().reset(world, &self.subject).await?;
+        }
         spraying::count_success(tx, world, &self.subject, now).await
     }
 

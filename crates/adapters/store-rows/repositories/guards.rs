@@ -4,7 +4,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtensio
 use diesel_async::RunQueryDsl;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Guards, StoreResult};
+use vestry_ports::store::{Guards, Noted, StoreResult};
 
 use super::{Unit, count, in_world};
 use vestry_store_rows::prepared::Prepared;
@@ -13,16 +13,14 @@ use vestry_store_rows::subject;
 
 #[port]
 impl Guards for Unit {
-    async fn blocked_until(
-        &mut self,
-        world: &World,
-        subject: &str,
-    ) -> StoreResult<Option<Timestamp>> {
+    async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         let query = in_world!(guards, world)
             .filter(guards::subject.eq(subject::key(subject)))
             .select(guards::blocked_until);
         let found = query.first::<Option<i64>>(self.reading()?).await.optional();
-        Ok(self.done(found)?.flatten().map(Timestamp::from_unix))
+        Ok(self.done(found)?.map(|until| Noted {
+            blocked_until: until.map(Timestamp::from_unix),
+        }))
     }
 
     async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64> {

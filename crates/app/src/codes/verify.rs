@@ -145,7 +145,7 @@ impl Service {
         let method_id = presented.command.method_id;
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, method_id).await?;
-        let code = begin_try(&mut *tx, caller, presented, reserved, now).await?;
+        let (code, has_failed) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
                 presented
@@ -165,7 +165,7 @@ impl Service {
         }
         presented
             .guarded
-            .count_success(&mut *tx, world, now)
+            .count_success(&mut *tx, world, has_failed, now)
             .await?;
         if let MethodId::Email(email) = method_id {
             // The link in whose mail the code may have stood has had its day.
@@ -248,7 +248,7 @@ impl Service {
     }
 }
 
-/// The code to compare with. The try is counted before anything is compared, and the row stays locked until the end (OTP-3,
+/// The code to compare with, and whether its identifier has failed before. The try is counted before anything is compared, and the row stays locked until the end (OTP-3,
 /// OTP-4).
 async fn begin_try(
     tx: &mut dyn Repositories,
@@ -256,9 +256,10 @@ async fn begin_try(
     presented: &Presented<'_>,
     reserved: bool,
     now: Timestamp,
-) -> Result<Code, VerifyCodeError> {
+) -> Result<(Code, bool), VerifyCodeError> {
     let world = &caller.world;
-    if let Some(retry_after) = presented.guarded.wait(tx, world, now).await? {
+    let look = presented.guarded.look(tx, world, now).await?;
+    if let Some(retry_after) = look.wait {
         return Err(Refusal::TooMany { retry_after }.into());
     }
     let method_id = presented.command.method_id;
@@ -267,7 +268,8 @@ async fn begin_try(
         .codes()
         .attempt(world, method_id, CodePurpose::SignIn, most_tries, now)
         .await?;
-    Ok(attempt.ok_or(VerifyCodeError::InvalidCode)?.code)
+    let code = attempt.ok_or(VerifyCodeError::InvalidCode)?.code;
+    Ok((code, look.has_failed))
 }
 
 /// The factor that a proved identifier is.

@@ -124,7 +124,8 @@ impl Service {
         let mut tx = self.ports.store.begin().await?;
         // Once more: those who were compared at the same time may have been counted since, and a right guess after too many
         // wrong ones counts as little as they do.
-        if let Some(retry_after) = compared.guarded.wait(&mut *tx, world, now).await? {
+        let look = compared.guarded.look(&mut *tx, world, now).await?;
+        if let Some(retry_after) = look.wait {
             return Err(Refusal::TooMany { retry_after });
         }
         let Some(right) = &compared.right else {
@@ -136,7 +137,10 @@ impl Service {
         if !tx.users().lock(world, compared.user).await? || !right.hold(&mut *tx).await? {
             return Ok(Concluded::ChangedMeanwhile);
         }
-        compared.guarded.count_success(&mut *tx, world, now).await?;
+        compared
+            .guarded
+            .count_success(&mut *tx, world, look.has_failed, now)
+            .await?;
         let sign_in = SignIn {
             user_id: compared.user,
             factor: Factor {

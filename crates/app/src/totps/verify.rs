@@ -294,7 +294,8 @@ impl Service {
         // one code twice could keep the user out.
         let taken = take_one(&mut *tx, world, &tried.matches, now).await?;
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
-        guarded.count_success(&mut *tx, world, now).await?;
+        // The try itself was counted.
+        guarded.count_success(&mut *tx, world, true, now).await?;
         let sign_in = SignIn {
             user_id,
             factor: factor(taken, now),

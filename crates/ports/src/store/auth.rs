@@ -63,16 +63,28 @@ pub trait Codes: Send {
     ) -> StoreResult<u64>;
 }
 
+/// What is noted of an identifier that has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Noted {
+    /// Until when it has to wait, where it once had to.
+    pub blocked_until: Option<Timestamp>,
+}
+
 /// Failures in a row of an identifier, over all its codes (OTP-5). `subject` is the text of a [`MethodId`], or what else is
 /// tried to get in by.
 #[port]
 pub trait Guards: Send {
+    /// What is noted of the identifier; nothing where it never failed, or was reset since.
+    async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>>;
     /// Until when the identifier has to wait, if it has to.
     async fn blocked_until(
         &mut self,
         world: &World,
         subject: &str,
-    ) -> StoreResult<Option<Timestamp>>;
+    ) -> StoreResult<Option<Timestamp>> {
+        let noted = self.noted(world, subject).await?;
+        Ok(noted.and_then(|noted| noted.blocked_until))
+    }
     /// Counts a failure and returns how many there are in a row now.
     async fn fail(&mut self, world: &World, subject: &str, at: Timestamp) -> StoreResult<i64>;
     /// Makes the identifier wait.

@@ -3,21 +3,19 @@
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Budgets, Guards, StoreResult};
+use vestry_ports::store::{Budgets, Guards, Noted, StoreResult};
 
 use super::Work;
 use super::state::Budget;
 
 #[port]
 impl Guards for Work {
-    async fn blocked_until(
-        &mut self,
-        world: &World,
-        subject: &str,
-    ) -> StoreResult<Option<Timestamp>> {
+    async fn noted(&mut self, world: &World, subject: &str) -> StoreResult<Option<Noted>> {
         self.reading(|state| {
             let guard = state.guards.get(&(*world, subject.to_owned()))?;
-            guard.blocked_until
+            Some(Noted {
+                blocked_until: guard.blocked_until,
+            })
         })
     }
 
