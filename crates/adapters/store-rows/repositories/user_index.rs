@@ -12,6 +12,7 @@ use vestry_ports::store::StoreResult;
 
 use super::{Unit, in_world};
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::recount::Recount;
 use vestry_store_rows::schema::{user_counts, user_metadata};
 
 /// Over how many rows a world's users of one status are counted: so many sign-ups can commit at once.
@@ -49,6 +50,25 @@ impl Unit {
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
         let counted = Prepared(upsert).execute(self.writing()?).await;
+        self.done(counted).map(drop)
+    }
+
+    /// Counts a user out of one status and into another, in the transaction that makes it so.
+    pub(super) async fn recount_user(
+        &mut self,
+        world: &World,
+        id: UserId,
+        from: UserStatus,
+        to: UserStatus,
+    ) -> StoreResult<()> {
+        let recount = Recount {
+            app_id: world.app_id.to_string(),
+            environment: world.environment.as_str(),
+            shard: shard(id),
+            from: from.as_str(),
+            to: to.as_str(),
+        };
+        let counted = recount.execute(self.writing()?).await;
         self.done(counted).map(drop)
     }
 

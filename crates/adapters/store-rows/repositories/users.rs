@@ -223,8 +223,9 @@ impl Users for Unit {
         ));
         let updated = Prepared(update).execute(self.writing()?).await;
         if self.done(updated)? == 1 {
-            self.count_user(world, id, UserStatus::Pending, -1).await?;
-            return self.count_user(world, id, UserStatus::Active, 1).await;
+            return self
+                .recount_user(world, id, UserStatus::Pending, UserStatus::Active)
+                .await;
         }
         let unfounded = in_world!(users, world)
             .filter(users::id.eq(id.to_string()))
