@@ -76,6 +76,15 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Inserts rows in one statement, whose text depends on how many there are: it is for lists that are of one length, or short.
+macro_rules! insert_all {
+    ($conn:expr, $table:expr, $rows:expr) => {{
+        let insert = diesel::insert_into($table).values($rows);
+        RunQueryDsl::execute(vestry_store_rows::prepared::Prepared(insert), $conn)
+    }};
+}
+pub(crate) use insert_all;
+
 /// Rows that nobody else removes before the transaction ends.
 macro_rules! held {
     ($query:expr) => {

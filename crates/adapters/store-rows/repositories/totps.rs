@@ -12,7 +12,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreError, StoreResult, Totps};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
 use vestry_store_rows::schema::{totp_recovery_codes, totps};
@@ -38,14 +38,13 @@ impl Totps for Unit {
             // Another transaction has added one since ours was deleted; the next try replaces that.
             return Err(StoreError::Retry);
         }
-        for code in recovery_codes {
-            // One by one: inserts of several rows are not the same on both backends.
-            let insert = diesel::insert_into(totp_recovery_codes::table)
-                .values(RecoveryCodeRow::new(totp, code));
-            let inserted = insert.execute(self.writing()?).await;
-            self.done(inserted)?;
-        }
-        Ok(())
+        let rows: Vec<_> = recovery_codes
+            .iter()
+            .map(|code| RecoveryCodeRow::new(totp, code))
+            .collect();
+        let (conn, table) = (self.writing()?, totp_recovery_codes::table);
+        let inserted = dialect::insert_all!(conn, table, rows).await;
+        self.done(inserted).map(drop)
     }
 
     async fn count_verified(&mut self, world: &World, user: UserId) -> StoreResult<i64> {

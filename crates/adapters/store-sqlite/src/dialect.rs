@@ -65,6 +65,21 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Inserts rows, one after the other: there is no round trip to save.
+macro_rules! insert_all {
+    ($conn:expr, $table:expr, $rows:expr) => {
+        async move {
+            let (conn, mut inserted) = ($conn, 0);
+            for row in $rows {
+                let insert = diesel::insert_into($table).values(row);
+                inserted += RunQueryDsl::execute(insert, conn).await?;
+            }
+            diesel::QueryResult::Ok(inserted)
+        }
+    };
+}
+pub(crate) use insert_all;
+
 /// Rows that nobody else removes before the transaction ends: whoever writes is alone.
 macro_rules! held {
     ($query:expr) => {
