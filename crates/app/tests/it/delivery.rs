@@ -92,6 +92,28 @@ async fn what_has_expired_is_never_sent() {
     }
 }
 
+/// The ends of deliveries are noted together; where that fails, wherever it does, each is noted alone, and nothing is sent again.
+#[tokio::test]
+async fn a_failure_while_ends_are_noted_loses_none() {
+    // Before it, jobs are taken: a beginning, a claim, a commit.
+    for operations in 3.. {
+        let rig = Rig::new().await;
+        let live = rig.live().await;
+        for number in 0..5 {
+            rig.login(&live, &format!("u{number}@example.com")).await;
+        }
+        rig.fake.fail_after(operations);
+        assert_eq!(rig.service.deliver_due("worker").await.unwrap(), 5);
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        assert_eq!((rig.mailer.tries(), rig.waiting().await), (5, 0));
+        if !was_reached {
+            assert!(operations > 8, "five ends are noted in one transaction");
+            return;
+        }
+    }
+}
+
 /// R15: a job goes to one worker, however many there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r15_workers_share_the_jobs() {
