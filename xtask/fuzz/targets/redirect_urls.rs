@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use vestry_domain::redirect::RedirectTarget;
+use vestry_domain::redirect::{CallerState, RedirectTarget};
 use vestry_fuzz::input::part;
 
 /// Scheme and authority, taken off as text. What has none of the two slashes is of an app, and names nobody.
@@ -67,8 +67,15 @@ fuzz_target!(|data: &[u8]| {
                 );
             }
         }
-        let with_token = landing.with_token("token0");
+        let with_token = landing.with_token("token0", None);
         assert!(with_token.starts_with(url) && with_token.ends_with("token=token0"));
         assert_eq!(origin(&with_token), (scheme, its_host), "with a token");
+        // Any text will do for the caller's state, which is one parameter behind the token.
+        if let Ok(state) = CallerState::parse(url) {
+            let with_state = landing.with_token("token0", Some(&state));
+            let value = with_state.strip_prefix(&format!("{with_token}&state="));
+            let value = value.expect("the state behind the token");
+            assert!(!value.contains(['&', '#', '?', ' ', '+']), "state");
+        }
     }
 });
