@@ -96,12 +96,15 @@ async fn pass(
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
-    if door.access == Access::Public {
-        return guarded(request, next).await;
-    }
-    let admission = admission(&state, door, &request).await;
+    let admission = match door.access {
+        Access::Public => None,
+        _ => Some(admission(&state, door, &request).await),
+    };
     // The framework keeps the heads of requests for those that come next, and would keep the key with them (M-11).
     request.headers_mut().remove(AUTHORIZATION);
+    let Some(admission) = admission else {
+        return guarded(request, next).await;
+    };
     let (caller, verdict) = match admission {
         Ok(admission) => admission,
         Err(problem) => return Ok(request.error_response(problem)),

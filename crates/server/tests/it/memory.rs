@@ -10,6 +10,7 @@ use vestry_contract::memory;
 use vestry_testkit::lane;
 
 use crate::on_both_databases;
+use crate::races::all_at_once;
 use crate::support::client::Api;
 use crate::support::journey::sign_in;
 use crate::support::process::PATIENCE;
@@ -124,6 +125,9 @@ async fn use_secrets(api: &Api, key: &str) -> Secrets {
         api.post(path, &json!({ "password": password })).await.ok();
         secrets.add("judged password", password);
     }
+    // A key that is sent where nobody asks for one, by several at once: one after the other would be read into the same memory.
+    let clients = std::slice::from_ref(api);
+    all_at_once(clients, 16, |_, api| async move { api.get("/livez").await }).await;
     for (what, password) in [
         ("password", SET),
         ("reset password", RESET),
