@@ -32,14 +32,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let commit = process::output(&mut head)?;
     let first = Build::of(commit.trim(), "release")?;
     let artifact = first.keep()?;
-    let sum = sum(&artifact)?;
+    let sum = sha256(&artifact)?;
     println!("{}  {sum}", artifact.display());
     if !is_twice {
         return Ok(());
     }
     // A name of another length: what holds a path is not of the same length then either.
     let second = Build::of(commit.trim(), "release-in-another-folder")?;
-    let other = self::sum(&second.binary())?;
+    let other = sha256(&second.binary())?;
     if other != sum {
         let apart = artifact.with_extension("second");
         second.copy_to(&apart)?;
@@ -153,7 +153,7 @@ fn cargo_home() -> Result<PathBuf, Failure> {
 }
 
 /// The SHA-256 of a file, in hex, by `sha256sum`.
-fn sum(path: &Path) -> Result<String, Failure> {
+fn sha256(path: &Path) -> Result<String, Failure> {
     let said = process::output(Command::new("sha256sum").arg(path))?;
     said.split_whitespace()
         .next()

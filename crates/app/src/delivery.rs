@@ -152,13 +152,14 @@ impl Service {
             owner: owner.to_owned(),
             ending: self.ending(&job, outcome),
         };
-        let noted = self.together(&self.notes, note).await;
-        let unnoted = || Fault::Internal("noting the ends of deliveries panicked".into());
-        match noted.unwrap_or_else(|| Err(unnoted())) {
-            Ok(true) => self.captured_bell.notify_waiters(),
-            Ok(false) => {}
-            // The message is sent again when the lease ends.
-            Err(fault) => {
+        match self.together(&self.notes, note).await {
+            Some(Ok(true)) => self.captured_bell.notify_waiters(),
+            Some(Ok(false)) => {}
+            // A note that is lost means that the message is sent again when the lease ends.
+            None => {
+                tracing::warn!(job = %id, "the end of a delivery could not be noted: noting it panicked");
+            }
+            Some(Err(fault)) => {
                 tracing::warn!(job = %id, error = causes(&fault), "the end of a delivery could not be noted");
             }
         }
