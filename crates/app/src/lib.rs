@@ -46,6 +46,7 @@ mod shards;
 mod spraying;
 mod starter;
 mod together;
+mod touches;
 
 pub use caller::{AuthenticateError, Caller};
 pub use fault::Fault;

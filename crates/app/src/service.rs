@@ -18,6 +18,7 @@ use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
 use crate::together::{Batch, Together};
+use crate::touches::Touches;
 use crate::{Fault, mint};
 
 /// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody.
@@ -67,6 +68,7 @@ pub struct Service {
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) notes: Arc<Together<Notes>>,
+    pub(crate) touches: Arc<Together<Touches>>,
     pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
@@ -79,6 +81,7 @@ impl Service {
         Self {
             trail: Arc::new(Together::new(Trail::new(&ports))),
             notes: Arc::new(Together::new(Notes::new(&ports))),
+            touches: Arc::new(Together::new(Touches::new(&ports))),
             wallets_to_use: Reads::desk(&ports),
             presented_sessions: Reads::desk(&ports),
             whole_users: Reads::desk(&ports),

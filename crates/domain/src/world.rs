@@ -53,7 +53,7 @@ impl FromStr for Environment {
 }
 
 /// One App in one environment: the wall around every record, and the unit that can have a clock of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct World {
     /// The App.
     pub app_id: AppId,

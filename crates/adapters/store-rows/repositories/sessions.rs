@@ -1,6 +1,6 @@
 //! Sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use diesel::dsl::exists;
 use diesel::prelude::{
@@ -12,7 +12,7 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
+use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
 
 use super::dialect::sessions_by_tokens;
 use super::{Unit, count, in_world, read_all};
@@ -131,13 +131,22 @@ impl Sessions for Unit {
         Ok(self.done(locked)? == 1)
     }
 
-    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
-        let alive = in_world!(sessions, world)
-            .filter(sessions::id.eq(id.to_string()))
-            .filter(sessions::deleted_at.is_null());
-        let update = diesel::update(alive).set(sessions::last_active_at.eq(at.unix()));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        self.done(updated).map(drop)
+    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()> {
+        // In order: whoever touches several at the same time locks them in the same, and the latest moment is written last.
+        let mut moments = BTreeMap::<_, BTreeSet<_>>::new();
+        for SeenSession { world, at, id } in seen {
+            moments.entry((*world, *at)).or_default().insert(*id);
+        }
+        for ((world, at), ids) in moments {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            let alive = in_world!(sessions, world)
+                .filter(sessions::id.eq_any(ids))
+                .filter(sessions::deleted_at.is_null());
+            let update = diesel::update(alive).set(sessions::last_active_at.eq(at.unix()));
+            let updated = Prepared(update).execute(self.writing()?).await;
+            self.done(updated)?;
+        }
+        Ok(())
     }
 
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool> {

@@ -7,11 +7,12 @@ use vestry_domain::signing_key::SigningKey;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, Timestamp};
+use vestry_ports::store::SeenSession;
 
 use super::issue::hold;
 use super::object::{SessionObject, check_size};
 use crate::fault::retried;
-use crate::{Caller, Fault, Refusal, Service};
+use crate::{Caller, Fault, Refusal, Service, touches};
 
 /// What the caller sent.
 #[derive(Debug, Default)]
@@ -90,17 +91,20 @@ impl Service {
         if change.is_wanted() {
             session = retried(|| self.change(&session, &change, limits, now)).await?;
         } else if session.wants_touch(limits, now) {
-            retried(|| self.touch(&session, now)).await?;
+            let seen = seen(&session, now);
+            if !self.touch_with_others(seen).await {
+                touches::write(&*self.ports.store, &[seen]).await?;
+            }
             session.last_active_at = now;
         }
         let token = command.session_token;
         Ok(self.verified(caller, &key, session, token, now).await?)
     }
 
-    /// [`Service::verify_session`], where nothing has to be waited for but the session itself, which is read with those of others:
-    /// by its token, with nothing to write. `None` says nothing about the session, and nothing was done.
+    /// [`Service::verify_session`], where nothing has to be waited for but what is done together with others: the session is read by
+    /// its token, and at most its activity is noted. `None` says nothing about the session; it has to be verified in the other way.
     ///
-    /// Made for the web worker: it may be dropped at any moment, since it only reads.
+    /// Made for the web worker: it may be dropped at any moment, since others read and write for it.
     pub async fn verify_session_at_once(
         &self,
         caller: &Caller,
@@ -121,12 +125,15 @@ impl Service {
         let now = self.now(&caller.world);
         let named = (caller.world, TokenHash::of(token.expose()));
         let found = self.find_with_others(&self.presented_sessions, named);
-        let session = match self.if_alive(caller, found.await?) {
+        let mut session = match self.if_alive(caller, found.await?) {
             Ok(session) => session,
             Err(refusal) => return Some(Err(refusal)),
         };
         if session.wants_touch(caller.settings().session_limits(), now) {
-            return None;
+            if !self.touch_with_others(seen(&session, now)).await {
+                return None;
+            }
+            session.last_active_at = now;
         }
         let verified = self.verified(caller, &key, session, Some(token.clone()), now);
         Some(verified.await.map_err(Refusal::from))
@@ -179,10 +186,16 @@ impl Service {
         Ok(session)
     }
 
-    async fn touch(&self, session: &Session, now: Timestamp) -> Result<(), Fault> {
-        let mut tx = self.ports.store.begin().await?;
-        tx.sessions().touch(&session.world, session.id, now).await?;
-        tx.commit().await?;
-        Ok(())
+    /// Notes that a session is used, with others that are (PR-103); `false` when that failed.
+    async fn touch_with_others(&self, seen: SeenSession) -> bool {
+        self.together(&self.touches, seen).await == Some(true)
+    }
+}
+
+const fn seen(session: &Session, at: Timestamp) -> SeenSession {
+    SeenSession {
+        world: session.world,
+        at,
+        id: session.id,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use vestry_app::Refusal;
 use vestry_app::sessions::{IssuedSession, VerifySession};
 use vestry_contract::race::race;
@@ -210,6 +211,47 @@ async fn a_verify_is_one_read_and_at_most_one_write_a_minute() {
         signing_key_reads += now - 1;
     }
     assert_eq!((reads, signing_key_reads), (100, 0));
+}
+
+/// PR-103: the activity of sessions that are used at the same moment is noted in one transaction. Wherever something fails meanwhile,
+/// a verify that was answered is noted.
+#[tokio::test]
+async fn pr_103_activity_is_noted_together() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let mut tokens = Vec::new();
+    for number in 0..10 {
+        let email = format!("u{number}@example.com");
+        tokens.push(rig.sign_in(&test, &email, 600).await.token);
+    }
+    let verify_all = || join_all(tokens.iter().map(|token| rig.by_token(&test, token)));
+    verify_all().await;
+    for operations in 0.. {
+        rig.pass(60);
+        rig.store.count();
+        rig.fake.fail_after(operations);
+        let answers = verify_all().await;
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        for (answer, token) in answers.into_iter().zip(&tokens) {
+            let Ok(verified) = answer else {
+                assert!(was_reached);
+                continue;
+            };
+            let hash = TokenHash::of(token.expose());
+            let mut read = rig.store.read().await.unwrap();
+            let stored = read.sessions().find_by_token(&test.world, &hash).await;
+            assert_eq!(
+                stored.unwrap().unwrap().last_active_at,
+                verified.session.last_active_at
+            );
+        }
+        if !was_reached {
+            let (_, writes) = rig.store.count();
+            assert_eq!(writes, 1, "ten sessions are noted in one transaction");
+            return;
+        }
+    }
 }
 
 /// S-4: at once, on every process, by every name; and `deleted_at` is set once.

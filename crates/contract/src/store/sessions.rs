@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use vestry_domain::World;
 use vestry_domain::ids::SessionId;
 use vestry_domain::session::Session;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::user::User;
-use vestry_ports::store::{NewToken, Store};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{NewToken, SeenSession, Store};
 
 use super::stage::{Stage, works};
 use crate::race::{count, race};
@@ -214,7 +214,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
             let sessions = tx.sessions();
             assert!(!sessions.update(&foreign, None).await?);
             assert!(!sessions.update(&foreign, Some(swap)).await?);
-            sessions.touch(&stranger, session.id, at).await?;
+            sessions.touch(&[seen(&stranger, &session, at)]).await?;
             assert!(!sessions.delete(&stranger, session.id, at).await?);
             assert_eq!(sessions.delete_all(&stranger, user.id, at).await?, 0);
             Ok(())
@@ -429,30 +429,53 @@ pub async fn an_ended_session_stays_ended(store: Arc<dyn Store>) {
     let late = stage.samples.tick();
     in_tx!(stage.store, |tx| tx
         .sessions()
-        .touch(&world, session.id, late)
+        .touch(&[seen(&world, &session, late)])
         .await);
     assert_eq!(stage.session_by(world, &token).await, before);
 }
 
-/// A touch writes the activity of one session and nothing else.
+/// A touch writes the activity of the sessions that it names and nothing else: of several worlds, at several moments, and the latest
+/// moment of one that it names twice (PR-103).
 pub async fn a_touch_writes_the_activity(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let user = stage.user(world).await;
-    let (session, _) = stage.session(&user).await;
+    let (world, other) = (stage.world().await, stage.world().await);
+    let (user, foreigner) = (stage.user(world).await, stage.user(other).await);
+    let (twice, _) = stage.session(&user).await;
+    let (once, _) = stage.session(&user).await;
+    let (foreign, _) = stage.session(&foreigner).await;
     let (bystander, _) = stage.session(&user).await;
-    let at = stage.samples.tick();
-    in_tx!(stage.store, |tx| tx
-        .sessions()
-        .touch(&world, session.id, at)
-        .await);
-    let expected = Session {
+    let (early, late) = (stage.samples.tick(), stage.samples.tick());
+    let touched = [
+        seen(&world, &twice, late),
+        seen(&world, &once, early),
+        seen(&other, &foreign, early),
+        seen(&world, &twice, early),
+        seen(&world, &once, early),
+        // Named in a world that does not have it.
+        seen(&other, &bystander, late),
+    ];
+    in_tx!(stage.store, |tx| tx.sessions().touch(&touched).await);
+    let active = |session: &Session, at| Session {
         last_active_at: at,
-        ..session
+        ..session.clone()
     };
-    for session in [expected, bystander] {
-        let found = stage.session_of(world, session.id).await;
-        assert_eq!(found, Some(session));
+    for expected in [
+        active(&twice, late),
+        active(&once, early),
+        active(&foreign, early),
+        bystander,
+    ] {
+        let found = stage.session_of(expected.world, expected.id).await;
+        assert_eq!(found, Some(expected));
+    }
+}
+
+/// A session that is named in this world, as just used.
+const fn seen(world: &World, session: &Session, at: Timestamp) -> SeenSession {
+    SeenSession {
+        world: *world,
+        at,
+        id: session.id,
     }
 }
 
@@ -692,7 +715,7 @@ pub async fn an_end_wins_over_parallel_updates(store: Arc<dyn Store>) {
                     _ if number % 2 == 0 => tx.sessions().update(&session, None).await,
                     _ => tx
                         .sessions()
-                        .touch(&world, session.id, at)
+                        .touch(&[seen(&world, &session, at)])
                         .await
                         .map(|()| true),
                 }

@@ -149,6 +149,17 @@ pub struct NewToken {
     pub hash: TokenHash,
 }
 
+/// A session that was just used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SeenSession {
+    /// Its world.
+    pub world: World,
+    /// When it was used.
+    pub at: Timestamp,
+    /// Which it is.
+    pub id: SessionId,
+}
+
 /// Sessions that ended together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedSome {
@@ -194,8 +205,9 @@ pub trait Sessions: Send {
     async fn update(&mut self, session: &Session, token: Option<NewToken>) -> StoreResult<bool>;
     /// Locks a session that is not deleted until the transaction ends, and changes nothing of it; `false` when there is none.
     async fn lock(&mut self, world: &World, id: SessionId) -> StoreResult<bool>;
-    /// Writes `last_active_at`, and nothing else, of a session that is not deleted.
-    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()>;
+    /// Writes `last_active_at`, and nothing else, of those sessions that are not deleted. They may be of several worlds, and one may be
+    /// named twice: at one moment, or at the latest of several.
+    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()>;
     /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
     /// Ends all sessions of a user; returns how many.

@@ -26,7 +26,9 @@ use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
 pub use audit::AuditLog;
-pub use auth::{Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, Sessions};
+pub use auth::{
+    Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, Sessions,
+};
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
 pub use links::Links;

@@ -5,7 +5,7 @@ use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{EndedSome, NewToken, Sessions, StoreResult};
+use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
 
 use super::Work;
 use super::state::{State, add, at_most, remove};
@@ -134,10 +134,14 @@ impl Sessions for Work {
         self.writing(|state| Ok(state.living_session(*world, id).is_some()))
     }
 
-    async fn touch(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<()> {
+    async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()> {
+        let mut in_order = seen.to_vec();
+        in_order.sort_unstable();
         self.writing(|state| {
-            if let Some((_, session)) = state.living_session(*world, id) {
-                session.last_active_at = at;
+            for SeenSession { world, at, id } in in_order {
+                if let Some((_, session)) = state.living_session(world, id) {
+                    session.last_active_at = at;
+                }
             }
             Ok(())
         })
