@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use vestry_contract::browser::Browser;
 
 use crate::support::client::{Answer, Api};
-use crate::support::journey::sign_in;
+use crate::support::journey::{Owner, new_owner, sign, sign_in};
 use crate::support::process::Process;
 use crate::support::site::{Site, text};
 use crate::support::wire::{Counts, Wire};
@@ -21,6 +22,8 @@ const TABLE: &str = "| call | statements | round trips | commits |\n|---|--:|--:
 /// Calls over a wire, and what each of them took.
 struct Meter {
     api: Api,
+    /// The live world, where the wallets are that people bring.
+    pockets: Api,
     wire: Wire,
     /// Of somebody who is signed in all the time.
     session: Value,
@@ -82,6 +85,52 @@ impl Meter {
         found["messages"][0].clone()
     }
 
+    /// Signs in with a code by SMS.
+    async fn sms(&mut self, [send, verify]: [&'static str; 2], number: &str) {
+        let body = json!({ "phone_number": number, "expires_in": 10 });
+        let sent = self.post(send, "auth/otps/sms/login_or_create", body).await;
+        let code = text(&self.mail(&number.replace('+', "%2B")).await, "code");
+        let body =
+            json!({ "method_id": sent["phone_number_id"], "otp": code, "session_expires_in": 60 });
+        self.post(verify, "auth/otps/verify", body).await;
+    }
+
+    /// Registers a passkey and signs in with it.
+    async fn passkey(&mut self, user: &str) {
+        let mut browser = Browser::at("http://localhost:3000");
+        let begin = json!({ "domain": "localhost", "user_id": user });
+        let name = "webauthn/registrations/begin";
+        let path = "auth/webauthn/registrations/begin";
+        let begun = self.post(name, path, begin.clone()).await;
+        let credential = browser
+            .create(&begun["public_key_credential_creation_options"])
+            .await;
+        let body = json!({ "user_id": user, "public_key_credential": credential });
+        let name = "webauthn/registrations/create";
+        let path = "auth/webauthn/registrations/create";
+        self.post(name, path, body).await;
+        let name = "webauthn/authentication/begin";
+        let path = "auth/webauthn/authentication/begin";
+        let begun = self.post(name, path, begin).await;
+        let credential = browser
+            .get(&begun["public_key_credential_request_options"])
+            .await;
+        let body = json!({ "public_key_credential": credential, "session_expires_in": 60 });
+        self.post("webauthn/verify", "auth/webauthn/verify", body)
+            .await;
+    }
+
+    /// Signs in with a wallet in somebody's pocket.
+    async fn wallet(&mut self, [begin, verify]: [&'static str; 2], pocket: &Owner) {
+        let mut body = json!({ "wallet_type": "ethereum", "public_address": pocket.address });
+        let path = "auth/wallets/registrations/begin";
+        let begun = self.post(begin, path, body.clone()).await;
+        let signed = sign(&self.pockets, pocket, &text(&begun, "challenge")).await;
+        body["signature"] = signed.ok()["signature"].clone();
+        body["session_expires_in"] = json!(60);
+        self.post(verify, "auth/wallets/verify", body).await;
+    }
+
     async fn round(&mut self, number: usize) {
         let email = format!("code{number}@example.com");
         let names = [
@@ -114,6 +163,7 @@ impl Meter {
         let named_user = json!({ "user_id": user });
         let name = "totps/create";
         self.post(name, "auth/totps/create", named_user).await;
+        self.passkey(&user).await;
         let api = self.api.clone();
         let delete = async move { api.delete("/v1/auth/sessions/delete", &named).await };
         self.row("sessions/delete", delete).await;
@@ -129,6 +179,30 @@ impl Meter {
             "magic_links/verify, known user",
         ];
         self.link(names, &email).await;
+
+        let phone_number = format!("+4915112345{number:03}");
+        let names = [
+            "otps/sms/login_or_create, new user",
+            "otps/verify by SMS, new user",
+        ];
+        self.sms(names, &phone_number).await;
+        let names = [
+            "otps/sms/login_or_create, known user",
+            "otps/verify by SMS, known user",
+        ];
+        self.sms(names, &phone_number).await;
+
+        let pocket = new_owner(&self.pockets, &format!("pocket{number}@example.com")).await;
+        let names = [
+            "wallets/registrations/begin, new user",
+            "auth/wallets/verify, new user",
+        ];
+        self.wallet(names, &pocket).await;
+        let names = [
+            "wallets/registrations/begin, known user",
+            "auth/wallets/verify, known user",
+        ];
+        self.wallet(names, &pocket).await;
 
         let body = json!({ "email": format!("made{number}@example.com") });
         let made = self.post("users/create", "auth/users/create", body).await;
@@ -201,6 +275,7 @@ async fn pr_110_calls_ask_no_more_than_the_table_says() {
     api.delete("/v1/test/messages", &json!({})).await.ok();
     let mut meter = Meter {
         api,
+        pockets: server.api(&keys.live),
         wire,
         session: json!({ "session_token": session["session_token"] }),
         rows: Vec::new(),
