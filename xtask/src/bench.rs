@@ -7,6 +7,7 @@ mod journeys;
 mod ksuid;
 mod load;
 mod pairs;
+mod peers;
 mod record;
 mod report;
 mod scene;
@@ -48,6 +49,8 @@ processor and how often threads change.
                      signature), made by a client of ours: about five minutes for each store
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio: about ten minutes
                      for each store
+  --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
+                     users: about four minutes
   --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to
                      make the wallets, and a minute
 
@@ -55,15 +58,15 @@ processor and how often threads change.
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
                      is a little slower; with --search also dev, which is good for the ratio and not for the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 10 with --operations and --signing)
+  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
   --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
                      keeps nothing
-  --connections N    with --operations and --signing: open connections (64)
+  --connections N    with --operations, --signing and --peers: open connections (64)
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
   --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database
-  --rounds N         with --signing: how often each is measured; the table has the means (3)";
+  --rounds N         with --signing and --peers: how often each is measured; the table has the means, of --peers the medians (3)";
 
 /// What the command line asks for.
 struct Options {
@@ -81,6 +84,8 @@ enum Mode {
     /// Searches among so many users.
     Search(usize),
     Signing(Load, Comparison),
+    /// Ours beside those of others.
+    Peers(Load, peers::Comparison),
     /// Nothing.
     Report,
 }
@@ -99,6 +104,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Operations(load, calls) => operations(&options, load, calls),
         Mode::Search(users) => search::run(&options, users),
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
+        Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Report => Ok(()),
     }
 }
@@ -162,12 +168,13 @@ struct Line {
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 5] = [
+const MODES: [&str; 6] = [
     "--quick",
     "--report",
     "--operations",
     "--search",
     "--signing",
+    "--peers",
 ];
 
 fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
@@ -240,6 +247,17 @@ impl Line {
                 Comparison {
                     wallets: self.wallets.unwrap_or(100_000),
                     against: self.against,
+                    rounds: self.rounds.unwrap_or(3),
+                },
+            ),
+            Some("--peers") => Mode::Peers(
+                Load {
+                    seconds: self.seconds.unwrap_or(5),
+                    ..load
+                },
+                peers::Comparison {
+                    users: self.users.unwrap_or(course::USERS),
+                    of_peer: 10_000,
                     rounds: self.rounds.unwrap_or(3),
                 },
             ),

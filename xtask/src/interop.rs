@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
-    let Some(node) = Node::prepare(install)? else {
+    let Some(node) = Node::prepare(&node::INTEROP, install)? else {
         return node::MISSING.announce();
     };
     check(&python, &node, &server::build(Built::Alone)?)

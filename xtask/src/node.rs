@@ -1,4 +1,4 @@
-//! A Node environment with the reference implementations from npm that check ours.
+//! Node environments with packages from npm: the reference implementations that check ours, and the peers of the bench.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::failure::{Context, Failure};
 use crate::lane::Missing;
-use crate::{debian, process, project, python};
+use crate::{debian, process, project};
 
 /// What to say where there is no Node and none may be installed.
 pub(crate) const MISSING: Missing = Missing {
@@ -15,44 +15,70 @@ pub(crate) const MISSING: Missing = Missing {
     remedy: "apt-get install nodejs npm (Node 20 or later)",
 };
 
-/// What the environment is made of, and the scripts that run in it.
+/// What an environment is made of.
 const PACKAGES: &[&str] = &["package.json", "package-lock.json"];
-const SCRIPTS: &[&str] = &[
-    "bitcoin.mjs",
-    "calls.mjs",
-    "ethereum.mjs",
-    "identity_provider.mjs",
-    "key_transfer.mjs",
-    "polkadot.mjs",
-    "solana.mjs",
-    "stellar.mjs",
-];
 
-/// The scripts in `target/interop/node`, and beside them exactly the packages of `xtask/interop/package-lock.json`, which are
-/// kept for the next checkout.
+/// Scripts and the packages that they import.
+pub(crate) struct Scripts {
+    /// Where they and `package-lock.json` lie, from the root.
+    directory: &'static str,
+    /// Where they run, below `target`.
+    home: &'static str,
+    /// What the folder in the cache is called.
+    cached: &'static str,
+    names: &'static [&'static str],
+}
+
+/// The reference implementations.
+pub(crate) const INTEROP: Scripts = Scripts {
+    directory: "xtask/interop",
+    home: "interop/node",
+    cached: "node",
+    names: &[
+        "bitcoin.mjs",
+        "calls.mjs",
+        "ethereum.mjs",
+        "identity_provider.mjs",
+        "key_transfer.mjs",
+        "polkadot.mjs",
+        "solana.mjs",
+        "stellar.mjs",
+    ],
+};
+
+/// The services of others that are measured beside ours.
+pub(crate) const PEERS: Scripts = Scripts {
+    directory: "xtask/peers",
+    home: "peers",
+    cached: "peers",
+    names: &["better_auth.mjs"],
+};
+
+/// Scripts below `target`, and beside them exactly the packages of their `package-lock.json`, which are kept for the next checkout.
 pub(crate) struct Node {
     home: PathBuf,
 }
 
 impl Node {
     /// Makes the environment, or finds it as it must be; installs Node when there is none, it is allowed and wanted.
-    pub(crate) fn prepare(install: bool) -> Result<Option<Self>, Failure> {
+    pub(crate) fn prepare(scripts: &Scripts, install: bool) -> Result<Option<Self>, Failure> {
         if !is_there() && install && debian::can_install() {
             debian::install(&["nodejs", "npm"])?;
         }
         if !is_there() {
             return Ok(None);
         }
-        let wanted = fs::read_to_string(python::scripts().join("package-lock.json"))
+        let from = project::root().join(scripts.directory);
+        let wanted = fs::read_to_string(from.join("package-lock.json"))
             .context("cannot read package-lock.json")?;
-        let packages = project::cached("node", &wanted);
+        let packages = project::cached(scripts.cached, &wanted);
         // Written last, so that an environment that was cut short is made again.
         let complete = packages.join("complete");
         if !complete.exists() {
-            make(&packages)?;
+            make(&from, &packages)?;
             fs::write(&complete, "").context(format!("cannot write {}", complete.display()))?;
         }
-        let home = project::target().join("interop/node");
+        let home = project::target().join(scripts.home);
         fs::create_dir_all(&home).context(format!("cannot create {}", home.display()))?;
         let link = home.join("node_modules");
         // Node looks for packages beside the script that names them.
@@ -61,9 +87,9 @@ impl Node {
         }
         symlink(packages.join("node_modules"), &link)
             .context(format!("cannot create {}", link.display()))?;
-        copy(SCRIPTS, &home)?;
+        copy(scripts.names, &from, &home)?;
         // The scripts say from it which versions they ran.
-        copy(PACKAGES, &home)?;
+        copy(PACKAGES, &from, &home)?;
         Ok(Some(Self { home }))
     }
 
@@ -74,10 +100,10 @@ impl Node {
 }
 
 /// Makes an environment from nothing; no package runs a script of its own on the way.
-fn make(home: &Path) -> Result<(), Failure> {
+fn make(from: &Path, home: &Path) -> Result<(), Failure> {
     eprintln!("xtask: making the Node environment {}", home.display());
     fs::create_dir_all(home).context(format!("cannot create {}", home.display()))?;
-    copy(PACKAGES, home)?;
+    copy(PACKAGES, from, home)?;
     process::run_quietly(
         Command::new("npm")
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
@@ -85,9 +111,9 @@ fn make(home: &Path) -> Result<(), Failure> {
     )
 }
 
-fn copy(names: &[&str], home: &Path) -> Result<(), Failure> {
+fn copy(names: &[&str], from: &Path, home: &Path) -> Result<(), Failure> {
     for name in names {
-        let from = python::scripts().join(name);
+        let from = from.join(name);
         fs::copy(&from, home.join(name)).context(format!("cannot copy {}", from.display()))?;
     }
     Ok(())

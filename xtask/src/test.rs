@@ -182,7 +182,7 @@ fn named(install: bool, name: &str, variable: &str, number: u32) -> Result<(), F
 /// What checks the whole service from outside.
 fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = server::build(Built::WithTests)?;
-    match Node::prepare(install)? {
+    match Node::prepare(&node::INTEROP, install)? {
         Some(node) => interop::check(python, &node, &binary)?,
         None => node::MISSING.announce()?,
     }

@@ -61,6 +61,13 @@ function operations.user_create(head, number)
   return function() return before .. fresh(number) .. after end
 end
 
+function operations.password_verify(head)
+  local top, middle, after = post(head, "/v1/auth/passwords/verify", '{"user_id":"', width,
+    '","password":"correct horse battery staple","session_expires_in":60}')
+  local before = top .. middle
+  return function() return before .. one() .. after end
+end
+
 -- Half of the requests send a code to a new address, half verify one that was sent: the id of an address that an answer gives is
 -- kept for whichever connection asks next.
 function operations.code(head, number)
@@ -80,6 +87,50 @@ function operations.code(head, number)
       return verify_top .. (#verify_body + #address + #verify_end) .. "\r\n\r\n" .. verify_body .. address .. verify_end
     end
     return send .. fresh(number) .. after
+  end
+end
+
+-- The same of better-auth (`xtask/peers/better_auth.mjs`), whose list has cookies.
+
+function operations.better_auth_session(head)
+  local top = "GET /api/auth/get-session HTTP/1.1\r\n" .. head .. "Cookie: better-auth.session_token="
+  return function() return top .. one() .. "\r\n\r\n" end
+end
+
+function operations.better_auth_password(head)
+  local top, middle, after = post(head, "/api/auth/sign-in/email", '{"email":"password', 2,
+    '@bench.example","password":"correct horse battery staple"}')
+  local before = top .. middle
+  return function() return before .. string.format("%02d", math.random(64) - 1) .. after end
+end
+
+function operations.better_auth_create(head, number)
+  local top, middle, after = post(head, "/create", '{"email":"new', 14, '@bench.example"}')
+  local before = top .. middle
+  return function() return before .. fresh(number) .. after end
+end
+
+-- Its answer to the sending of a code does not say to which address, and answers of several connections overtake each other. So a
+-- code is used when some hundreds that were sent after it are answered.
+function operations.better_auth_code(head, number)
+  local behind = 300
+  local waiting, first, answered = {}, 1, 0
+  local top, middle, after = post(head, "/api/auth/email-otp/send-verification-otp", '{"email":"code', 14,
+    '@bench.example","type":"sign-in"}')
+  local send = top .. middle
+  local verify_top, verify_middle, verify_after = post(head, "/api/auth/sign-in/email-otp", '{"email":"code', 14,
+    '@bench.example","otp":"000000"}')
+  local verify = verify_top .. verify_middle
+  function response(status, headers, body)
+    if body:find('"success"', 1, true) then answered = answered + 1 end
+  end
+  return function()
+    if answered - first >= behind then
+      first = first + 1
+      return verify .. waiting[first - 1] .. verify_after
+    end
+    waiting[#waiting + 1] = fresh(number)
+    return send .. waiting[#waiting] .. after
   end
 end
 
