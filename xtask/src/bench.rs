@@ -15,6 +15,7 @@ mod search;
 mod seeded;
 mod service;
 mod signing;
+mod soak;
 mod table;
 mod usage;
 
@@ -51,6 +52,8 @@ processor and how often threads change.
                      for each store
   --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
                      users: about four minutes
+  --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
+                     quarter than in the second
   --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to
                      make the wallets, and a minute
 
@@ -58,13 +61,14 @@ processor and how often threads change.
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
                      is a little slower; with --search also dev, which is good for the ratio and not for the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, 10 with --operations and --signing)
+  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers and --soak, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
   --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
                      keeps nothing
-  --connections N    with --operations, --signing and --peers: open connections (64)
+  --connections N    with --operations, --signing, --peers and --soak: open connections (64)
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
+  --minutes N        with --soak: how long on each store (240)
   --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database
   --rounds N         with --signing and --peers: how often each is measured; the table has the means, of --peers the medians (3)";
 
@@ -86,6 +90,7 @@ enum Mode {
     Signing(Load, Comparison),
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
+    Soak(Load, soak::Soak),
     /// Nothing.
     Report,
 }
@@ -105,6 +110,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Search(users) => search::run(&options, users),
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
+        Mode::Soak(load, soak) => soak::run(&options, load, &soak),
         Mode::Report => Ok(()),
     }
 }
@@ -163,18 +169,20 @@ struct Line {
     users: Option<u32>,
     wallets: Option<u32>,
     rounds: Option<u32>,
+    minutes: Option<u32>,
     against: Option<PathBuf>,
     note: String,
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 6] = [
+const MODES: [&str; 7] = [
     "--quick",
     "--report",
     "--operations",
     "--search",
     "--signing",
     "--peers",
+    "--soak",
 ];
 
 fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
@@ -203,6 +211,7 @@ fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
             "--calls" => line.calls = Some(number(argument, value()?)?),
             "--users" => line.users = Some(number(argument, value()?)?),
             "--wallets" => line.wallets = Some(number(argument, value()?)?),
+            "--minutes" => line.minutes = Some(number(argument, value()?)?),
             "--rounds" => line.rounds = Some(number(argument, value()?)?),
             "--note" => line.note.clone_from(value()?),
             "--against" => {
@@ -259,6 +268,16 @@ impl Line {
                     users: self.users.unwrap_or(course::USERS),
                     of_peer: 10_000,
                     rounds: self.rounds.unwrap_or(3),
+                },
+            ),
+            Some("--soak") => Mode::Soak(
+                Load {
+                    seconds: self.seconds.unwrap_or(5),
+                    ..load
+                },
+                soak::Soak {
+                    minutes: self.minutes.unwrap_or(240),
+                    users: self.users.unwrap_or(course::USERS),
                 },
             ),
             quick => {
