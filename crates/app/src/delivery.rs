@@ -34,13 +34,6 @@ const BATCH: i64 = 16;
 const MOST_AT_ONCE: usize = 128;
 /// How often the outbox is looked at without a bell: for jobs of other processes and for those whose wait is over.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the remains of codes, windows, sessions, jobs and captured messages are swept away.
-const SWEEP_EVERY: Duration = Duration::from_secs(300);
-/// How long ended jobs, dead sessions and captured messages stay readable for an operator.
-const KEPT: Seconds = Seconds(7 * 86_400);
-/// How long failures in a row are remembered after the last one: longer than any wait, and so long that being forgotten gives a
-/// guesser fewer tries than the longest wait does, a day for each (OTP-5).
-const FAILURES_KEPT: Seconds = Seconds(30 * 86_400);
 
 /// What became of one job.
 enum Outcome {
@@ -97,23 +90,6 @@ impl Service {
             Err(fault) => {
                 tracing::warn!(error = causes(&fault), "the outbox could not be read");
                 Vec::new()
-            }
-        }
-    }
-
-    /// Sweeps until `stop` is done.
-    pub async fn run_sweeper(&self, stop: impl Future<Output = ()>) {
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            if let Err(fault) = self.sweep().await {
-                tracing::warn!(
-                    error = causes(&fault),
-                    "sweeping failed and will be tried again"
-                );
-            }
-            tokio::select! {
-                () = &mut stop => return,
-                () = tokio::time::sleep(SWEEP_EVERY) => {}
             }
         }
     }
@@ -246,35 +222,6 @@ impl Service {
         self.ports.entropy.fill(&mut byte);
         let [byte] = byte;
         Seconds(1 + i64::from(byte) * longest / 256)
-    }
-
-    async fn sweep(&self) -> Result<(), Fault> {
-        let now = self.ports.clock.machine();
-        let tests = self.earliest_test_now().await?;
-        let mut tx = self.ports.store.begin().await?;
-        // A test world may live in the past; what expired by the machine's time is alive there. Live worlds do not wait for it.
-        for (environment, now) in [(Environment::Live, now), (Environment::Test, tests)] {
-            let yesterday = now - Seconds(86_400);
-            tx.codes().sweep(environment, yesterday).await?;
-            tx.links().sweep(environment, yesterday).await?;
-            tx.totps().sweep(environment, yesterday).await?;
-            tx.wallet_challenges().sweep(environment, yesterday).await?;
-            // Private halves: from their last second on, nothing that was sealed to them shall open any more.
-            tx.wallet_imports().sweep(environment, now).await?;
-            tx.oauth_flows().sweep(environment, now).await?;
-            tx.guards().sweep(environment, now - FAILURES_KEPT).await?;
-            tx.budgets().sweep(environment, now).await?;
-            tx.idempotency().sweep(environment, now).await?;
-            tx.passkeys()
-                .sweep_challenges(environment, yesterday)
-                .await?;
-            tx.sessions().sweep(environment, now - KEPT).await?;
-        }
-        tx.outbox().sweep(now - KEPT).await?;
-        // Read by tests within the minute, and as plain text: not to be kept for ever. Captured by the machine's time.
-        tx.captured().sweep(now - KEPT).await?;
-        tx.commit().await?;
-        Ok(())
     }
 }
 

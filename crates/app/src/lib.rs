@@ -20,6 +20,7 @@ pub mod refusal;
 pub mod rotation;
 pub mod service;
 pub mod sessions;
+pub mod sweeping;
 pub mod test_clock;
 pub mod test_env;
 pub mod totps;

@@ -43,6 +43,7 @@ pub mod guards;
 pub mod holdings;
 pub mod idempotency;
 pub mod lasting_secrets;
+pub mod leases;
 pub mod links;
 pub mod outbox;
 pub mod passkeys;
@@ -243,6 +244,10 @@ macro_rules! store_suite {
                 challenges_of_a_user_are_forgotten
                 a_sweep_deletes_expired_challenges
             }
+            store::leases {
+                work_is_one_holders_at_a_time
+                parallel_takers_are_one
+            }
             store::wallet_imports {
                 a_key_pair_comes_back_as_it_was
                 living_key_pairs_are_those_that_can_be_used
@@ -361,6 +366,7 @@ macro_rules! store_suite {
                 counters_are_apart
                 parallel_uses_are_exact
                 a_sweep_deletes_closed_windows
+                a_sweep_goes_in_steps
             }
             store::sessions {
                 a_session_comes_back_as_it_was

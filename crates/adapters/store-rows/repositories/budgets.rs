@@ -11,6 +11,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Budgets, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::budgets;
 use vestry_store_rows::{subject, window};
@@ -121,8 +122,8 @@ impl Budgets for Unit {
     ) -> StoreResult<u64> {
         let old = budgets::table
             .filter(budgets::environment.eq(environment.as_str()))
-            .filter(budgets::closes_at.lt(closed_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(budgets::closes_at.lt(closed_before.unix()))
+            .order(budgets::closes_at);
+        delete_few!(self, budgets, old)
     }
 }

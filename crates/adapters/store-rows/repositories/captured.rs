@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::rows::messages::CapturedMessageRow;
 use vestry_store_rows::schema::captured_messages;
 
@@ -79,9 +80,9 @@ impl Captured for Unit {
 
     async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64> {
         let old = captured_messages::table
-            .filter(captured_messages::created_at.lt(captured_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(captured_messages::created_at.lt(captured_before.unix()))
+            .order(captured_messages::created_at);
+        delete_few!(self, captured_messages, old)
     }
 }
 

@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
 use vestry_store_rows::schema::codes;
@@ -108,8 +109,8 @@ impl Codes for Unit {
     ) -> StoreResult<u64> {
         let old = codes::table
             .filter(codes::environment.eq(environment.as_str()))
-            .filter(codes::expires_at.lt(expired_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(codes::expires_at.lt(expired_before.unix()))
+            .order(codes::expires_at);
+        delete_few!(self, codes, old)
     }
 }

@@ -7,6 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Guards, Noted, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
 use vestry_store_rows::subject;
@@ -76,7 +77,6 @@ impl Guards for Unit {
                     .lt(since)
                     .or(guards::blocked_until.is_null()),
             );
-        let deleted = diesel::delete(idle).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+        delete_few!(self, guards, idle)
     }
 }

@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreError, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::idempotency::{ClaimRow, KnownRow};
 use vestry_store_rows::schema::idempotency_keys as keys;
@@ -114,8 +115,8 @@ impl Idempotency for Unit {
     ) -> StoreResult<u64> {
         let old = keys::table
             .filter(keys::environment.eq(environment.as_str()))
-            .filter(keys::expires_at.lt(expired_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(keys::expires_at.lt(expired_before.unix()))
+            .order(keys::expires_at);
+        delete_few!(self, keys, old)
     }
 }

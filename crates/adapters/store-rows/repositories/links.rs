@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult};
 
 use super::{Unit, count, in_world};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
 use vestry_store_rows::schema::magic_links;
@@ -158,8 +159,8 @@ impl Links for Unit {
     ) -> StoreResult<u64> {
         let old = magic_links::table
             .filter(magic_links::environment.eq(environment.as_str()))
-            .filter(magic_links::expires_at.lt(expired_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(magic_links::expires_at.lt(expired_before.unix()))
+            .order(magic_links::expires_at);
+        delete_few!(self, magic_links, old)
     }
 }

@@ -12,6 +12,7 @@ mod holdings;
 mod idempotency;
 mod imported_users;
 mod lasting_secrets;
+mod leases;
 mod links;
 pub(crate) mod migrations;
 mod outbox;

@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Outbox, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::messages::OutboxRow;
 use vestry_store_rows::schema::outbox;
@@ -90,8 +91,9 @@ impl Outbox for Unit {
     }
 
     async fn sweep(&mut self, ended_before: Timestamp) -> StoreResult<u64> {
-        let old = outbox::table.filter(outbox::ended_at.lt(ended_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+        let old = outbox::table
+            .filter(outbox::ended_at.lt(ended_before.unix()))
+            .order(outbox::ended_at);
+        delete_few!(self, outbox, old)
     }
 }

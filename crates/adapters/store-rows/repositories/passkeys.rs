@@ -12,6 +12,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
 use vestry_store_rows::schema::{passkey_challenges, passkey_handles, passkeys};
@@ -193,8 +194,8 @@ impl Passkeys for Unit {
     ) -> StoreResult<u64> {
         let old = passkey_challenges::table
             .filter(passkey_challenges::environment.eq(environment.as_str()))
-            .filter(passkey_challenges::expires_at.lt(expired_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(passkey_challenges::expires_at.lt(expired_before.unix()))
+            .order(passkey_challenges::expires_at);
+        delete_few!(self, passkey_challenges, old)
     }
 }

@@ -14,6 +14,7 @@ use vestry_ports::store::{
 };
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
 use vestry_store_rows::rows::to_json;
@@ -201,14 +202,15 @@ impl OauthFlows for Unit {
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
         let old = oauth_flows::table
             .filter(oauth_flows::environment.eq(environment.as_str()))
-            .filter(oauth_flows::expires_at.le(expired_by.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        let flows = self.done(deleted)?;
+            .filter(oauth_flows::expires_at.le(expired_by.unix()))
+            .order(oauth_flows::expires_at);
+        let flows = delete_few!(self, oauth_flows, old)?;
         let old = oauth_tokens::table
             .filter(oauth_tokens::environment.eq(environment.as_str()))
-            .filter(oauth_tokens::expires_at.le(expired_by.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        Ok(count(flows + self.done(deleted)?))
+            .filter(oauth_tokens::expires_at.le(expired_by.unix()))
+            .order(oauth_tokens::expires_at);
+        let tokens = delete_few!(self, oauth_tokens, old)?;
+        Ok(flows + tokens)
     }
 }
 

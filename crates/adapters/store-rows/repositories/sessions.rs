@@ -16,6 +16,7 @@ use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResul
 
 use super::dialect::sessions_by_tokens;
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
@@ -230,10 +231,17 @@ impl Sessions for Unit {
         over_before: Timestamp,
     ) -> StoreResult<u64> {
         let moment = over_before.unix();
-        let over = sessions::table
+        // Two statements, each in the order of its index: one that asks for either reads all that are over to find the first few.
+        let expired = sessions::table
             .filter(sessions::environment.eq(environment.as_str()))
-            .filter((sessions::expires_at.lt(moment)).or(sessions::deleted_at.lt(moment)));
-        let deleted = diesel::delete(over).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(sessions::expires_at.lt(moment))
+            .order(sessions::expires_at);
+        let expired = delete_few!(self, sessions, expired)?;
+        let ended = sessions::table
+            .filter(sessions::environment.eq(environment.as_str()))
+            .filter(sessions::deleted_at.lt(moment))
+            .order(sessions::deleted_at);
+        let ended = delete_few!(self, sessions, ended)?;
+        Ok(expired + ended)
     }
 }

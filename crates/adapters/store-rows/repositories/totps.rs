@@ -13,6 +13,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreError, StoreResult, Totps};
 
 use super::{Unit, count, dialect, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::totps::{RecoveryCodeRow, TotpRow};
 use vestry_store_rows::schema::{totp_recovery_codes, totps};
@@ -171,8 +172,8 @@ impl Totps for Unit {
         let old = totps::table
             .filter(totps::environment.eq(environment.as_str()))
             .filter(not(totps::verified))
-            .filter(totps::expires_at.lt(expired_before.unix()));
-        let removed = diesel::delete(old).execute(self.writing()?).await;
-        self.done(removed).map(count)
+            .filter(totps::expires_at.lt(expired_before.unix()))
+            .order(totps::expires_at);
+        delete_few!(self, totps, old)
     }
 }

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    LastingSecrets, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
+    LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
     ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
     Users, WalletChallenges, WalletImports, Wallets,
 };
@@ -278,6 +278,10 @@ impl Repositories for Unit {
     }
 
     fn wallet_imports(&mut self) -> &mut dyn WalletImports {
+        self
+    }
+
+    fn leases(&mut self) -> &mut dyn Leases {
         self
     }
 

@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
 use vestry_store_rows::schema::wallet_challenges;
@@ -72,8 +73,8 @@ impl WalletChallenges for Unit {
     ) -> StoreResult<u64> {
         let old = wallet_challenges::table
             .filter(wallet_challenges::environment.eq(environment.as_str()))
-            .filter(wallet_challenges::expires_at.lt(expired_before.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(wallet_challenges::expires_at.lt(expired_before.unix()))
+            .order(wallet_challenges::expires_at);
+        delete_few!(self, wallet_challenges, old)
     }
 }

@@ -10,6 +10,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletImports};
 
 use super::{Unit, count, in_world, read_all};
+use vestry_store_rows::delete_few;
 use vestry_store_rows::rows::wallet_imports::WalletImportRow;
 use vestry_store_rows::schema::wallet_imports;
 
@@ -63,8 +64,8 @@ impl WalletImports for Unit {
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
         let old = wallet_imports::table
             .filter(wallet_imports::environment.eq(environment.as_str()))
-            .filter(wallet_imports::expires_at.le(expired_by.unix()));
-        let deleted = diesel::delete(old).execute(self.writing()?).await;
-        self.done(deleted).map(count)
+            .filter(wallet_imports::expires_at.le(expired_by.unix()))
+            .order(wallet_imports::expires_at);
+        delete_few!(self, wallet_imports, old)
     }
 }

@@ -5,7 +5,7 @@
 //! | `schema` | the tables, once for both backends |
 //! | `rows` | structs of their rows, and what the domain makes of them |
 //! | `prepared` | statements that are prepared once |
-//! | `recount` | a statement that diesel cannot write for both |
+//! | `few`, `recount` | statements that diesel cannot write, or not for both |
 //! | `world`, `wanted`, `window`, `subject` | pieces of statements that are alike on both |
 //! | `settings`, `migrations`, `failure` | how the database is reached, what it lacks, and what is not its fault |
 //!
@@ -34,6 +34,7 @@
 )]
 
 pub mod failure;
+pub mod few;
 pub mod migrations;
 pub mod prepared;
 pub mod recount;

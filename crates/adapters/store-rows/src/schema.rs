@@ -353,6 +353,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    leases (work) {
+        work -> Text,
+        holder -> Text,
+        until -> BigInt,
+    }
+}
+
+diesel::table! {
     wallet_imports (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,

@@ -45,6 +45,7 @@ mod session_life;
 mod settings;
 mod signing_keys;
 mod spraying;
+mod sweeping;
 mod takeover;
 mod tamper;
 mod test_clock;

@@ -432,7 +432,7 @@ impl Rig {
 
     /// Sweeps once.
     pub(crate) async fn sweep(&self) {
-        self.service.run_sweeper(std::future::ready(())).await;
+        self.service.sweep("this process").await;
     }
 
     /// Whether a user has the address.

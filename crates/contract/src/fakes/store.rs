@@ -9,6 +9,7 @@ mod audit;
 mod codes;
 mod idempotency;
 mod lasting_secrets;
+mod leases;
 mod limits;
 mod links;
 mod outbox;
@@ -31,7 +32,7 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    LastingSecrets, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
+    LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
     ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
     StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
@@ -290,6 +291,10 @@ impl Repositories for Work {
     }
 
     fn wallet_imports(&mut self) -> &mut dyn WalletImports {
+        self
+    }
+
+    fn leases(&mut self) -> &mut dyn Leases {
         self
     }
 

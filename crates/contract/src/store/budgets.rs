@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::Store;
+use vestry_ports::store::{SWEEP_STEP, Store};
 
 use super::stage::{Stage, may_run_again, works};
 use crate::race::{count, race};
@@ -306,4 +306,36 @@ pub async fn a_sweep_deletes_closed_windows(store: Arc<dyn Store>) {
     assert_eq!(swept, 1, "the other environment was left alone");
     let verdict = stage.spend(world, "young", LIMIT, closes).await;
     assert_eq!(verdict, Verdict::on(LIMIT, 2, opened + Seconds(1)));
+}
+
+/// A sweep deletes a thousand at most, the oldest first; one that deleted as many has left some, or may have (PR-60).
+pub async fn a_sweep_goes_in_steps(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (opened, step) = (stage.samples.tick(), u64::try_from(SWEEP_STEP).unwrap_or(0));
+    let closes = opened + LIMIT.window;
+    in_tx!(stage.store, |tx| {
+        for number in 0..step + 2 {
+            // The first two close last.
+            let later = Seconds(i64::from(number < 2));
+            let subject = number.to_string();
+            let spent = tx
+                .budgets()
+                .spend(&world, NAME, &subject, LIMIT, opened + later);
+            spent.await?;
+        }
+        Ok(())
+    });
+    for (expected, left) in [(step, 2), (2, 0), (0, 0)] {
+        let moment = closes + Seconds(2);
+        let swept = in_tx!(stage.store, |tx| tx
+            .budgets()
+            .sweep(world.environment, moment)
+            .await);
+        let total = in_tx!(stage.store, |tx| tx
+            .budgets()
+            .total(&world, NAME, opened + Seconds(2))
+            .await);
+        assert_eq!((swept, total), (expected, left));
+    }
 }

@@ -10,6 +10,7 @@ mod audit;
 mod auth;
 mod idempotency;
 mod lasting_secrets;
+mod leases;
 mod links;
 mod outbox;
 mod passkeys;
@@ -31,6 +32,7 @@ pub use auth::{
 };
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
+pub use leases::Leases;
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};
@@ -41,6 +43,10 @@ pub use users::{Attached, Holdings, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
+
+/// Rows that a statement of a sweep deletes at most, the oldest first: one that deletes a million holds up the disk, and whoever needs
+/// a connection meanwhile. Whoever sweeps comes again while a sweep deleted as many.
+pub const SWEEP_STEP: i64 = 1_000;
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -174,4 +180,6 @@ pub trait Repositories: Send {
     fn outbox(&mut self) -> &mut dyn Outbox;
     /// Captured messages of test worlds.
     fn captured(&mut self) -> &mut dyn Captured;
+    /// Work that one process of all does.
+    fn leases(&mut self) -> &mut dyn Leases;
 }

@@ -6,7 +6,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
 use super::Work;
-use super::state::{CodeRow, State, remove};
+use super::state::{CodeRow, State, remove_few};
 
 impl State {
     /// The code, if it is neither used nor past its time.
@@ -112,7 +112,7 @@ impl Codes for Work {
             let expired = |row: &CodeRow| {
                 row.code.world.environment == environment && row.code.expires_at < expired_before
             };
-            Ok(remove(&mut state.codes, expired))
+            Ok(remove_few(&mut state.codes, expired))
         })
     }
 }

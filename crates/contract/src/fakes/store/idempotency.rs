@@ -7,7 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Idempotency, StoreResult};
 
 use super::Work;
-use super::state::{KeyRow, State, remove};
+use super::state::{KeyRow, State, remove, remove_few};
 
 /// The row of a run that has no answer yet.
 fn running<'a>(
@@ -110,7 +110,7 @@ impl Idempotency for Work {
         expired_before: Timestamp,
     ) -> StoreResult<u64> {
         self.writing(|state| {
-            Ok(remove(&mut state.idempotency, |row| {
+            Ok(remove_few(&mut state.idempotency, |row| {
                 row.claim.world.environment == environment && row.claim.expires_at < expired_before
             }))
         })

@@ -6,7 +6,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Budgets, Guards, Noted, StoreResult};
 
 use super::Work;
-use super::state::Budget;
+use super::state::{Budget, count_few};
 
 #[port]
 impl Guards for Work {
@@ -46,12 +46,11 @@ impl Guards for Work {
 
     async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let before = state.guards.len();
-            state.guards.retain(|(world, _), guard| {
-                world.environment != environment
-                    || guard.failed_at.max(guard.blocked_until) >= Some(idle_since)
+            let idle = state.guards.extract_if(|(world, _), guard| {
+                world.environment == environment
+                    && guard.failed_at.max(guard.blocked_until) < Some(idle_since)
             });
-            Ok(u64::try_from(before - state.guards.len()).unwrap_or(u64::MAX))
+            Ok(count_few(idle))
         })
     }
 }
@@ -132,11 +131,10 @@ impl Budgets for Work {
         closed_before: Timestamp,
     ) -> StoreResult<u64> {
         self.writing(|state| {
-            let before = state.budgets.len();
-            state.budgets.retain(|(world, _, _), budget| {
-                world.environment != environment || budget.closes >= closed_before
+            let closed = state.budgets.extract_if(|(world, _, _), budget| {
+                world.environment == environment && budget.closes < closed_before
             });
-            Ok(u64::try_from(before - state.budgets.len()).unwrap_or(u64::MAX))
+            Ok(count_few(closed))
         })
     }
 }

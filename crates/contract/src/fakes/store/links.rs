@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult};
 
 use super::Work;
-use super::state::{State, remove};
+use super::state::{State, remove_few};
 
 impl State {
     fn link_by_token(&mut self, world: World, token: &TokenHash) -> Option<&mut Link> {
@@ -154,7 +154,7 @@ impl Links for Work {
             let expired = |link: &Link| {
                 link.world.environment == environment && link.expires_at < expired_before
             };
-            Ok(remove(&mut state.links, expired))
+            Ok(remove_few(&mut state.links, expired))
         })
     }
 }

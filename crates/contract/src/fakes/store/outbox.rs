@@ -7,7 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
 
 use super::Work;
-use super::state::{Job, Lease, State, add, at_most, remove};
+use super::state::{Job, Lease, State, add, at_most, remove, remove_few};
 
 impl Job {
     fn is_free(&self, now: Timestamp) -> bool {
@@ -111,7 +111,7 @@ impl Outbox for Work {
     async fn sweep(&mut self, ended_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let is_old = |row: &Job| row.ended_at.is_some_and(|at| at < ended_before);
-            Ok(remove(&mut state.jobs, is_old))
+            Ok(remove_few(&mut state.jobs, is_old))
         })
     }
 }
@@ -158,7 +158,7 @@ impl Captured for Work {
     async fn sweep(&mut self, captured_before: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
             let old = |row: &CapturedMessage| row.created_at < captured_before;
-            Ok(remove(&mut state.captured, old))
+            Ok(remove_few(&mut state.captured, old))
         })
     }
 }

@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
 use super::Work;
-use super::state::{State, add, remove};
+use super::state::{State, add, remove, remove_few};
 
 impl State {
     fn passkey(&self, world: World, fits: impl Fn(&Passkey) -> bool) -> Option<&Passkey> {
@@ -173,7 +173,7 @@ impl Passkeys for Work {
             let dead = |row: &PasskeyChallenge| {
                 row.world.environment == environment && row.expires_at < expired_before
             };
-            Ok(remove(&mut state.passkey_challenges, dead))
+            Ok(remove_few(&mut state.passkey_challenges, dead))
         })
     }
 }

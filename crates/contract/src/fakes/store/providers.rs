@@ -10,7 +10,7 @@ use vestry_ports::store::{
 };
 
 use super::Work;
-use super::state::{State, add, remove};
+use super::state::{State, add, remove, remove_few};
 
 impl State {
     fn connection(&self, fits: impl Fn(&StoredConnection) -> bool) -> Option<&StoredConnection> {
@@ -217,10 +217,10 @@ impl OauthFlows for Work {
 
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            let flows = remove(&mut state.oauth_flows, |flow| {
+            let flows = remove_few(&mut state.oauth_flows, |flow| {
                 flow.world.environment == environment && flow.expires_at <= expired_by
             });
-            let tokens = remove(&mut state.oauth_tokens, |row| {
+            let tokens = remove_few(&mut state.oauth_tokens, |row| {
                 row.world.environment == environment && row.expires_at <= expired_by
             });
             Ok(flows + tokens)

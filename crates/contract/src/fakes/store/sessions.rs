@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
 
 use super::Work;
-use super::state::{State, add, at_most, remove};
+use super::state::{State, add, at_most, remove_few};
 
 impl State {
     /// The row of a session that nobody has ended.
@@ -226,7 +226,7 @@ impl Sessions for Work {
                 session.world.environment == environment
                     && (ended || session.expires_at < over_before)
             };
-            Ok(remove(&mut state.sessions, is_over))
+            Ok(remove_few(&mut state.sessions, is_over))
         })
     }
 }

@@ -23,7 +23,7 @@ use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{RedirectUrl, StoredConnection};
+use vestry_ports::store::{RedirectUrl, SWEEP_STEP, StoredConnection};
 
 /// All rows, oldest insert first.
 #[derive(Clone, Default)]
@@ -45,6 +45,8 @@ pub(super) struct State {
     pub(super) links: Vec<Link>,
     /// Tries with what has this token: links, and people who wait for `oauth/verify`.
     pub(super) tries: HashMap<(World, TokenHash), i64>,
+    /// Who has which work, and until when.
+    pub(super) leases: HashMap<String, (String, Timestamp)>,
     pub(super) guards: HashMap<(World, String), Guard>,
     pub(super) budgets: HashMap<(World, &'static str, String), Budget>,
     pub(super) totps: Vec<TotpRow>,
@@ -146,6 +148,17 @@ pub(super) fn add<T>(
 }
 
 /// Removes the rows that fit, and says how many.
+/// The same, of the first few, as sweeps do.
+pub(super) fn remove_few<T>(rows: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> u64 {
+    count_few(rows.extract_if(.., |row| fits(row)))
+}
+
+/// Goes through what is taken out one by one, no further than a sweep does; how many they were.
+pub(super) fn count_few(taken: impl Iterator) -> u64 {
+    let few = taken.take(at_most(SWEEP_STEP)).count();
+    u64::try_from(few).unwrap_or(u64::MAX)
+}
+
 pub(super) fn remove<T>(rows: &mut Vec<T>, fits: impl Fn(&T) -> bool) -> u64 {
     let before = rows.len();
     rows.retain(|row| !fits(row));

@@ -7,7 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, Totps};
 
 use super::Work;
-use super::state::{State, TotpRow, add, remove};
+use super::state::{State, TotpRow, add, remove, remove_few};
 
 impl State {
     fn totp(&mut self, world: World, id: TotpId) -> Option<&mut TotpRow> {
@@ -172,7 +172,7 @@ impl Totps for Work {
                     && !totp.verified
                     && totp.expires_at < expired_before
             };
-            Ok(remove(&mut state.totps, expired))
+            Ok(remove_few(&mut state.totps, expired))
         })
     }
 }

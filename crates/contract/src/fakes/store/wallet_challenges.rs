@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
 use super::Work;
-use super::state::{add, at_most, remove};
+use super::state::{add, at_most, remove_few};
 
 #[port]
 impl WalletChallenges for Work {
@@ -79,7 +79,7 @@ impl WalletChallenges for Work {
     ) -> StoreResult<u64> {
         self.writing(|state| {
             let rows = &mut state.wallet_challenges;
-            Ok(remove(rows, |(row, _)| {
+            Ok(remove_few(rows, |(row, _)| {
                 row.world.environment == environment && row.expires_at < expired_before
             }))
         })

@@ -8,7 +8,7 @@ use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletImports};
 
 use super::Work;
-use super::state::{add, at_most, remove};
+use super::state::{add, at_most, remove, remove_few};
 
 #[port]
 impl WalletImports for Work {
@@ -70,7 +70,7 @@ impl WalletImports for Work {
 
     async fn sweep(&mut self, environment: Environment, expired_by: Timestamp) -> StoreResult<u64> {
         self.writing(|state| {
-            Ok(remove(&mut state.wallet_imports, |key| {
+            Ok(remove_few(&mut state.wallet_imports, |key| {
                 key.world.environment == environment && key.expires_at <= expired_by
             }))
         })

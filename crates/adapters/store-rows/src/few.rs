@@ -1,0 +1,68 @@
+//! Deleting a few of many rows, which diesel cannot write.
+
+use diesel::QueryResult;
+use diesel::backend::Backend;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_source::{QuerySource, Table};
+
+/// `DELETE FROM table WHERE (key) IN (those)`, where `those` selects keys of the same table, and no more than a limit. Neither
+/// Postgres nor standard SQL knows a `LIMIT` of a DELETE, and a row has no other name than its key on every engine.
+///
+/// Prepared once, by its text.
+pub struct DeleteFew<F, K, Q> {
+    table: F,
+    key: K,
+    those: Q,
+}
+
+impl<F, K, Q> DeleteFew<F, K, Q> {
+    /// Of this table, those whose keys the query finds.
+    pub fn of<T>(table: T, those: Q) -> Self
+    where
+        T: Table<PrimaryKey = K> + QuerySource<FromClause = F>,
+    {
+        Self {
+            table: table.from_clause(),
+            key: table.primary_key(),
+            those,
+        }
+    }
+}
+
+impl<F, K, Q> QueryId for DeleteFew<F, K, Q> {
+    type QueryId = ();
+
+    /// Known by its text.
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB, F, K, Q> QueryFragment<DB> for DeleteFew<F, K, Q>
+where
+    DB: Backend,
+    F: QueryFragment<DB>,
+    K: QueryFragment<DB>,
+    Q: QueryFragment<DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        out.push_sql("DELETE FROM ");
+        self.table.walk_ast(out.reborrow())?;
+        out.push_sql(" WHERE (");
+        self.key.walk_ast(out.reborrow())?;
+        out.push_sql(") IN (");
+        self.those.walk_ast(out.reborrow())?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// Deletes at most `SWEEP_STEP` of the rows of a table that a query finds; how many they were.
+#[macro_export]
+macro_rules! delete_few {
+    ($unit:ident, $table:ident, $old:expr) => {{
+        let key = diesel::Table::primary_key(&$table::table);
+        let those = $old.select(key).limit(vestry_ports::store::SWEEP_STEP);
+        let few = $crate::few::DeleteFew::of($table::table, those);
+        let deleted = few.execute($unit.writing()?).await;
+        $unit.done(deleted).map(count)
+    }};
+}

@@ -1,0 +1,103 @@
+//! PR-60: what is over is deleted a little at a time, and by one process of all.
+
+use vestry_app::Caller;
+use vestry_app::sessions::IssuedSession;
+use vestry_domain::ids::{Id, SessionId};
+use vestry_domain::session::Session;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::token::TokenHash;
+use vestry_ports::store::{SWEEP_STEP, Store};
+
+use crate::rig::Rig;
+
+const ADA: &str = "ada@example.com";
+/// How long a dead session is kept.
+const KEPT: i64 = 7 * 86_400;
+
+/// So many copies of a session that ended long ago.
+async fn bury(rig: &Rig, like: &IssuedSession, many: i64) {
+    let over = rig.now() - Seconds(KEPT + 1);
+    let mut tx = rig.store.begin().await.unwrap();
+    for number in 0..many {
+        let mut random = [0; 16];
+        random[..8].copy_from_slice(&number.to_be_bytes());
+        let session = Session {
+            id: SessionId::new(over, random),
+            expires_at: over,
+            ..like.session.clone()
+        };
+        let token = TokenHash::of(&format!("{over:?} {number}"));
+        tx.sessions().insert(&session, &token).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+/// How many sessions of the user are stored, living and dead.
+async fn stored(rig: &Rig, caller: &Caller, like: &IssuedSession) -> usize {
+    let mut read = rig.store.read().await.unwrap();
+    let all = read
+        .sessions()
+        .all_of_user(&caller.world, like.session.user_id)
+        .await;
+    all.unwrap().len()
+}
+
+#[tokio::test]
+async fn pr_60_a_sweep_takes_as_many_steps_as_it_needs() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let alive = rig.sign_in(&test, ADA, 60).await;
+    bury(&rig, &alive, 2 * SWEEP_STEP + 1).await;
+    rig.store.count();
+    rig.sweep().await;
+    assert_eq!(stored(&rig, &test, &alive).await, 1);
+    let (_, writes) = rig.store.count();
+    // Eleven kinds in two environments and two kinds besides, two more steps for the sessions, and the rest after all of it.
+    assert_eq!(writes, 11 * 2 + 2 + 2 + 1);
+}
+
+#[tokio::test]
+async fn pr_60_one_process_sweeps_at_a_time() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let alive = rig.sign_in(&test, ADA, 600).await;
+    let other = rig.other_process();
+    rig.sweep().await;
+    for (later, left) in [(0, 2), (239, 2), (1, 1)] {
+        if stored(&rig, &test, &alive).await == 1 {
+            bury(&rig, &alive, 1).await;
+        }
+        rig.pass(later);
+        other.sweep("another process").await;
+        assert_eq!(stored(&rig, &test, &alive).await, left, "{later} s later");
+    }
+    // Whoever swept last comes again whenever it likes.
+    bury(&rig, &alive, 1).await;
+    other.sweep("another process").await;
+    assert_eq!(stored(&rig, &test, &alive).await, 1);
+}
+
+/// Whatever fails, the other kinds are swept, and what is left goes the next time.
+#[tokio::test]
+async fn pr_60_a_failure_leaves_the_rest_to_the_next_sweep() {
+    for operations in 1.. {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let alive = rig.sign_in(&test, ADA, 60).await;
+        bury(&rig, &alive, 1).await;
+        rig.fake.fail_after(operations);
+        rig.sweep().await;
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        let left = stored(&rig, &test, &alive).await;
+        // First the time of the test worlds is read, and their sessions come near the end.
+        if (2..80).contains(&operations) {
+            assert_eq!(left, 1, "a failure of another kind, at {operations}");
+        }
+        rig.sweep().await;
+        assert_eq!(stored(&rig, &test, &alive).await, 1);
+        if !was_reached {
+            return;
+        }
+    }
+}

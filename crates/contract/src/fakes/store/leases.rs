@@ -1,0 +1,28 @@
+//! Work that one process of all does at a time.
+
+use vestry_domain::Timestamp;
+use vestry_ports::port;
+use vestry_ports::store::{Leases, StoreResult};
+
+use super::Work;
+
+#[port]
+impl Leases for Work {
+    async fn take(
+        &mut self,
+        work: &str,
+        holder: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let lease = state.leases.get(work);
+            let is_anothers = lease.is_some_and(|(other, ends)| other != holder && now < *ends);
+            if !is_anothers {
+                let lease = (holder.to_owned(), until);
+                state.leases.insert(work.to_owned(), lease);
+            }
+            Ok(!is_anothers)
+        })
+    }
+}

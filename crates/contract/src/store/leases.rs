@@ -1,0 +1,51 @@
+//! Work that one process of all does at a time.
+
+use std::sync::Arc;
+
+use vestry_domain::Timestamp;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::store::Store;
+
+use super::stage::Stage;
+use crate::race::{count, race};
+
+const WORK: &str = "work";
+
+async fn take(store: &Arc<dyn Store>, work: &str, holder: &str, now: Timestamp) -> bool {
+    in_tx!(store, |tx| tx
+        .leases()
+        .take(work, holder, now, now + Seconds(60))
+        .await)
+}
+
+/// Work is its holder's until the lease ends, who may keep it longer; then it is whoever takes it first. Other work is free.
+pub async fn work_is_one_holders_at_a_time(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let now = stage.samples.tick();
+    for (work, holder, later, expected) in [
+        (WORK, "one", 0, true),
+        (WORK, "other", 1, false),
+        ("other work", "other", 1, true),
+        (WORK, "one", 30, true),
+        (WORK, "other", 89, false),
+        (WORK, "other", 90, true),
+        (WORK, "one", 91, false),
+    ] {
+        let taken = take(&stage.store, work, holder, now + Seconds(later)).await;
+        assert_eq!(taken, expected, "{holder} takes {work} at {later}");
+    }
+}
+
+/// Of many who take free work at once, or work whose lease has ended, one has it.
+pub async fn parallel_takers_are_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let now = stage.samples.tick();
+    for later in [0, 60] {
+        let takers = (0..20).map(|number| {
+            let store = Arc::clone(&stage.store);
+            let holder = format!("holder {later} {number}");
+            async move { take(&store, WORK, &holder, now + Seconds(later)).await }
+        });
+        assert_eq!(count(&race(takers).await, &true), 1);
+    }
+}
