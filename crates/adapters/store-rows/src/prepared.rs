@@ -15,6 +15,9 @@ impl<Q: Query> Query for Prepared<Q> {
     type SqlType = Q::SqlType;
 }
 
+// Where SQLite is called without a future.
+impl<Q, Conn> diesel::RunQueryDsl<Conn> for Prepared<Q> {}
+
 impl<Q> QueryId for Prepared<Q> {
     type QueryId = ();
 

@@ -11,6 +11,7 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
 use vestry_store_rows::rows::providers::ProviderLinkRow;
@@ -160,7 +161,7 @@ fn append(
             ))
             .do_update()
             .set(&head);
-        put.execute(conn)?;
+        Prepared(put).execute(conn)?;
     }
     Ok(())
 }
