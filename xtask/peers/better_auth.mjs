@@ -95,7 +95,11 @@ if (cluster.isPrimary) {
   process.on("SIGTERM", () => process.exit(0));
 } else {
   const handler = toNodeHandler(auth);
-  const server = createServer((request, response) =>
-    request.url === "/create" ? create(request, response) : handler(request, response));
+  const server = createServer((request, response) => {
+    // What the load needs to know about the request when it reads the answer.
+    const load = request.headers["x-load"];
+    if (load) response.setHeader("x-load", load);
+    return request.url === "/create" ? create(request, response) : handler(request, response);
+  });
   server.listen(0, "127.0.0.1");
 }

@@ -110,27 +110,24 @@ function operations.better_auth_create(head, number)
   return function() return before .. fresh(number) .. after end
 end
 
--- Its answer to the sending of a code does not say to which address, and answers of several connections overtake each other. So a
--- code is used when some hundreds that were sent after it are answered.
+-- Its answer to the sending of a code does not say to which address, so its server gives a header back.
 function operations.better_auth_code(head, number)
-  local behind = 300
-  local waiting, first, answered = {}, 1, 0
-  local top, middle, after = post(head, "/api/auth/email-otp/send-verification-otp", '{"email":"code', 14,
-    '@bench.example","type":"sign-in"}')
+  local to_verify = {}
+  local path = "/api/auth/email-otp/send-verification-otp"
+  local top, middle, after = post(head, path, '{"email":"code', 14, '@bench.example","type":"sign-in"}')
   local send = top .. middle
   local verify_top, verify_middle, verify_after = post(head, "/api/auth/sign-in/email-otp", '{"email":"code', 14,
     '@bench.example","otp":"000000"}')
   local verify = verify_top .. verify_middle
   function response(status, headers, body)
-    if body:find('"success"', 1, true) then answered = answered + 1 end
+    local address = headers["x-load"]
+    if address then to_verify[#to_verify + 1] = address end
   end
   return function()
-    if answered - first >= behind then
-      first = first + 1
-      return verify .. waiting[first - 1] .. verify_after
-    end
-    waiting[#waiting + 1] = fresh(number)
-    return send .. waiting[#waiting] .. after
+    local address = table.remove(to_verify)
+    if address then return verify .. address .. verify_after end
+    address = fresh(number)
+    return send:gsub("\r\n", "\r\nX-Load: " .. address .. "\r\n", 1) .. address .. after
   end
 end
 
