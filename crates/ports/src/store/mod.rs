@@ -44,8 +44,8 @@ pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
 
-/// Rows that a statement of a sweep deletes at most, the oldest first: one that deletes a million holds up the disk, and whoever needs
-/// a connection meanwhile. Whoever sweeps comes again while a sweep deleted as many.
+/// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.
+/// Whoever sweeps comes again while a sweep deleted as many.
 pub const SWEEP_STEP: i64 = 1_000;
 
 /// Why the database did not do what was asked.
