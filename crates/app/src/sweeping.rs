@@ -85,11 +85,18 @@ impl Remains {
     }
 }
 
-/// How far one kind of remains is.
+/// One kind of remains, and the moment by which it is judged.
+#[derive(Debug, Clone, Copy)]
+struct Heap {
+    remains: Remains,
+    environment: Environment,
+    now: Timestamp,
+}
+
+/// What one transaction did.
 enum Step {
-    /// There may be more.
-    More,
-    Done,
+    /// So many heaps are gone.
+    Gone(usize),
     /// Another process sweeps.
     Theirs,
 }
@@ -115,70 +122,81 @@ impl Service {
 
     /// Sweeps once, unless another process does or has just done so. What fails is left for the next time.
     pub async fn sweep(&self, holder: &str) {
-        let now = self.ports.clock.machine();
-        // A test world may live in the past; what expired by the machine's time is alive there. Live worlds do not wait for it.
-        let mut environments = vec![(Environment::Live, now)];
-        match self.earliest_test_now().await {
-            Ok(earliest) => environments.push((Environment::Test, earliest)),
-            Err(fault) => report(&fault),
-        }
-        let of_worlds = environments
-            .into_iter()
-            .flat_map(|(environment, now)| Remains::OF_WORLDS.map(|one| (one, environment, now)));
-        // Delivered and captured by the machine's time, in both environments at once.
-        let of_machine =
-            [Remains::Jobs, Remains::Captured].map(|one| (one, Environment::Live, now));
-        for (remains, environment, now) in of_worlds.chain(of_machine) {
-            loop {
-                let begun = Instant::now();
-                match retried(|| self.step(holder, remains, environment, now)).await {
-                    Ok(Step::More) => tokio::time::sleep(begun.elapsed()).await,
-                    Ok(Step::Done) => break,
-                    Ok(Step::Theirs) => return,
-                    Err(fault) => {
-                        report(&fault);
-                        break;
-                    }
+        let heaps = self.heaps().await;
+        let mut left = heaps.as_slice();
+        // All that there is in one transaction, since mostly that is little; when it fails, each heap by itself.
+        let mut most = left.len();
+        while !left.is_empty() {
+            let begun = Instant::now();
+            let next = left.get(..most.min(left.len())).unwrap_or(left);
+            let is_last = next.len() == left.len();
+            match retried(|| self.step(holder, next, is_last)).await {
+                Ok(Step::Gone(gone)) => left = left.get(gone..).unwrap_or_default(),
+                Ok(Step::Theirs) => return,
+                Err(_told_when_alone) if most > 1 => most = 1,
+                Err(fault) => {
+                    let error = causes(&fault);
+                    tracing::warn!(error, "sweeping failed and will be tried again");
+                    left = left.get(1..).unwrap_or_default();
                 }
             }
-        }
-        if let Err(fault) = retried(|| self.rest(holder)).await {
-            report(&fault);
+            if !left.is_empty() {
+                tokio::time::sleep(begun.elapsed()).await;
+            }
         }
     }
 
-    async fn step(
-        &self,
-        holder: &str,
-        remains: Remains,
-        environment: Environment,
-        now: Timestamp,
-    ) -> Result<Step, Fault> {
-        let machine = self.ports.clock.machine();
-        let mut tx = self.ports.store.begin().await?;
-        let until = machine + LEASE;
-        if !tx.leases().take(WORK, holder, machine, until).await? {
-            return Ok(Step::Theirs);
+    /// Everything that is to be swept now.
+    async fn heaps(&self) -> Vec<Heap> {
+        let now = self.ports.clock.machine();
+        let heap = |remains, environment, now| Heap {
+            remains,
+            environment,
+            now,
+        };
+        let mut heaps: Vec<_> = Remains::OF_WORLDS
+            .map(|one| heap(one, Environment::Live, now))
+            .into();
+        // A test world may live in the past; what expired by the machine's time is alive there. Live worlds do not wait for it.
+        match self.earliest_test_now().await {
+            Ok(now) => {
+                heaps.extend(Remains::OF_WORLDS.map(|one| heap(one, Environment::Test, now)))
+            }
+            Err(fault) => {
+                let error = causes(&fault);
+                tracing::warn!(error, "sweeping failed and will be tried again");
+            }
         }
-        let deleted = remains.sweep(&mut *tx, environment, now).await?;
-        tx.commit().await?;
-        Ok(match i64::try_from(deleted) {
-            Ok(few) if few < SWEEP_STEP => Step::Done,
-            _ => Step::More,
-        })
+        // Delivered and captured by the machine's time, in both environments at once.
+        let of_machine = [Remains::Jobs, Remains::Captured];
+        heaps.extend(of_machine.map(|one| heap(one, Environment::Live, now)));
+        heaps
     }
 
-    /// Keeps the others from sweeping what was just swept.
-    async fn rest(&self, holder: &str) -> Result<(), Fault> {
+    /// Sweeps heaps, in one transaction, until they are gone or enough was deleted. After the last, no process sweeps for a while.
+    async fn step(&self, holder: &str, heaps: &[Heap], is_last: bool) -> Result<Step, Fault> {
         let now = self.ports.clock.machine();
         let mut tx = self.ports.store.begin().await?;
-        tx.leases().take(WORK, holder, now, now + REST).await?;
+        if !tx.leases().take(WORK, holder, now, now + LEASE).await? {
+            return Ok(Step::Theirs);
+        }
+        let enough = u64::try_from(SWEEP_STEP).unwrap_or(u64::MAX);
+        let (mut deleted, mut gone) = (0, 0);
+        for heap in heaps {
+            let few = heap.remains.sweep(&mut *tx, heap.environment, heap.now);
+            let few = few.await?;
+            deleted += few;
+            if few < enough {
+                gone += 1;
+            }
+            if deleted >= enough {
+                break;
+            }
+        }
+        if is_last && gone == heaps.len() {
+            tx.leases().take(WORK, holder, now, now + REST).await?;
+        }
         tx.commit().await?;
-        Ok(())
+        Ok(Step::Gone(gone))
     }
-}
-
-fn report(fault: &Fault) {
-    let error = causes(fault);
-    tracing::warn!(error, "sweeping failed and will be tried again");
 }

@@ -600,7 +600,7 @@ async fn m_22_ended_sessions_can_be_listed(api: &Api) {
     refused.refuses(404, "not_found", Some("user"));
     // A week later they are swept away.
     api.pass(8 * 86_400);
-    api.service.run_sweeper(std::future::ready(())).await;
+    api.service.sweep("this process").await;
     assert_eq!(listed("&include=ended").await, []);
 }
 
