@@ -22,9 +22,9 @@ import pg from "pg";
 
 const [databaseUrl, users] = process.argv.slice(2);
 const secret = "a secret of a bench, long enough for anybody";
-// As `passwords` of Vestry's configuration when it says nothing: Argon2id, 19 MiB, two passes.
 const PASSWORD = "correct horse battery staple";
 const WITH_PASSWORD = 64;
+// As `passwords` of Vestry's configuration when it says nothing: Argon2id, 19 MiB, two passes.
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 const auth = betterAuth({

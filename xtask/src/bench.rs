@@ -51,7 +51,7 @@ processor and how often threads change.
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio: about ten minutes
                      for each store
   --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
-                     users: about four minutes
+                     users: about three minutes
   --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
                      quarter than in the second
   --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to

@@ -56,8 +56,8 @@ impl Call {
         &self.state.service
     }
 
-    /// For what may be dropped at any moment, since it only reads: it need not cross. `None` when the answer is to be kept for a
-    /// repeat, which only [`Call::run`] sees to.
+    /// For what may be dropped at any moment, since it only reads, or leaves its writing to others: it need not cross. `None` when the
+    /// answer is to be kept for a repeat, which only [`Call::run`] sees to.
     pub(crate) fn on_the_worker(&self) -> Option<(&Service, &Caller)> {
         match self.run {
             Some(_) => None,
