@@ -93,12 +93,19 @@ struct Heap {
     now: Timestamp,
 }
 
+fn put_off(fault: &Fault) {
+    let error = causes(fault);
+    tracing::warn!(error, "sweeping failed and will be tried again");
+}
+
 /// What one transaction did.
 enum Step {
     /// So many heaps are gone.
     Gone(usize),
     /// Another process sweeps.
     Theirs,
+    /// There is no database, so that asking it for the next heap is in vain.
+    Away(Fault),
 }
 
 impl Service {
@@ -133,10 +140,10 @@ impl Service {
             match retried(|| self.step(holder, next, is_last)).await {
                 Ok(Step::Gone(gone)) => left = left.get(gone..).unwrap_or_default(),
                 Ok(Step::Theirs) => return,
+                Ok(Step::Away(fault)) => return put_off(&fault),
                 Err(_told_when_alone) if most > 1 => most = 1,
                 Err(fault) => {
-                    let error = causes(&fault);
-                    tracing::warn!(error, "sweeping failed and will be tried again");
+                    put_off(&fault);
                     left = left.get(1..).unwrap_or_default();
                 }
             }
@@ -162,10 +169,7 @@ impl Service {
             Ok(now) => {
                 heaps.extend(Remains::OF_WORLDS.map(|one| heap(one, Environment::Test, now)))
             }
-            Err(fault) => {
-                let error = causes(&fault);
-                tracing::warn!(error, "sweeping failed and will be tried again");
-            }
+            Err(fault) => put_off(&fault),
         }
         // Delivered and captured by the machine's time, in both environments at once.
         let of_machine = [Remains::Jobs, Remains::Captured];
@@ -176,7 +180,10 @@ impl Service {
     /// Sweeps heaps, in one transaction, until they are gone or enough was deleted. After the last, no process sweeps for a while.
     async fn step(&self, holder: &str, heaps: &[Heap], is_last: bool) -> Result<Step, Fault> {
         let now = self.ports.clock.machine();
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = match self.ports.store.begin().await {
+            Ok(tx) => tx,
+            Err(error) => return Ok(Step::Away(error.into())),
+        };
         if !tx.leases().take(WORK, holder, now, now + LEASE).await? {
             return Ok(Step::Theirs);
         }
