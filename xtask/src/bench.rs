@@ -231,6 +231,10 @@ fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
         }
     }
     let mode = line.mode()?;
+    if matches!(mode, Mode::Peers(..)) && !options.stores.contains(&Kind::Postgres) {
+        let message = "--peers measures on Postgres, where the peer can run as well";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if options.profile == "dev" && !matches!(mode, Mode::Search(_)) {
         let message = "--profile dev goes with --search";
         return Err(Failure::Usage(message.to_owned()));

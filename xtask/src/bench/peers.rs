@@ -13,6 +13,7 @@ use super::scene::{Operation, Scene, Whom};
 use super::{Options, baseline, http};
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
+use crate::lane::Missing;
 use crate::node::{self, Node};
 use crate::site::Kind;
 use crate::{process, wait};
@@ -28,6 +29,12 @@ pub(super) struct Comparison {
     pub(super) of_peer: u32,
     pub(super) rounds: u32,
 }
+
+/// What to say where there is no Node and none may be installed.
+const NODE_IS_MISSING: Missing = Missing {
+    lanes: &["bench --peers"],
+    ..node::MISSING
+};
 
 /// What both can do.
 struct Pair {
@@ -79,7 +86,7 @@ const fn operation(name: &'static str, list: &'static str, requests: f64) -> Ope
 /// Measures and prints the table.
 pub(super) fn run(options: &Options, load: Load, comparison: &Comparison) -> Result<(), Failure> {
     let Some(node) = Node::prepare(&node::PEERS, options.install)? else {
-        return node::MISSING.announce();
+        return NODE_IS_MISSING.announce();
     };
     let mut scene = Scene::set(Kind::Postgres, comparison.users, options)?;
     give_passwords(&scene)?;
