@@ -20,6 +20,7 @@ mod lane;
 mod node;
 mod openapi;
 mod pg;
+mod pgbouncer;
 mod postgres;
 mod process;
 mod project;
@@ -28,6 +29,7 @@ mod redis;
 mod release;
 mod rotation;
 mod sabotage;
+mod scale;
 mod server;
 mod site;
 mod temporary;
@@ -128,6 +130,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--wallets N] [--per-second N] [--store NAME] [--start-time] [--no-install]",
         about: rotation::ABOUT,
         run: rotation::run,
+    },
+    Command {
+        name: "scale",
+        arguments: "[--pgbouncer] [--citus] [--cluster] [--servers DIR] [--no-install] [FILTER]…",
+        about: scale::ABOUT,
+        run: scale::run,
     },
     Command {
         name: "release",

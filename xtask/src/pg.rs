@@ -90,6 +90,7 @@ fn remembered() -> Result<Option<Place>, Failure> {
             directory,
             port,
             durability: Durability::Memory,
+            more: &[],
         })
     };
     place()

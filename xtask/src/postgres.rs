@@ -41,6 +41,7 @@ pub(crate) struct Postgres {
     programs: PathBuf,
     /// Postgres refuses to run as root; then it runs as `nobody`.
     owner: Option<Owner>,
+    more: &'static [&'static str],
 }
 
 /// A user by number.
@@ -63,7 +64,18 @@ impl Postgres {
         } else {
             None
         };
-        Ok(Some(Self { programs, owner }))
+        let more = &[];
+        Ok(Some(Self {
+            programs,
+            owner,
+            more,
+        }))
+    }
+
+    /// The same, with settings more than usual for all clusters that it starts.
+    pub(crate) const fn with(mut self, more: &'static [&'static str]) -> Self {
+        self.more = more;
+        self
     }
 
     /// A new temporary directory for a cluster.
@@ -80,6 +92,7 @@ impl Postgres {
             port: wait::free_port()?,
             directory,
             durability,
+            more: self.more,
         })
     }
 
@@ -239,6 +252,8 @@ pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) port: u16,
     pub(crate) durability: Durability,
+    /// Settings more than usual.
+    pub(crate) more: &'static [&'static str],
 }
 
 impl Place {
@@ -254,7 +269,10 @@ impl Place {
             format!("port={}", self.port),
             format!("unix_socket_directories={}", self.directory.display()),
         ];
-        let shared = SETTINGS.iter().map(|setting| (*setting).to_owned());
+        let shared = SETTINGS
+            .iter()
+            .chain(self.more)
+            .map(|setting| (*setting).to_owned());
         shared
             .chain(own)
             .flat_map(|setting| ["-c".to_owned(), setting])

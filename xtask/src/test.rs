@@ -208,6 +208,14 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn start(install: bool) -> Result<Self, Failure> {
+        Self::start_with(install, &[])
+    }
+
+    /// The same, with settings of Postgres more than usual.
+    pub(crate) fn start_with(
+        install: bool,
+        more: &'static [&'static str],
+    ) -> Result<Self, Failure> {
         let mut missing = Vec::new();
         let mut leave_out = |program: &Missing| {
             missing.extend(program.lanes);
@@ -218,13 +226,15 @@ impl Servers {
             None => leave_out(&python::MISSING).map(|()| None)?,
         };
         let postgres = match Postgres::find_or_install(install)? {
-            Some(postgres) => Some(postgres.start(Durability::Memory)?),
+            Some(postgres) => Some(postgres.with(more).start(Durability::Memory)?),
             None => leave_out(&postgres::MISSING).map(|()| None)?,
         };
         let redis = match redis::find_or_install(install)? {
             Some(program) => Some(Redis::start(program)?),
             None => leave_out(&redis::MISSING).map(|()| None)?,
         };
+        // Nothing of Debian's: `scale --cluster` builds it.
+        missing.push("citus");
         if !is_root()? {
             missing.push("memory");
             println!(
@@ -237,6 +247,14 @@ impl Servers {
             python,
             missing,
         })
+    }
+
+    /// The superuser's URL of Postgres.
+    pub(crate) fn postgres(&self) -> Result<&str, Failure> {
+        let cluster = self.postgres.as_ref();
+        cluster
+            .map(Cluster::url)
+            .ok_or_else(|| Failure::new("there is no Postgres here"))
     }
 
     /// Tells a program where they are, and which there are not.

@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
-use vestry_domain::ids::{EventId, Id, MessageId};
+use vestry_domain::ids::{AppId, EventId, Id, MessageId};
 use vestry_domain::message::{
     CapturedMessage, Channel, JobEnd, LEASE, Message, OutboxJob, longest_wait,
 };
@@ -32,6 +32,8 @@ use crate::{Fault, Service};
 const BATCH: i64 = 16;
 /// With so many jobs under way no more are taken.
 const MOST_AT_ONCE: usize = 128;
+/// How long one App may keep a worker from the others.
+const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
 /// How often the outbox is looked at without a bell: for jobs of other processes and for those whose wait is over.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -68,7 +70,7 @@ impl Service {
                         Some(()) = under_way.next() => {}
                     }
                 };
-                look = taken.len() == usize::try_from(BATCH).unwrap_or_default();
+                look = taken.len() >= usize::try_from(BATCH).unwrap_or_default();
                 under_way.extend(taken.into_iter().map(|job| self.deliver(&owner, job)));
             }
             let has_room = under_way.len() < MOST_AT_ONCE;
@@ -85,6 +87,9 @@ impl Service {
     }
 
     async fn take(&self, owner: &str) -> Vec<OutboxJob> {
+        if self.ports.store.is_spread() {
+            return self.take_apart(owner).await;
+        }
         match retried(|| self.claim(owner)).await {
             Ok(jobs) => jobs,
             Err(fault) => {
@@ -92,6 +97,71 @@ impl Service {
                 Vec::new()
             }
         }
+    }
+
+    /// Jobs of one App after the other, each in a transaction of its own, until there are enough: an App whose database is away holds
+    /// up no other.
+    async fn take_apart(&self, owner: &str) -> Vec<OutboxJob> {
+        let now = self.ports.clock.machine();
+        let apps = match self.apps_due(now).await {
+            Ok(apps) => apps,
+            Err(fault) => {
+                tracing::warn!(
+                    error = causes(&fault),
+                    "the outbox of some Apps could not be read"
+                );
+                let mut apps = self.apps().await.unwrap_or_default();
+                // Each time another one is first.
+                let first = usize::try_from(now.unix()).unwrap_or_default();
+                let length = apps.len().max(1);
+                apps.rotate_left(first % length);
+                apps
+            }
+        };
+        let enough = usize::try_from(BATCH).unwrap_or_default();
+        let mut jobs = Vec::new();
+        for app in apps {
+            let claim = retried(|| self.claim_of(app, owner, now));
+            match tokio::time::timeout(PATIENCE_WITH_ONE, claim).await {
+                Ok(Ok(some)) => jobs.extend(some),
+                Ok(Err(fault)) => {
+                    tracing::debug!(%app, error = causes(&fault), "the outbox of an App could not be read");
+                }
+                Err(_too_long) => {
+                    tracing::debug!(%app, "the outbox of an App was not read in time");
+                }
+            }
+            if jobs.len() >= enough {
+                break;
+            }
+        }
+        jobs
+    }
+
+    async fn apps_due(&self, now: Timestamp) -> Result<Vec<AppId>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(read.outbox().apps_due(now, BATCH).await?)
+    }
+
+    async fn apps(&self) -> Result<Vec<AppId>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let apps = read.apps().list().await?;
+        Ok(apps.iter().map(|app| app.id).collect())
+    }
+
+    async fn claim_of(
+        &self,
+        app: AppId,
+        owner: &str,
+        now: Timestamp,
+    ) -> Result<Vec<OutboxJob>, Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        let jobs = tx
+            .outbox()
+            .claim_of(app, owner, now, now + LEASE, BATCH)
+            .await?;
+        tx.commit().await?;
+        Ok(jobs)
     }
 
     /// Takes one batch of due jobs and brings each to an end or back to its next try. Answers how many there were.

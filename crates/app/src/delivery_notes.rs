@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::message::{CapturedMessage, JobEnd};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
@@ -64,6 +64,10 @@ impl Batch for Notes {
     type Memory = ();
 
     const MOST: usize = 64;
+
+    fn app(note: &Note) -> AppId {
+        note.world.app_id
+    }
 
     async fn serve(&self, notes: Vec<Note>, (): &mut ()) -> Vec<Self::Answer> {
         if let Ok(captured) = retried(|| self.write(&notes)).await {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::ids::{AppId, UserId, WalletId};
 use vestry_domain::session::Session;
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{Repositories, Store, StoreResult, WalletWithKey, WholeUser};
@@ -15,7 +15,7 @@ use crate::together::{Batch, Together};
 /// What is read.
 pub(crate) trait Kind: Send + Sync + 'static {
     /// What names one of them.
-    type Name: Send + Sync;
+    type Name: InWorld + Send + Sync;
     /// What is there.
     type Found: Send;
 
@@ -24,6 +24,17 @@ pub(crate) trait Kind: Send + Sync + 'static {
         read: &mut dyn Repositories,
         names: &[Self::Name],
     ) -> impl Future<Output = StoreResult<Vec<Self::Found>>> + Send;
+}
+
+/// A name within a world.
+pub(crate) trait InWorld {
+    fn world(&self) -> World;
+}
+
+impl<T> InWorld for (World, T) {
+    fn world(&self) -> World {
+        self.0
+    }
 }
 
 /// Where things of one kind are read for several at once.
@@ -35,10 +46,11 @@ pub(crate) struct Reads<K> {
 impl<K: Kind> Reads<K> {
     /// A desk where they are asked for.
     pub(crate) fn desk(ports: &Ports) -> Arc<Together<Self>> {
-        Arc::new(Together::new(Self {
+        let reads = Self {
             store: Arc::clone(&ports.store),
             kind: PhantomData,
-        }))
+        };
+        Arc::new(Together::new(reads, ports.store.is_spread()))
     }
 
     async fn read(&self, names: &[K::Name]) -> StoreResult<Vec<K::Found>> {
@@ -54,6 +66,10 @@ impl<K: Kind> Batch for Reads<K> {
     type Memory = ();
 
     const MOST: usize = 64;
+
+    fn app(asked: &K::Name) -> AppId {
+        asked.world().app_id
+    }
 
     async fn serve(&self, asked: Vec<Self::Asked>, _memory: &mut ()) -> Vec<Self::Answer> {
         match self.read(&asked).await {

@@ -78,10 +78,11 @@ pub struct Service {
 impl Service {
     /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
+        let apart = ports.store.is_spread();
         Self {
-            trail: Arc::new(Together::new(Trail::new(&ports))),
-            notes: Arc::new(Together::new(Notes::new(&ports))),
-            touches: Arc::new(Together::new(Touches::new(&ports))),
+            trail: Arc::new(Together::new(Trail::new(&ports), apart)),
+            notes: Arc::new(Together::new(Notes::new(&ports), apart)),
+            touches: Arc::new(Together::new(Touches::new(&ports), apart)),
             wallets_to_use: Reads::desk(&ports),
             presented_sessions: Reads::desk(&ports),
             whole_users: Reads::desk(&ports),

@@ -1,9 +1,11 @@
 //! Work that is done for all who ask for it at the same time, by one task at a time: what a statement or a commit costs is
 //! shared by however many wait for one.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+use vestry_domain::ids::AppId;
 
 /// Work that can be done for several at once.
 pub(crate) trait Batch: Send + Sync + 'static {
@@ -17,6 +19,9 @@ pub(crate) trait Batch: Send + Sync + 'static {
     /// How many are served at once.
     const MOST: usize;
 
+    /// Whose it is.
+    fn app(asked: &Self::Asked) -> AppId;
+
     /// Does it: an answer for each, in the order in which they asked.
     fn serve(
         &self,
@@ -28,8 +33,13 @@ pub(crate) trait Batch: Send + Sync + 'static {
 /// Those who wait, and the work that is done for them.
 pub(crate) struct Together<B: Batch> {
     batch: B,
-    queue: Mutex<Queue<B>>,
+    /// Whether each App has a queue of its own, which is not held up where the database of another one is away.
+    apart: bool,
+    queues: Mutex<Queues<B>>,
 }
+
+/// By App, or one for all of them.
+type Queues<B> = HashMap<Option<AppId>, Queue<B>>;
 
 struct Queue<B: Batch> {
     waiting: Vec<Waiting<B>>,
@@ -42,19 +52,27 @@ struct Waiting<B: Batch> {
     answer: oneshot::Sender<B::Answer>,
 }
 
+impl<B: Batch> Default for Queue<B> {
+    fn default() -> Self {
+        Self {
+            waiting: Vec::new(),
+            memory: Some(B::Memory::default()),
+        }
+    }
+}
+
 impl<B: Batch> Together<B> {
-    pub(crate) fn new(batch: B) -> Self {
+    /// A desk; `apart` where Apps are not to be served together ([`Store::is_spread`](vestry_ports::store::Store::is_spread)).
+    pub(crate) fn new(batch: B, apart: bool) -> Self {
         Self {
             batch,
-            queue: Mutex::new(Queue {
-                waiting: Vec::new(),
-                memory: Some(B::Memory::default()),
-            }),
+            apart,
+            queues: Mutex::new(HashMap::new()),
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<B>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, Queues<B>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the answer will be told; and the turn to serve, when nobody does: then the caller has to see to it.
@@ -63,13 +81,16 @@ impl<B: Batch> Together<B> {
         asked: B::Asked,
     ) -> (oneshot::Receiver<B::Answer>, Option<Turn<B>>) {
         let (sender, answer) = oneshot::channel();
-        let mut queue = self.queue();
+        let of = self.apart.then(|| B::app(&asked));
+        let mut queues = self.queues();
+        let queue = queues.entry(of).or_default();
         queue.waiting.push(Waiting {
             asked,
             answer: sender,
         });
         let turn = queue.memory.take().map(|memory| Turn {
             desk: Arc::clone(self),
+            of,
             memory: Some(memory),
             told: Vec::new(),
         });
@@ -81,6 +102,8 @@ impl<B: Batch> Together<B> {
 /// would serve again.
 pub(crate) struct Turn<B: Batch> {
     desk: Arc<Together<B>>,
+    /// Whose queue it is.
+    of: Option<AppId>,
     memory: Option<B::Memory>,
     /// Who waits for what is being done.
     told: Vec<oneshot::Sender<B::Answer>>,
@@ -106,7 +129,8 @@ impl<B: Batch> Turn<B> {
 
     /// Those who have waited longest; `None` when nobody waits, and then this task serves no more.
     fn next(&mut self) -> Option<(Vec<B::Asked>, &mut B::Memory)> {
-        let mut queue = self.desk.queue();
+        let mut queues = self.desk.queues();
+        let queue = queues.entry(self.of).or_default();
         if queue.waiting.is_empty() {
             queue.memory = self.memory.take();
             return None;
@@ -125,10 +149,9 @@ impl<B: Batch> Drop for Turn<B> {
             return;
         }
         // It panicked, or the service ends. Who waits learns from the end of its channel that nothing was done for it, and
-        // only after the memory is back: it may come again at once.
-        let mut queue = self.desk.queue();
-        queue.memory = Some(B::Memory::default());
-        queue.waiting.clear();
+        // only after the queue is gone, which is begun anew: it may come again at once.
+        let broken = self.desk.queues().remove(&self.of);
+        drop(broken);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::ids::AppId;
 use vestry_ports::store::{SeenSession, Store};
 
 use crate::Fault;
@@ -40,6 +41,10 @@ impl Batch for Touches {
     type Memory = ();
 
     const MOST: usize = 64;
+
+    fn app(seen: &SeenSession) -> AppId {
+        seen.world.app_id
+    }
 
     async fn serve(&self, seen: Vec<SeenSession>, (): &mut ()) -> Vec<bool> {
         let written = write(&*self.store, &seen).await.is_ok();

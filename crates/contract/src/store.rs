@@ -416,6 +416,7 @@ macro_rules! store_suite {
                 a_job_comes_back_as_it_was
                 a_job_is_added_once
                 jobs_are_claimed_oldest_first
+                jobs_of_one_app_are_claimed
                 a_job_waits_for_its_time
                 a_late_job_is_handed_out
                 a_lease_keeps_others_away_until_it_ends

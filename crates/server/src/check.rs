@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
+use vestry_store_sql::Spread;
 
 use crate::cli::Answer;
 use crate::compose;
@@ -84,10 +85,40 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
         .map(|()| "connected, and every migration is applied".to_owned())
         .context("the database is not ready; has `vestry migrate` been run?");
     let durability = durability(store.durability_findings(), settings);
-    vec![
+    let mut findings = vec![
         Finding::of("database", ready),
         Finding::of("durability", durability),
-    ]
+    ];
+    match store.spread().await {
+        Ok(None) => {}
+        Ok(Some(spread)) => findings.push(Finding::of("cluster", cluster(&spread))),
+        Err(error) => {
+            let away = Err(error).context("not every server of the cluster answers");
+            findings.push(Finding::of("cluster", away));
+        }
+    }
+    findings
+}
+
+/// How the Apps are spread over the servers.
+fn cluster(spread: &Spread) -> Result<String, Failure> {
+    if !spread.elsewhere.is_empty() {
+        return Err(Failure::new(format!(
+            "these tables are not co-located with users: {}; calls that need both fail or are slow: undistribute_table them and run \
+             `vestry migrate --distribute`",
+            spread.elsewhere.join(", ")
+        )));
+    }
+    let largest = match &spread.largest {
+        Some((app, users, whole)) => {
+            format!("; the largest App is {app} with {users} of {whole} users")
+        }
+        None => String::new(),
+    };
+    Ok(format!(
+        "{} servers have the Apps, in {} shards{largest}",
+        spread.servers, spread.shards
+    ))
 }
 
 async fn limits(settings: &LimitSettings) -> Result<String, Failure> {

@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Deliver messages only, without an HTTP listener; any number may run beside `serve`
     Worker,
     /// Bring the tables of the database up to this version
-    Migrate(Answer),
+    Migrate(Migrate),
     /// Look whether settings, database, vault and mail are in order
     Check(Answer),
     /// Apps: the containers of users, keys and wallets
@@ -139,6 +139,17 @@ impl NotBuilt {
             Format::Human
         }
     }
+}
+
+/// What is to become of the tables.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Migrate {
+    /// Then spread the tables over the servers of a Citus cluster, each App on one of them; stopped half-way, it goes on when it is
+    /// called again (docs/scale.md)
+    #[arg(long)]
+    pub(crate) distribute: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }
 
 /// How to answer.
@@ -634,7 +645,7 @@ impl Command {
             | Self::Backup(later)
             | Self::Restore(later)
             | Self::Selftest(later) => later.format(),
-            Self::Migrate(answer) | Self::Check(answer) => answer.format(),
+            Self::Migrate(Migrate { answer, .. }) | Self::Check(answer) => answer.format(),
             Self::Provider(Provider::Set(set)) => set.answer.format(),
             Self::App(
                 App::Create { answer, .. }

@@ -125,7 +125,7 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
             let settings = Settings::load_for_people(file)?;
             logging::start(&settings.log);
             with_runtime(async move |handle| match command {
-                Command::Migrate(answer) => migrate::run(&settings.database, answer).await,
+                Command::Migrate(asked) => migrate::run(&settings.database, asked).await,
                 command => {
                     let base_url = dev::public_url(&settings);
                     admin::run(&settings, base_url.as_ref(), command, handle).await

@@ -3,19 +3,30 @@
 use serde_json::json;
 use vestry_store_sql::Database;
 
-use crate::cli::Answer;
+use crate::cli::Migrate;
 use crate::compose;
 use crate::config::DatabaseSettings;
 use crate::failure::{Context, Failure};
 use crate::private_file;
 
-pub(crate) async fn run(settings: &DatabaseSettings, answer: Answer) -> Result<(), Failure> {
+pub(crate) async fn run(settings: &DatabaseSettings, asked: Migrate) -> Result<(), Failure> {
     let applied = apply(settings).await?;
-    answer.format().print(&json!({ "applied": applied }), || {
-        if applied.is_empty() {
-            "The database is up to date.".to_owned()
+    let format = asked.answer.format();
+    let migrated = if applied.is_empty() {
+        "The database is up to date.".to_owned()
+    } else {
+        format!("Applied {}.", applied.join(", "))
+    };
+    if !asked.distribute {
+        return format.print(&json!({ "applied": applied }), || migrated);
+    }
+    let distributed = distribute(settings).await?;
+    let answer = json!({ "applied": applied, "distributed": distributed });
+    format.print(&answer, || {
+        if distributed.is_empty() {
+            format!("{migrated} Every table is distributed.")
         } else {
-            format!("Applied {}.", applied.join(", "))
+            format!("{migrated} Distributed {}.", distributed.join(", "))
         }
     })
 }
@@ -28,4 +39,14 @@ pub(crate) async fn apply(settings: &DatabaseSettings) -> Result<Vec<String>, Fa
     vestry_store_sql::migrate(&compose::store_settings(settings))
         .await
         .context("the database cannot be migrated")
+}
+
+/// Spreads the tables over the servers of a cluster; answers with those that were not spread before.
+async fn distribute(settings: &DatabaseSettings) -> Result<Vec<String>, Failure> {
+    let told = |table: &str, left: usize| {
+        eprintln!("vestry: distributing {table}, {left} to go");
+    };
+    vestry_store_sql::distribute(&compose::store_settings(settings), &told)
+        .await
+        .context("the tables cannot be distributed")
 }

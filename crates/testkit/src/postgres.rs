@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
-use vestry_store_sql::{Settings, migrate};
+use vestry_store_sql::{Settings, distribute, migrate};
 
 use crate::lane;
 
@@ -22,7 +22,11 @@ pub struct Throwaway {
 impl Throwaway {
     /// An empty database; `None` where the lane is left out.
     pub async fn empty() -> Option<Self> {
-        Some(Self::create(&server_url()?, NOTHING).await)
+        let empty = Self::create(&server_url()?, NOTHING).await;
+        if is_spread() {
+            empty.become_cluster().await;
+        }
+        Some(empty)
     }
 
     /// A database with all migrations; `None` where the lane is left out.
@@ -34,7 +38,33 @@ impl Throwaway {
 
     /// Where it is, as `database.url` names it.
     pub fn url(&self) -> String {
+        // Databases are made and dropped on the server itself: a pooler keeps connections to what is to be dropped or copied.
+        let pooler = lane::variable("VESTRY_TEST_POSTGRES_POOLER");
+        with_database(pooler.as_ref().unwrap_or(&self.server), &self.name)
+    }
+
+    /// The same without a pooler, for what is not the service's.
+    pub fn direct_url(&self) -> String {
         with_database(&self.server, &self.name)
+    }
+
+    /// Makes the database a cluster of the one server that there is: what no statement may do on several, it may not do there.
+    async fn become_cluster(&self) {
+        let join = "CREATE EXTENSION citus; \
+            SELECT citus_set_coordinator_host('127.0.0.1', current_setting('port')::int); \
+            SELECT citus_set_node_property('127.0.0.1', current_setting('port')::int, 'shouldhaveshards', true)";
+        execute(&self.direct_url(), join).await.unwrap();
+    }
+
+    /// Lets nobody in any more. Citus keeps a session in every database of its own, and none may be open in one that is copied.
+    async fn close(&self) {
+        let name = &self.name;
+        let close = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false");
+        let end = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        );
+        execute(&self.server, &close).await.unwrap();
+        execute(&self.server, &end).await.unwrap();
     }
 
     async fn create(server: &str, template: &str) -> Self {
@@ -43,7 +73,7 @@ impl Throwaway {
         let name = format!("vestry_test_{}_{number}", std::process::id());
         // Left behind by a process of the same number that was killed.
         execute(server, &drop_statement(&name)).await.unwrap();
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} ALLOW_CONNECTIONS true");
         execute(server, &create).await.unwrap();
         let server = server.to_owned();
         Self { server, name }
@@ -102,8 +132,13 @@ async fn template(server: &str) -> &'static str {
             return template;
         }
         let new = Throwaway::create(server, NOTHING).await;
-        let settings = Settings::new(new.url().parse().unwrap());
+        let settings = Settings::new(new.direct_url().parse().unwrap());
         migrate(&settings).await.unwrap();
+        if is_spread() {
+            new.become_cluster().await;
+            distribute(&settings, &|_table, _left| {}).await.unwrap();
+            new.close().await;
+        }
         // Another process may have been faster; then `new` is dropped and theirs is used.
         let rename = format!("ALTER DATABASE {} RENAME TO {template}", new.name);
         let renamed = execute(server, &rename).await;
@@ -114,6 +149,11 @@ async fn template(server: &str) -> &'static str {
         template
     };
     TEMPLATE.get_or_init(make).await
+}
+
+/// Whether the server has Citus, and every database with all migrations is to be distributed.
+pub fn is_spread() -> bool {
+    lane::variable("VESTRY_TEST_POSTGRES_SPREAD").is_some()
 }
 
 /// A number that changes with any migration.

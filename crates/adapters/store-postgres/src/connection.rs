@@ -46,6 +46,10 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
     }
 }
 
+/// What Citus says of a deadlock over several servers.
+const DISTRIBUTED_DEADLOCK: &str =
+    "canceling the transaction since it was involved in a distributed deadlock";
+
 /// Troubles that diesel does not tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
@@ -55,14 +59,14 @@ enum Trouble {
     Waited,
     /// 57014: a statement took longer than it may.
     Late,
-    /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room.
+    /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room; or one of a cluster does, which has the App.
     Gone,
 }
 
 impl Trouble {
     fn of(message: &str) -> Option<Self> {
         let is = |beginning: &str| message.starts_with(beginning);
-        if is("deadlock detected") {
+        if is("deadlock detected") || is(DISTRIBUTED_DEADLOCK) {
             Some(Self::Deadlock)
         } else if is("canceling statement due to lock timeout") {
             Some(Self::Waited)
@@ -70,6 +74,8 @@ impl Trouble {
             Some(Self::Late)
         } else if is("terminating connection")
             || is("the database system is")
+            || is("connection to the remote node")
+            || is("failure on connection marked as essential")
             || message.contains("No space left on device")
         {
             Some(Self::Gone)

@@ -54,6 +54,17 @@ impl Connector {
         })
     }
 
+    /// The same, with settings that each session is to begin with, as `options` of libpq names them.
+    pub(crate) fn telling(&self, options: &str) -> Self {
+        let mut connector = self.clone();
+        let all = match self.config.get_options() {
+            Some(others) => format!("{others} {options}"),
+            None => options.to_owned(),
+        };
+        connector.config.options(all);
+        connector
+    }
+
     /// Opens one connection. A server that has no TLS where the URL asks for it is told nothing, no name and no password.
     ///
     /// # Errors

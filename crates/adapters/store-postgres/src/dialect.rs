@@ -12,10 +12,7 @@ pub(crate) use super::lists::{
 pub(crate) use super::manager::Manager;
 use super::primary;
 
-/// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
-pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-
-/// The same for reads of which each sees what is committed when it begins, as without a transaction.
+/// Opens a transaction for reads of which each sees what is committed when it begins, as without a transaction.
 pub(crate) const BEGIN_READS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 
 /// Makes the server end a statement of this transaction that takes longer. 0 would be no limit.

@@ -13,6 +13,7 @@ mod migrate;
 mod primary;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
+mod spread;
 mod statistics;
 
 use std::time::Duration;
@@ -30,13 +31,14 @@ use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
 use self::manager::Manager;
-use self::repositories::{Pooled, Unit};
+use self::repositories::{Pooled, Site, Unit};
 use self::statistics::Statistics;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
 
 pub use self::connection::{Conn, classify};
 pub use self::connector::Connector;
-pub use self::migrate::migrate;
+pub use self::migrate::{distribute, migrate};
+pub use self::spread::Spread;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
 
@@ -63,6 +65,7 @@ pub struct PostgresStore {
     limiter: LimiterPool,
     findings: Vec<String>,
     runtime: Handle,
+    is_spread: bool,
     _statistics: Statistics,
 }
 
@@ -90,9 +93,11 @@ impl PostgresStore {
             _statistics: Statistics::keep(connections.clone(), &runtime),
             pool: connections,
             runtime,
+            is_spread: false,
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
+        pools.is_spread = spread::is_wholly_spread(&mut connection).await?;
         drop(connection);
         Ok(pools)
     }
@@ -101,12 +106,36 @@ impl PostgresStore {
         self.pool.get().await.map_err(failure::of_pool)
     }
 
+    fn site(&self) -> Site {
+        Site {
+            runtime: self.runtime.clone(),
+            begin: self.pool.manager().begin(),
+            is_spread: self.is_spread,
+        }
+    }
+
+    /// See [`vestry_ports::store::Store::is_spread`].
+    pub const fn is_spread(&self) -> bool {
+        self.is_spread
+    }
+
+    /// How the tables are spread, where they are.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn spread(&self) -> StoreResult<Option<Spread>> {
+        if !self.is_spread {
+            return Ok(None);
+        }
+        spread::report(&mut *self.get().await?).await.map(Some)
+    }
+
     /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let unit = Unit::begin(self.get().await?, self.runtime.clone()).await?;
+        let unit = Unit::begin(self.get().await?, self.site()).await?;
         Ok(Box::new(unit))
     }
 
@@ -119,8 +148,7 @@ impl PostgresStore {
     }
 
     async fn view(&self) -> StoreResult<Unit> {
-        let runtime = self.runtime.clone();
-        Ok(Unit::view(self.get().await?, runtime))
+        Ok(Unit::view(self.get().await?, self.site()))
     }
 
     /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
@@ -132,7 +160,7 @@ impl PostgresStore {
         entries: &[AuditEntry],
         heads: &[AuditHead],
     ) -> StoreResult<()> {
-        let unit = Unit::self_committing(self.get().await?, self.runtime.clone());
+        let unit = Unit::self_committing(self.get().await?, self.site());
         let appended = dialect::commit_in_time(unit.append_to_audit_log(entries, heads)).await;
         appended.unwrap_or_else(|| Err(failure::unanswered()))
     }

@@ -4,6 +4,8 @@
 //! The lists stand in selects of their own, where the planner does not see how long they are: for what it sees to be short it
 //! makes a new plan each time.
 
+use std::collections::BTreeMap;
+
 use diesel::QueryResult;
 use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::expression::Expression;
@@ -34,32 +36,43 @@ use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
+    apart: bool,
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
-    WalletsWithKeys::at(wanted.into_iter().collect())
-        .load(conn)
-        .await
+    let mut found = Vec::with_capacity(wanted.len());
+    for places in Places::of(wanted, apart) {
+        found.extend(WalletsWithKeys::at(places).load(conn).await?);
+    }
+    Ok(found)
 }
 
 /// Those of the sessions that are there, with the hashes of their tokens.
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
+    apart: bool,
 ) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
-    SessionsByTokens {
-        places: wanted.into_iter().collect(),
-        session: SessionRow::as_select(),
+    let mut found = Vec::with_capacity(wanted.len());
+    for places in Places::of(wanted, apart) {
+        let session = SessionRow::as_select();
+        found.extend(SessionsByTokens { places, session }.load(conn).await?);
     }
-    .load(conn)
-    .await
+    Ok(found)
 }
 
 /// Those of the users that are there, with the rows of everything that is attached to them, in the time of one round trip.
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
+    apart: bool,
 ) -> QueryResult<WholeUserRows> {
-    let places = &wanted.into_iter().collect();
-    let conn = &*conn;
+    let mut rows = WholeUserRows::default();
+    for places in Places::of(wanted, apart) {
+        rows.append(rows_at(conn, &places).await?);
+    }
+    Ok(rows)
+}
+
+async fn rows_at(conn: &Conn, places: &Places<String>) -> QueryResult<WholeUserRows> {
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! rows {
         ($row:ty) => {{
@@ -108,6 +121,9 @@ pub(crate) use append_to_audit_log as commit_to_audit_log;
 
 /// Where rows are, by column: their worlds, and what names them there.
 struct Places<K> {
+    /// The App, where all of them are of one and the statement is to say so: Citus sends it to the one server that has that App, and
+    /// any other to all.
+    app: Option<String>,
     app_ids: Vec<String>,
     environments: Vec<&'static str>,
     keys: Vec<K>,
@@ -145,19 +161,40 @@ impl Key for TokenHash {
     }
 }
 
-impl<K: Key> FromIterator<(World, K)> for Places<K::Column> {
-    fn from_iter<I: IntoIterator<Item = (World, K)>>(rows: I) -> Self {
-        let mut places = Self {
+impl<K> Places<K> {
+    const fn nowhere(app: Option<String>) -> Self {
+        Self {
+            app,
             app_ids: Vec::new(),
             environments: Vec::new(),
             keys: Vec::new(),
-        };
-        for (world, key) in rows {
+        }
+    }
+
+    /// Where these are: all in one, or each App `apart`.
+    fn of<N: Key<Column = K>>(wanted: Vec<(World, N)>, apart: bool) -> Vec<Self> {
+        let mut of_apps = BTreeMap::new();
+        for (world, key) in wanted {
+            let app = apart.then(|| world.app_id.to_string());
+            let places = of_apps
+                .entry(app)
+                .or_insert_with_key(|app| Self::nowhere(app.clone()));
             places.app_ids.push(world.app_id.to_string());
             places.environments.push(world.environment.as_str());
             places.keys.push(key.column());
         }
-        places
+        of_apps.into_values().collect()
+    }
+
+    /// The App of one of the list `wanted`.
+    fn push_app<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        match &self.app {
+            Some(app) => out.push_bind_param::<Text, _>(app),
+            None => {
+                out.push_sql("wanted.app_id");
+                Ok(())
+            }
+        }
     }
 }
 
@@ -178,15 +215,6 @@ impl<K> Places<K> {
         Ok(())
     }
 }
-
-/// The rows of the wallets of a list `wanted` and of their keys. `LIMIT` keeps the planner from any plan but one look-up for every
-/// wallet: without statistics it would rather read all wallets of a world.
-const ROWS: &str = " AS wanted (app_id, environment, id) \
-    LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = wanted.app_id AND environment = wanted.environment \
-        AND id = wanted.id LIMIT 1) AS wallets ON TRUE \
-    LEFT JOIN LATERAL (SELECT * FROM wallet_keys WHERE app_id = wanted.app_id AND environment = wanted.environment \
-        AND wallet_id = wanted.id LIMIT 1) AS wallet_keys ON TRUE \
-    WHERE wallets.id IS NOT NULL";
 
 struct WalletsWithKeys {
     places: Places<String>,
@@ -224,8 +252,22 @@ impl QueryFragment<Pg> for WalletsWithKeys {
         self.key.walk_ast(out.reborrow())?;
         out.push_sql(" FROM unnest(");
         self.places.push::<Text>(&mut out)?;
-        out.push_sql(")");
-        out.push_sql(ROWS);
+        // `LIMIT` keeps the planner from any plan but one look-up for every wallet: without statistics it would rather read all wallets
+        // of a world.
+        out.push_sql(
+            ") AS wanted (app_id, environment, id) \
+             LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = ",
+        );
+        self.places.push_app(&mut out)?;
+        out.push_sql(
+            " AND environment = wanted.environment AND id = wanted.id LIMIT 1) AS wallets ON TRUE \
+             LEFT JOIN LATERAL (SELECT * FROM wallet_keys WHERE app_id = ",
+        );
+        self.places.push_app(&mut out)?;
+        out.push_sql(
+            " AND environment = wanted.environment AND wallet_id = wanted.id LIMIT 1) AS wallet_keys ON TRUE \
+             WHERE wallets.id IS NOT NULL",
+        );
         Ok(())
     }
 }
@@ -253,8 +295,11 @@ impl QueryFragment<Pg> for SessionsByTokens {
         // `LIMIT` for the same reason as with wallets.
         out.push_sql(
             ") AS wanted (app_id, environment, token_hash) \
-             CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = wanted.app_id \
-                AND environment = wanted.environment AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
+             CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = ",
+        );
+        self.places.push_app(&mut out)?;
+        out.push_sql(
+            " AND environment = wanted.environment AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
         );
         Ok(())
     }
@@ -262,18 +307,23 @@ impl QueryFragment<Pg> for SessionsByTokens {
 
 /// Rows of one table that belong to users.
 trait OfUsers: Selectable<Pg> + 'static {
-    /// Which belong to the user `wanted`. `OFFSET 0` keeps the planner from any plan but one look-up for every user: without
-    /// statistics it would rather read everything of a world.
-    const FROM: &'static str;
+    /// The table, up to the App of the user `wanted`.
+    const TABLE: &'static str;
+    /// The rest: which rows of the App belong to that user. `OFFSET 0` keeps the planner from any plan but one look-up for every user:
+    /// without statistics it would rather read everything of a world.
+    const OWNED: &'static str;
 }
 
 macro_rules! of_users {
     ($row:ty, $table:literal, $owner:literal, $order:literal) => {
         impl OfUsers for $row {
-            const FROM: &'static str = concat!(
+            const TABLE: &'static str = concat!(
                 ") AS wanted (app_id, environment, id) CROSS JOIN LATERAL (SELECT * FROM ",
                 $table,
-                " WHERE app_id = wanted.app_id AND environment = wanted.environment AND ",
+                " WHERE app_id = "
+            );
+            const OWNED: &'static str = concat!(
+                " AND environment = wanted.environment AND ",
                 $owner,
                 " = wanted.id OFFSET 0) AS ",
                 $table,
@@ -353,7 +403,9 @@ where
         self.row.walk_ast(out.reborrow())?;
         out.push_sql(" FROM unnest(");
         self.places.push::<Text>(&mut out)?;
-        out.push_sql(R::FROM);
+        out.push_sql(R::TABLE);
+        self.places.push_app(&mut out)?;
+        out.push_sql(R::OWNED);
         Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! What the pools hold.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool::managed::{Metrics, RecycleError, RecycleResult};
 use diesel::connection::CacheSize;
+use diesel::dsl::sql;
+use diesel::sql_types::Bool;
 use diesel_async::pooled_connection::PoolableConnection;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::classify;
@@ -15,25 +18,86 @@ use super::primary;
 /// Oldest connection that is given out: after a failover or a change of addresses the pool moves with it.
 const OLDEST: Duration = Duration::from_secs(30 * 60);
 
-/// What every connection says first. Nothing depends on it being kept by a pooler in between: a transaction names its
-/// isolation itself, and the two limits only end sooner what somebody would have to wait for.
-const SETUP: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; \
-                     SET lock_timeout = '5s'; \
-                     SET idle_in_transaction_session_timeout = '30s'";
+/// What every session is told at its start. A pooler between transactions knows no start: it refuses these or drops them, and there
+/// each transaction says the two limits itself ([`BEGIN_BARE`]). Nothing is ever `SET` for a session, since behind a
+/// pooler that would be somebody else's next.
+///
+/// The limits end sooner what somebody would have to wait for. The isolation is for statements without a transaction; where an
+/// operator's default is another one and there is a pooler, they are run again when they lose.
+const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s";
+
+/// Whether the session was told.
+const IS_TOLD: &str = "current_setting('lock_timeout') = '5s'";
+
+/// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// The same where a session does not keep what it was told at its start ([`OPTIONS`]).
+const BEGIN_BARE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+     SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '30s'";
 
 /// Opens connections, and throws dead ones away (K4).
 pub(crate) struct Manager {
-    connector: Connector,
+    /// As the URL says.
+    plain: Connector,
+    /// With [`OPTIONS`].
+    telling: Connector,
     keep_statements: bool,
+    /// Whether sessions were found that were not told.
+    is_bare: AtomicBool,
 }
 
 impl Manager {
-    pub(super) const fn new(connector: Connector, keep_statements: bool) -> Self {
+    pub(super) fn new(connector: Connector, keep_statements: bool) -> Self {
         Self {
-            connector,
+            telling: connector.telling(OPTIONS),
+            plain: connector,
             keep_statements,
+            is_bare: AtomicBool::new(false),
         }
     }
+
+    /// What opens a writing transaction.
+    pub(super) fn begin(&self) -> &'static str {
+        match self.is_bare() {
+            true => BEGIN_BARE,
+            false => BEGIN,
+        }
+    }
+
+    fn is_bare(&self) -> bool {
+        // Named in full: every value has a method `load` where diesel's are in scope.
+        AtomicBool::load(&self.is_bare, Ordering::Relaxed)
+    }
+
+    /// A session that was told, or one of a pooler.
+    async fn open(&self) -> StoreResult<AsyncPgConnection> {
+        if self.is_bare() {
+            return connect(&self.plain).await;
+        }
+        let mut connection = match connect(&self.telling).await {
+            Err(refusal) if is_of_options(&refusal) => connect(&self.plain).await?,
+            outcome => outcome?,
+        };
+        let told = diesel::select(sql::<Bool>(IS_TOLD))
+            .get_result(&mut connection)
+            .await;
+        if !told.map_err(|error| classify(error, Some(&mut connection)))? {
+            self.is_bare.store(true, Ordering::Relaxed);
+        }
+        Ok(connection)
+    }
+}
+
+/// What PgBouncer says to a start that tells more than it keeps.
+fn is_of_options(refusal: &StoreError) -> bool {
+    let StoreError::Unavailable(cause) = refusal else {
+        return false;
+    };
+    let said = cause
+        .downcast_ref::<tokio_postgres::Error>()
+        .and_then(tokio_postgres::Error::as_db_error);
+    said.is_some_and(|said| said.message().contains("unsupported startup parameter"))
 }
 
 impl deadpool::managed::Manager for Manager {
@@ -42,9 +106,7 @@ impl deadpool::managed::Manager for Manager {
 
     async fn create(&self) -> StoreResult<AsyncPgConnection> {
         // Boxed: the handshake is large and rare, and its future lies inside that of every call.
-        let mut connection = Box::pin(connect(&self.connector)).await?;
-        let set_up = connection.batch_execute(SETUP).await;
-        set_up.map_err(|error| classify(error, Some(&mut connection)))?;
+        let mut connection = Box::pin(self.open()).await?;
         if !self.keep_statements {
             connection.set_prepared_statement_cache_size(CacheSize::Disabled);
         }

@@ -16,6 +16,7 @@ use super::connection::classify;
 use super::connector::Connector;
 use super::manager::connect;
 use super::repositories::migrations::applied_migrations;
+use super::spread;
 use vestry_store_rows::migrations::missing;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
 
@@ -49,32 +50,60 @@ const RENEW_LOCK: &str = "UPDATE migration_lock \
 
 /// Applies what is missing; see `vestry_store_sql::migrate`.
 pub async fn migrate(url: &PostgresUrl, settings: &Settings) -> StoreResult<Vec<String>> {
-    let connector = Connector::new(url, settings)?;
+    let connector = connector(url, settings)?;
     let mut conn = open(&connector).await?;
     if missing_in(&mut conn).await?.is_empty() {
         return Ok(Vec::new());
     }
-    create_lock(&mut conn).await?;
-    let mut lock = Lock {
-        conn: open(&connector).await?,
-        holder: unique_name(&mut conn).await?,
+    let Some(mut lock) = Lock::wait(&connector, true).await? else {
+        return Ok(Vec::new());
     };
-    let give_up = Instant::now() + PATIENCE;
-    while !lock.take().await? {
-        if missing_in(&mut conn).await?.is_empty() {
-            return Ok(Vec::new());
+    let work = async {
+        let applied = apply(conn).await?;
+        // What it added is spread as the rest is.
+        let mut conn = open(&connector).await?;
+        if spread::is_spread(&mut conn).await? {
+            spread::spread(&mut conn, &|_table, _left| {}).await?;
         }
-        if Instant::now() > give_up {
-            return Err(StoreError::Busy);
-        }
-        tokio::time::sleep(ASK_EVERY).await;
-    }
+        Ok(applied)
+    };
     let applied = tokio::select! {
-        applied = apply(conn) => applied,
+        applied = work => applied,
         never = lock.renew() => match never {},
     };
     lock.release().await;
     applied
+}
+
+/// Spreads the tables over the servers of a Citus cluster; see `vestry_store_sql::distribute`.
+pub async fn distribute(
+    url: &PostgresUrl,
+    settings: &Settings,
+    told: &(dyn Fn(&str, usize) + Sync),
+) -> StoreResult<Vec<String>> {
+    let connector = connector(url, settings)?;
+    let mut conn = open(&connector).await?;
+    let Some(mut lock) = Lock::wait(&connector, false).await? else {
+        return Err(StoreError::Busy);
+    };
+    let work = async {
+        let tables = spread::spread(&mut conn, told).await?;
+        spread::clear(&mut conn).await?;
+        Ok(tables)
+    };
+    let spread = tokio::select! {
+        spread = work => spread,
+        never = lock.renew() => match never {},
+    };
+    lock.release().await;
+    spread
+}
+
+/// Under a name of their own: whoever distributes asks whether the service is at work.
+fn connector(url: &PostgresUrl, settings: &Settings) -> StoreResult<Connector> {
+    let mut url = url.clone();
+    url.config.application_name("vestry migrate");
+    Connector::new(&url, settings)
 }
 
 /// A connection of its own: migrations may take longer than anything else is allowed to.
@@ -134,6 +163,27 @@ struct Lock {
 }
 
 impl Lock {
+    /// The lock, once it is to be had; `None` when whoever had it left nothing `to_apply`.
+    async fn wait(connector: &Connector, to_apply: bool) -> StoreResult<Option<Self>> {
+        let mut conn = open(connector).await?;
+        create_lock(&mut conn).await?;
+        let mut lock = Self {
+            holder: unique_name(&mut conn).await?,
+            conn,
+        };
+        let give_up = Instant::now() + PATIENCE;
+        while !lock.take().await? {
+            if to_apply && missing_in(&mut lock.conn).await?.is_empty() {
+                return Ok(None);
+            }
+            if Instant::now() > give_up {
+                return Err(StoreError::Busy);
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+        }
+        Ok(Some(lock))
+    }
+
     /// Whether the lock is this process's now.
     async fn take(&mut self) -> StoreResult<bool> {
         let taken = self.execute(TAKE_LOCK).await?;

@@ -93,13 +93,30 @@ impl AppKeys for Unit {
 
     async fn hold_root(&mut self, purpose: KeyPurpose, root_version: u32) -> StoreResult<bool> {
         let of_purpose = || app_keys::table.filter(app_keys::purpose.eq(purpose.as_str()));
-        let under_it = of_purpose()
-            .filter(app_keys::root_version.eq(i64::from(root_version)))
-            .select(app_keys::version)
-            .limit(1);
-        let held = kept!(under_it).load::<i64>(self.writing()?).await;
-        if !self.done(held)?.is_empty() {
-            return Ok(true);
+        let root_version = i64::from(root_version);
+        // First found and then held, by its key: where Apps lie on several servers no statement can lock rows of all of them.
+        loop {
+            let under_it = of_purpose()
+                .filter(app_keys::root_version.eq(root_version))
+                .select((app_keys::app_id, app_keys::environment, app_keys::version))
+                .limit(1);
+            let found = under_it
+                .first::<(String, String, i64)>(self.writing()?)
+                .await;
+            let Some((app, environment, version)) = self.done(found.optional())? else {
+                break;
+            };
+            let it = of_purpose()
+                .filter(app_keys::app_id.eq(app))
+                .filter(app_keys::environment.eq(environment))
+                .filter(app_keys::version.eq(version))
+                .filter(app_keys::root_version.eq(root_version))
+                .select(app_keys::version);
+            let held = kept!(it).load::<i64>(self.writing()?).await;
+            if !self.done(held)?.is_empty() {
+                return Ok(true);
+            }
+            // It was brought under another one in between.
         }
         let any = of_purpose().select(app_keys::version).limit(1);
         let any = any.load::<i64>(self.writing()?).await;

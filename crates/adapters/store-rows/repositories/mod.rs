@@ -40,7 +40,7 @@ use vestry_store_rows::{in_world, its_key};
 use super::dialect;
 
 pub(crate) use rate_windows::hit;
-pub(crate) use unit::{Pooled, Unit};
+pub(crate) use unit::{Pooled, Site, Unit};
 
 /// All rows as what the domain calls them.
 fn read_all<R, D>(rows: Vec<R>) -> vestry_ports::store::StoreResult<Vec<D>>

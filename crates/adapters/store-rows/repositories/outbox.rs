@@ -1,9 +1,12 @@
 //! Messages that wait for delivery.
 
-use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::dsl::min;
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::message::{JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -12,8 +15,64 @@ use vestry_ports::store::{Outbox, StoreResult};
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::messages::OutboxRow;
 use vestry_store_rows::schema::outbox;
+
+/// A job that is due: its key, and since when.
+type Due = (String, String, String, i64);
+
+/// The jobs that are due, oldest first, as they are found without a lock.
+#[diesel::dsl::auto_type(no_type_alias)]
+fn due(now: Timestamp, limit: i64) -> _ {
+    let moment: i64 = now.unix();
+    outbox::table
+        .filter(outbox::ended_at.is_null())
+        .filter(outbox::due_at.le(moment))
+        .order((outbox::due_at, outbox::id))
+        .limit(limit)
+        .select((
+            outbox::app_id,
+            outbox::environment,
+            outbox::id,
+            outbox::due_at,
+        ))
+}
+
+impl Unit {
+    /// Leases jobs one after the other, without those that another worker leased since they were found: every lease changes the moment
+    /// at which a job is due.
+    async fn lease_each(
+        &mut self,
+        owner: &str,
+        until: Timestamp,
+        due: Vec<Due>,
+    ) -> StoreResult<Vec<OutboxJob>> {
+        let mut leased = Vec::with_capacity(due.len());
+        for (app, environment, id, due_at) in due {
+            let unleased = outbox::table
+                .filter(outbox::app_id.eq(app))
+                .filter(outbox::environment.eq(environment))
+                .filter(outbox::id.eq(id))
+                .filter(outbox::due_at.eq(due_at))
+                .filter(outbox::ended_at.is_null());
+            let lease = diesel::update(unleased)
+                .set((
+                    outbox::attempts.eq(outbox::attempts + 1),
+                    outbox::lease_owner.eq(owner),
+                    outbox::due_at.eq(until.unix()),
+                ))
+                .returning(OutboxRow::as_returning());
+            let row = Prepared(lease)
+                .get_result::<OutboxRow>(self.writing()?)
+                .await;
+            if let Some(row) = self.done(row.optional())? {
+                leased.push(OutboxJob::try_from(row)?);
+            }
+        }
+        Ok(leased)
+    }
+}
 
 #[port]
 impl Outbox for Unit {
@@ -30,6 +89,12 @@ impl Outbox for Unit {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
+        if self.is_spread() {
+            // No statement can lock rows of several Apps there.
+            let due = due(now, limit).load(self.writing()?).await;
+            let due = self.done(due)?;
+            return self.lease_each(owner, lease_until, due).await;
+        }
         let claim = diesel::sql_query(dialect::CLAIM)
             .bind::<Text, _>(owner)
             .bind::<BigInt, _>(lease_until.unix())
@@ -40,6 +105,36 @@ impl Outbox for Unit {
         // RETURNING keeps no order.
         jobs.sort_by_key(|job| (job.not_before, job.id));
         Ok(jobs)
+    }
+
+    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>> {
+        let query = outbox::table
+            .filter(outbox::ended_at.is_null())
+            .filter(outbox::due_at.le(now.unix()))
+            .group_by(outbox::app_id)
+            .order(min(outbox::due_at))
+            .limit(limit)
+            .select(outbox::app_id);
+        let found = query.load::<String>(self.reading()?).await;
+        let table = Table("outbox");
+        self.done(found)?
+            .iter()
+            .map(|app| table.parse("app_id", app))
+            .collect()
+    }
+
+    async fn claim_of(
+        &mut self,
+        app: AppId,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<OutboxJob>> {
+        let due = due(now, limit).filter(outbox::app_id.eq(app.to_string()));
+        let due = due.load(self.writing()?).await;
+        let due = self.done(due)?;
+        self.lease_each(owner, lease_until, due).await
     }
 
     async fn finish(

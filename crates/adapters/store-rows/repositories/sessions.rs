@@ -49,7 +49,8 @@ impl Sessions for Unit {
         wanted: &[(World, TokenHash)],
     ) -> StoreResult<Vec<Option<Session>>> {
         let distinct: HashSet<_> = wanted.iter().copied().collect();
-        let found = sessions_by_tokens(self.reading()?, distinct.into_iter().collect()).await;
+        let (distinct, apart) = (distinct.into_iter().collect(), self.is_spread());
+        let found = sessions_by_tokens(self.reading()?, distinct, apart).await;
         let mut sessions = HashMap::with_capacity(wanted.len());
         for (row, token) in self.done(found)? {
             let session = Session::try_from(row)?;

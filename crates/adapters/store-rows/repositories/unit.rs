@@ -42,33 +42,44 @@ enum Progress {
     Finished,
 }
 
+/// What is to be known of the database.
+#[derive(Clone)]
+pub(crate) struct Site {
+    /// Where what is left of a connection is cleaned up.
+    pub(crate) runtime: Handle,
+    /// Opens a writing transaction.
+    pub(crate) begin: &'static str,
+    /// See [`vestry_ports::store::Store::is_spread`].
+    pub(crate) is_spread: bool,
+}
+
 /// One connection as a set of repositories.
 pub(crate) struct Unit {
     /// Empty only while it is being dropped.
     connection: Option<Pooled>,
     access: Access,
     progress: Progress,
-    runtime: Handle,
+    site: Site,
 }
 
 impl Unit {
     /// For reading, statement by statement.
-    pub(crate) const fn view(connection: Pooled, runtime: Handle) -> Self {
+    pub(crate) const fn view(connection: Pooled, site: Site) -> Self {
         Self {
             connection: Some(connection),
             access: Access::View,
             progress: Progress::Ready,
-            runtime,
+            site,
         }
     }
 
     /// For one call that is a transaction of its own.
-    pub(crate) const fn self_committing(connection: Pooled, runtime: Handle) -> Self {
+    pub(crate) const fn self_committing(connection: Pooled, site: Site) -> Self {
         Self {
             connection: Some(connection),
             access: Access::SelfCommitting,
             progress: Progress::Ready,
-            runtime,
+            site,
         }
     }
 
@@ -76,14 +87,15 @@ impl Unit {
     ///
     /// # Errors
     /// The database refused; the connection is closed.
-    pub(crate) async fn begin(connection: Pooled, runtime: Handle) -> StoreResult<Self> {
+    pub(crate) async fn begin(connection: Pooled, site: Site) -> StoreResult<Self> {
+        let begin = site.begin;
         let mut unit = Self {
             connection: Some(connection),
             access: Access::Transaction,
             progress: Progress::Ready,
-            runtime,
+            site,
         };
-        unit.say(dialect::BEGIN).await?;
+        unit.say(begin).await?;
         Ok(unit)
     }
 
@@ -110,6 +122,11 @@ impl Unit {
     /// Whether nothing of what is read here is part of a transaction of somebody's.
     pub(super) const fn is_view(&self) -> bool {
         matches!(self.access, Access::View)
+    }
+
+    /// Whether Apps lie on several servers.
+    pub(super) const fn is_spread(&self) -> bool {
+        self.site.is_spread
     }
 
     /// Whether another statement may follow.
@@ -162,12 +179,12 @@ impl Drop for Unit {
                 drop(connection)
             }
             (Access::Transaction, Progress::Ready | Progress::Failed) => {
-                let doomed = Doomed(Some(connection), self.runtime.clone());
-                self.runtime.spawn(doomed.roll_back());
+                let doomed = Doomed(Some(connection), self.site.runtime.clone());
+                self.site.runtime.spawn(doomed.roll_back());
             }
             // Nobody knows what the connection is doing.
             (_, Progress::Running | Progress::Failed) => {
-                drop(Doomed(Some(connection), self.runtime.clone()));
+                drop(Doomed(Some(connection), self.site.runtime.clone()));
             }
         }
     }

@@ -8,8 +8,9 @@ mod migrate;
 mod store;
 
 pub use limiter::SqlRateLimiter;
-pub use migrate::migrate;
+pub use migrate::{distribute, migrate};
 pub use store::SqlStore;
+pub use vestry_store_postgres::Spread;
 pub use vestry_store_rows::migrations::MissingMigrations;
 pub use vestry_store_rows::settings::{
     Database, DatabaseUrlError, PostgresUrl, Settings, Synchronous,

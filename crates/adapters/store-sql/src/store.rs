@@ -6,7 +6,7 @@ use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_ports::port;
 use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
 
-use vestry_store_postgres::PostgresStore;
+use vestry_store_postgres::{PostgresStore, Spread};
 use vestry_store_rows::migrations::MissingMigrations;
 use vestry_store_rows::settings::{Database, Settings};
 use vestry_store_sqlite::{BackupError, SqliteStore};
@@ -42,6 +42,17 @@ impl SqlStore {
         match &self.0 {
             Engine::Sqlite(store) => store.durability_findings(),
             Engine::Postgres(store) => store.durability_findings(),
+        }
+    }
+
+    /// How the tables are spread over the servers of a cluster; `None` where they all lie on one.
+    ///
+    /// # Errors
+    /// [`StoreError`], also when one of the servers is away.
+    pub async fn spread(&self) -> StoreResult<Option<Spread>> {
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(None),
+            Engine::Postgres(store) => store.spread().await,
         }
     }
 
@@ -90,6 +101,13 @@ impl Store for SqlStore {
         match &self.0 {
             Engine::Sqlite(store) => store.append_to_audit_log(entries, heads).await,
             Engine::Postgres(store) => store.append_to_audit_log(entries, heads).await,
+        }
+    }
+
+    fn is_spread(&self) -> bool {
+        match &self.0 {
+            Engine::Sqlite(_) => false,
+            Engine::Postgres(store) => store.is_spread(),
         }
     }
 

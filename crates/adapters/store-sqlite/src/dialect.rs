@@ -14,7 +14,7 @@ pub(crate) use super::lists::{
 pub(crate) use super::manager::Manager;
 
 /// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
-pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// The same for reads, which take no lock that anybody would wait for.
 pub(crate) const BEGIN_READS: &str = "BEGIN DEFERRED";

@@ -29,7 +29,7 @@ use vestry_ports::store::{Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
-use self::repositories::{Pooled, Unit};
+use self::repositories::{Pooled, Site, Unit};
 use vestry_store_rows::settings::{Settings, Synchronous};
 
 pub use self::connection::{Conn, classify};
@@ -58,7 +58,7 @@ pub struct SqliteStore {
     readers: Pool<Manager>,
     limiter: LimiterPool,
     findings: Vec<String>,
-    runtime: Handle,
+    site: Site,
 }
 
 impl SqliteStore {
@@ -87,7 +87,11 @@ impl SqliteStore {
             },
             writer,
             findings: findings(settings),
-            runtime: runtime.clone(),
+            site: Site {
+                runtime: runtime.clone(),
+                begin: dialect::BEGIN,
+                is_spread: false,
+            },
         };
         // Makes the file, switches it to write-ahead logging and checks both pragmas.
         drop(pools.get(&pools.writer).await?);
@@ -103,7 +107,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`].
     pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let unit = Unit::begin(self.get(&self.writer).await?, self.runtime.clone()).await?;
+        let unit = Unit::begin(self.get(&self.writer).await?, self.site.clone()).await?;
         Ok(Box::new(unit))
     }
 
@@ -117,7 +121,7 @@ impl SqliteStore {
 
     async fn view(&self) -> StoreResult<Unit> {
         let connection = self.get(&self.readers).await?;
-        Ok(Unit::view(connection, self.runtime.clone()))
+        Ok(Unit::view(connection, self.site.clone()))
     }
 
     /// Appends entries in a transaction of its own; see [`vestry_ports::store::Store::append_to_audit_log`].
@@ -129,7 +133,7 @@ impl SqliteStore {
         entries: &[AuditEntry],
         heads: &[AuditHead],
     ) -> StoreResult<()> {
-        let unit = Unit::self_committing(self.get(&self.writer).await?, self.runtime.clone());
+        let unit = Unit::self_committing(self.get(&self.writer).await?, self.site.clone());
         unit.append_to_audit_log(entries, heads).await
     }
 
@@ -170,7 +174,7 @@ impl SqliteStore {
     }
 
     async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
-        let runtime = self.runtime.clone();
+        let runtime = self.site.runtime.clone();
         let manager = Manager::new(&self.path, Role::Copier, &self.settings, runtime);
         let mut connection = deadpool::managed::Manager::create(&manager).await?;
         let name = file.to_string_lossy().into_owned();
@@ -181,7 +185,7 @@ impl SqliteStore {
         let outcome = copied
             .map_err(|error| connection::classify(error, None))
             .map(drop);
-        connection::close(connection, &self.runtime);
+        connection::close(connection, &self.site.runtime);
         outcome
     }
 }

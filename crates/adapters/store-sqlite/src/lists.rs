@@ -30,6 +30,7 @@ use vestry_store_rows::{in_world, its_key};
 pub(crate) async fn wallets_with_keys(
     conn: &mut Conn,
     wanted: Vec<(World, WalletId)>,
+    _apart: bool,
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
     let all = move |conn: &mut SqliteConnection| {
         let mut found = Vec::with_capacity(wanted.len());
@@ -49,6 +50,7 @@ pub(crate) async fn wallets_with_keys(
 pub(crate) async fn sessions_by_tokens(
     conn: &mut Conn,
     wanted: Vec<(World, TokenHash)>,
+    _apart: bool,
 ) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
     let all = move |conn: &mut SqliteConnection| {
         let mut found = Vec::with_capacity(wanted.len());
@@ -67,6 +69,7 @@ pub(crate) async fn sessions_by_tokens(
 pub(crate) async fn whole_user_rows(
     conn: &mut Conn,
     wanted: Vec<(World, UserId)>,
+    _apart: bool,
 ) -> QueryResult<WholeUserRows> {
     let all = move |conn: &mut SqliteConnection| {
         let mut rows = WholeUserRows::default();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead};
-use vestry_domain::ids::{AuditChainId, AuditEntryId};
+use vestry_domain::ids::{AppId, AuditChainId, AuditEntryId};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::Store;
@@ -78,6 +78,10 @@ impl Batch for Trail {
     type Memory = Ends;
 
     const MOST: usize = MOST_AT_ONCE;
+
+    fn app(event: &AuditEvent) -> AppId {
+        event.world.app_id
+    }
 
     /// Writes events in one transaction; what became of each. After a panic it is not known how far the chains go, and new
     /// ones are begun.

@@ -1,5 +1,8 @@
 //! Who is served with whom, who is waited for, and what becomes of them when it fails.
 
+use vestry_domain::Timestamp;
+use vestry_domain::ids::Id;
+
 use super::*;
 
 /// Doubles numbers, and remembers how many came at once. Panics at 13.
@@ -15,6 +18,12 @@ impl Batch for Doubles {
     type Memory = usize;
 
     const MOST: usize = 4;
+
+    /// A number from 100 on is another App's, for each hundred one.
+    fn app(number: &u32) -> AppId {
+        let hundred = u8::try_from(number / 100).unwrap();
+        AppId::new(Timestamp::from_unix(1_800_000_000), [hundred; 16])
+    }
 
     async fn serve(&self, asked: Vec<u32>, memory: &mut usize) -> Vec<(u32, usize)> {
         assert!(!asked.contains(&13), "the test pulls the plug");
@@ -40,7 +49,7 @@ fn ask(desk: &Arc<Together<Doubles>>, numbers: &[u32]) -> (Answers, Turn<Doubles
 
 #[tokio::test]
 async fn everybody_is_served_in_order_and_no_more_than_fit() {
-    let desk = Arc::new(Together::new(Doubles::default()));
+    let desk = Arc::new(Together::new(Doubles::default(), false));
     let (answers, turn) = ask(&desk, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     turn.serve().await;
     let mut told = Vec::new();
@@ -72,7 +81,7 @@ async fn everybody_is_served_in_order_and_no_more_than_fit() {
 /// Whoever is no longer there to be told holds nobody up.
 #[tokio::test]
 async fn one_who_left_costs_the_others_nothing() {
-    let desk = Arc::new(Together::new(Doubles::default()));
+    let desk = Arc::new(Together::new(Doubles::default(), false));
     let (mut answers, turn) = ask(&desk, &[1, 2, 3]);
     drop(answers.remove(1));
     turn.serve().await;
@@ -84,7 +93,7 @@ async fn one_who_left_costs_the_others_nothing() {
 /// A batch that panics, and a turn that is never taken, end with everybody who waits told so, and the next one served.
 #[tokio::test]
 async fn who_waits_for_a_broken_batch_is_told() {
-    let desk = Arc::new(Together::new(Doubles::default()));
+    let desk = Arc::new(Together::new(Doubles::default(), false));
     for numbers in [&[1][..], &[13, 1, 2, 3, 4, 5]] {
         let (answers, turn) = ask(&desk, numbers);
         match numbers {
@@ -102,4 +111,24 @@ async fn who_waits_for_a_broken_batch_is_told() {
         // As after a panic, so that both rounds begin alike.
         drop(desk.join(0));
     }
+}
+
+/// Where Apps are served apart, each has a turn of its own: one that is never taken holds up its own App alone, and what one turn
+/// leaves to the next is the App's own.
+#[tokio::test]
+async fn an_app_that_is_held_up_holds_up_no_other() {
+    let desk = Arc::new(Together::new(Doubles::default(), true));
+    let (held_up, stuck) = desk.join(1);
+    let (first, turn) = desk.join(101);
+    let (second, none) = desk.join(102);
+    assert!(none.is_none(), "two would serve");
+    turn.unwrap().serve().await;
+    assert_eq!(first.await, Ok((202, 1)));
+    assert_eq!(second.await, Ok((204, 1)));
+    assert_eq!(*desk.batch.sizes.lock().unwrap(), [2]);
+    stuck.unwrap().serve().await;
+    assert_eq!(held_up.await, Ok((2, 1)));
+    let (again, turn) = desk.join(103);
+    turn.unwrap().serve().await;
+    assert_eq!(again.await, Ok((206, 2)));
 }

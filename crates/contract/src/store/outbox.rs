@@ -98,6 +98,48 @@ pub async fn jobs_are_claimed_oldest_first(store: Arc<dyn Store>) {
     assert_eq!(ids(&claimed), ids(&jobs));
 }
 
+/// A worker that asks for the jobs of one App gets those of both its environments and no other's, oldest first, no more than it asked
+/// for, and none that somebody holds; what it got is nobody else's.
+pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [alike, other, another] = stage.strangers(world).await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        for world in [world, alike, other, another] {
+            jobs.push(stage.job(world).await);
+        }
+    }
+    let now = stage.samples.tick();
+    let held = stage.claim("zero", now, 1).await;
+    let until = now + LEASE;
+    let (of_app, mut others): (Vec<_>, Vec<_>) = jobs
+        .iter()
+        .filter(|job| !ids(&held).contains(&job.id))
+        .partition(|job| job.world.app_id == world.app_id);
+    let due = in_view!(stage.store, |view| view.outbox().apps_due(now, 10).await);
+    assert_eq!(due, [world.app_id, other.app_id]);
+    let first = in_view!(stage.store, |view| view.outbox().apps_due(now, 1).await);
+    assert_eq!(first.len(), 1);
+    let mut claimed = Vec::new();
+    for _ in 0..of_app.len() {
+        let some = in_tx!(stage.store, |tx| tx
+            .outbox()
+            .claim_of(world.app_id, "one", now, until, 2)
+            .await);
+        assert!(some.len() <= 2);
+        assert!(some.iter().all(|job| job.attempts == 1));
+        claimed.extend(ids(&some));
+    }
+    assert_eq!(claimed, of_app.iter().map(|job| job.id).collect::<Vec<_>>());
+    let rest = stage.claim("two", now, 100).await;
+    others.sort_by_key(|job| job.id);
+    assert_eq!(
+        ids(&rest),
+        others.iter().map(|job| job.id).collect::<Vec<_>>()
+    );
+}
+
 /// A job is not handed out before its time, and is from that second on.
 pub async fn a_job_waits_for_its_time(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -109,6 +109,12 @@ pub trait Store: Send + Sync {
         tx.commit().await
     }
 
+    /// Whether Apps lie on several servers, each of which may be away by itself: what is read or written for several at once is then
+    /// of one App.
+    fn is_spread(&self) -> bool {
+        false
+    }
+
     /// Whether the database answers and every migration of this build is applied.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Messages that wait for delivery, and those that the test environment captured.
 
-use vestry_domain::ids::{EventId, MessageId};
+use vestry_domain::ids::{AppId, EventId, MessageId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
@@ -17,6 +17,17 @@ pub trait Outbox: Send {
     /// so that it can be ended as expired.
     async fn claim(
         &mut self,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<OutboxJob>>;
+    /// Up to `limit` Apps that have such jobs, those first whose jobs have waited longest.
+    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>>;
+    /// [`Outbox::claim`] of one App alone, where Apps lie on several servers.
+    async fn claim_of(
+        &mut self,
+        app: AppId,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,

@@ -33,6 +33,7 @@ mod races;
 mod revocation;
 mod shutdown;
 mod sms;
+mod spread;
 mod sqlite_file;
 mod statements;
 mod user_races;

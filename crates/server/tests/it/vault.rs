@@ -28,8 +28,16 @@ async fn assert_works(api: &Api, owner: &Owner) {
 
 /// Puts one column of another wallet's key into this wallet's.
 async fn transplant(site: &Site, column: &str, from: &Owner, to: &Owner) {
+    let place = format!(
+        "SELECT app_id AS one, environment AS two FROM wallet_keys WHERE wallet_id = '{}'",
+        to.wallet_id
+    );
+    let places = site.database.pairs(&place).await;
+    let (app, environment) = &places[0];
+    let world = format!("app_id = '{app}' AND environment = '{environment}'");
     let statement = format!(
-        "UPDATE wallet_keys SET {column} = (SELECT {column} FROM wallet_keys WHERE wallet_id = '{}') WHERE wallet_id = '{}'",
+        "UPDATE wallet_keys SET {column} = (SELECT {column} FROM wallet_keys WHERE {world} AND wallet_id = '{}') \
+         WHERE {world} AND wallet_id = '{}'",
         from.wallet_id, to.wallet_id
     );
     site.database.execute(&statement).await;

@@ -10,7 +10,7 @@ use super::{Table, to_json};
 use crate::schema::{captured_messages, outbox};
 
 /// A job that waits. Loaded by name, because claiming is written by hand for each backend.
-#[derive(Insertable, QueryableByName)]
+#[derive(Insertable, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = outbox, treat_none_as_default_value = false)]
 pub struct OutboxRow {
     app_id: String,

@@ -59,3 +59,17 @@ pub struct WholeUserRows {
     pub provider_links: Vec<ProviderLinkRow>,
     pub external_keys: Vec<ExternalKeyRow>,
 }
+
+impl WholeUserRows {
+    /// Those of other users as well.
+    pub fn append(&mut self, mut others: Self) {
+        self.users.append(&mut others.users);
+        self.emails.append(&mut others.emails);
+        self.phones.append(&mut others.phones);
+        self.wallets.append(&mut others.wallets);
+        self.totps.append(&mut others.totps);
+        self.passkeys.append(&mut others.passkeys);
+        self.provider_links.append(&mut others.provider_links);
+        self.external_keys.append(&mut others.external_keys);
+    }
+}

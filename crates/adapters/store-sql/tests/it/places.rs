@@ -28,7 +28,7 @@ impl Place {
     /// Runs SQL that Postgres may refuse.
     pub(crate) async fn try_execute(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
         match &self.ground {
-            Ground::Server(server) => execute(&server.url(), sql).await,
+            Ground::Server(server) => execute(&server.direct_url(), sql).await,
             Ground::Directory(_) => panic!("this is not Postgres"),
         }
     }
@@ -36,7 +36,7 @@ impl Place {
     /// Runs SQL behind the store's back.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.ground {
-            Ground::Server(server) => execute(&server.url(), sql).await.unwrap(),
+            Ground::Server(server) => execute(&server.direct_url(), sql).await.unwrap(),
             Ground::Directory(_) => {
                 let Database::Sqlite(path) = &self.settings.database else {
                     panic!("a directory holds a file");

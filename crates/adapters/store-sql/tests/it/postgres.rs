@@ -141,6 +141,28 @@ async fn an_abandoned_wait_frees_its_place() {
     assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 2);
 }
 
+/// PR-51: whoever waits for a lock is told after five seconds that the database is busy, behind a pooler too, where no session can be
+/// told so once for all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_not_waited_for_long() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = place.connect().await;
+    let world = a_world();
+    let mut holder = store.begin().await.unwrap();
+    holder.guards().fail(&world, "somebody", NOW).await.unwrap();
+    let waited = tokio::time::timeout(
+        Duration::from_secs(25),
+        fail_once(&store, &world, "somebody"),
+    );
+    let waited = waited
+        .await
+        .expect("it waits for as long as the holder likes");
+    assert!(matches!(waited, Err(StoreError::Busy)), "{waited:?}");
+    holder.commit().await.unwrap();
+}
+
 /// R14: of two transactions that wait for each other one goes on, and the other is told to run again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_ends_with_a_retry() {
@@ -214,6 +236,8 @@ async fn settings_that_lose_changes_are_found() {
              END $$",
         )
         .await;
+    // A pooler goes on using the sessions that it has.
+    terminate_all(&place).await;
     let after = place.connect().await;
     assert!(
         about(&after, "synchronous_commit"),

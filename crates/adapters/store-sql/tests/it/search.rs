@@ -34,19 +34,20 @@ async fn crowded(place: &Place, store: &SqlStore) -> (World, UserEmail) {
     tx.commit().await.unwrap();
     // Long to look through: whatever begins like the pattern has to be compared again from the next character on.
     let folded = "0".repeat(2_000);
+    let app = world.app_id;
     let numbers = format!(
         "WITH RECURSIVE n(i) AS (SELECT 100000000 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000 + {MANY})"
     );
     let copied = "app_id, environment, status, metadata, created_at, updated_at, founded";
     let users = format!(
         "INSERT INTO users (id, first_name, middle_name, last_name, folded_name, {copied}) {numbers} \
-         SELECT 'user_000000000000000000' || n.i, '', '', '', '{folded}', {copied} FROM users, n"
+         SELECT 'user_000000000000000000' || n.i, '', '', '', '{folded}', {copied} FROM users, n WHERE app_id = '{app}'"
     );
     let copied = "app_id, environment, verified, created_at, updated_at, of_founded";
     let emails = format!(
         "INSERT INTO user_emails (id, user_id, address, identity, folded, {copied}) {numbers} \
          SELECT 'email_000000000000000000' || n.i, 'user_000000000000000000' || n.i, \
-             n.i || '@crowd.example', n.i || '@crowd.example', '{folded}', {copied} FROM user_emails, n"
+             n.i || '@crowd.example', n.i || '@crowd.example', '{folded}', {copied} FROM user_emails, n WHERE app_id = '{app}'"
     );
     place.execute(&format!("{users}; {emails}")).await;
     (world, email)

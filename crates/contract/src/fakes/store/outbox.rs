@@ -1,6 +1,6 @@
 //! Messages that wait, and captured ones.
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -26,6 +26,31 @@ impl State {
         let mut rows = self.jobs.iter_mut();
         rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
     }
+
+    /// Those of the free jobs that are wanted, oldest first.
+    fn lease(
+        &mut self,
+        owner: &str,
+        now: Timestamp,
+        until: Timestamp,
+        limit: i64,
+        is_wanted: impl Fn(&OutboxJob) -> bool,
+    ) -> Vec<OutboxJob> {
+        let rows = self.jobs.iter_mut();
+        let mut free: Vec<_> = rows
+            .filter(|row| row.is_free(now) && is_wanted(&row.job))
+            .collect();
+        free.sort_by_key(|row| row.job.id);
+        let leased = free.into_iter().take(at_most(limit)).map(|row| {
+            row.job.attempts = row.job.attempts.saturating_add(1);
+            row.lease = Some(Lease {
+                owner: owner.to_owned(),
+                until,
+            });
+            row.job.clone()
+        });
+        leased.collect()
+    }
 }
 
 #[port]
@@ -50,20 +75,36 @@ impl Outbox for Work {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        self.writing(|state| {
-            let rows = state.jobs.iter_mut();
+        self.writing(|state| Ok(state.lease(owner, now, lease_until, limit, |_job| true)))
+    }
+
+    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>> {
+        self.reading(|state| {
+            let rows = state.jobs.iter();
             let mut free: Vec<_> = rows.filter(|row| row.is_free(now)).collect();
-            free.sort_by_key(|row| row.job.id);
-            let claimed = free.into_iter().take(at_most(limit)).map(|row| {
-                row.job.attempts = row.job.attempts.saturating_add(1);
-                row.lease = Some(Lease {
-                    owner: owner.to_owned(),
-                    until: lease_until,
-                });
-                row.job.clone()
-            });
-            Ok(claimed.collect())
+            free.sort_by_key(|row| row.job.not_before);
+            let mut apps: Vec<AppId> = Vec::new();
+            for row in free {
+                let app = row.job.world.app_id;
+                if !apps.contains(&app) {
+                    apps.push(app);
+                }
+            }
+            apps.truncate(at_most(limit));
+            apps
         })
+    }
+
+    async fn claim_of(
+        &mut self,
+        app: AppId,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<OutboxJob>> {
+        let is_of_it = |job: &OutboxJob| job.world.app_id == app;
+        self.writing(|state| Ok(state.lease(owner, now, lease_until, limit, is_of_it)))
     }
 
     async fn finish(

@@ -22,6 +22,8 @@ pub(crate) struct Programs {
 pub(crate) struct Cluster {
     programs: Arc<Programs>,
     directory: TempDir,
+    /// Options of the server.
+    options: &'static str,
 }
 
 /// Nothing but the test writes: what a transaction does, and in which, is repeated exactly.
@@ -52,7 +54,7 @@ impl Programs {
         command
     }
 
-    fn place(self: &Arc<Self>) -> Cluster {
+    fn place(self: &Arc<Self>, options: &'static str) -> Cluster {
         let directory = tempfile::tempdir().unwrap();
         if let Some((user, group)) = self.owner {
             chown(directory.path(), Some(user), Some(group)).unwrap();
@@ -60,6 +62,7 @@ impl Programs {
         Cluster {
             programs: Arc::clone(self),
             directory,
+            options,
         }
     }
 }
@@ -80,7 +83,12 @@ fn run(command: &mut Command) {
 impl Cluster {
     /// A new cluster that runs, with an empty database `vestry`.
     pub(crate) async fn new(programs: &Arc<Programs>) -> Self {
-        let cluster = programs.place();
+        Self::with(programs, OPTIONS).await
+    }
+
+    /// The same with other options of the server.
+    pub(crate) async fn with(programs: &Arc<Programs>, options: &'static str) -> Self {
+        let cluster = programs.place(options);
         let mut initdb = programs.command("initdb");
         initdb.arg("-D").arg(cluster.data());
         run(initdb.args([
@@ -111,7 +119,7 @@ impl Cluster {
     }
 
     fn copied(&self, further: &[&str]) -> Self {
-        let copy = self.programs.place();
+        let copy = self.programs.place(self.options);
         let mut backup = self.programs.command("pg_basebackup");
         backup
             .arg("-D")
@@ -125,7 +133,7 @@ impl Cluster {
 
     pub(crate) fn start(&self) {
         let directory = self.directory.path().display();
-        let options = format!("{OPTIONS} -c unix_socket_directories={directory}");
+        let options = format!("{} -c unix_socket_directories={directory}", self.options);
         let log = self.directory.path().join("log");
         run(self
             .control()
@@ -185,6 +193,11 @@ impl Cluster {
     /// Where it listens.
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join(".s.PGSQL.5432")
+    }
+
+    /// The directory of the socket, as libpq takes it for a host.
+    pub(crate) fn host(&self) -> String {
+        self.directory.path().display().to_string()
     }
 
     async fn connect(&self, database: &str) -> Client {

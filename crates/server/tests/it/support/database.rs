@@ -40,6 +40,19 @@ impl Database {
         }
     }
 
+    /// Whether its tables are to be distributed.
+    pub(crate) fn is_spread(&self) -> bool {
+        matches!(self, Self::Postgres(_)) && vestry_testkit::postgres::is_spread()
+    }
+
+    /// The same without a pooler.
+    fn direct_url(&self) -> String {
+        match self {
+            Self::Postgres(postgres) => postgres.direct_url(),
+            Self::Sqlite(_) | Self::Elsewhere(_) => self.url(),
+        }
+    }
+
     /// Runs one statement that both databases understand.
     pub(crate) async fn execute(&self, statement: &str) {
         match self {
@@ -48,7 +61,7 @@ impl Database {
                 assert!(done > 0, "no row was touched: {statement}");
             }
             Self::Postgres(_) | Self::Elsewhere(_) => {
-                let client = connect(&self.url()).await;
+                let client = connect(&self.direct_url()).await;
                 let done = client.execute(statement, &[]).await.unwrap();
                 assert!(done > 0, "no row was touched: {statement}");
             }
@@ -63,7 +76,7 @@ impl Database {
                 rows.into_iter().map(|row| (row.one, row.two)).collect()
             }
             Self::Postgres(_) | Self::Elsewhere(_) => {
-                let client = connect(&self.url()).await;
+                let client = connect(&self.direct_url()).await;
                 let rows = client.simple_query(query).await.unwrap();
                 let pair = |message: SimpleQueryMessage| match message {
                     SimpleQueryMessage::Row(row) => {

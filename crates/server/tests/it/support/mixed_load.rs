@@ -36,6 +36,11 @@ impl Load {
         Self::of(api, round, 399, rng)
     }
 
+    /// The same where nothing may disturb anybody: an error of the service's is one of the test's.
+    pub(crate) fn start_undisturbed(api: &Api, round: usize, rng: &mut Rng) -> Self {
+        Self::of(api, round, 599, rng)
+    }
+
     /// Clients who stop at an answer of a status above `most`.
     fn of(api: &Api, round: usize, most: u16, rng: &mut Rng) -> Self {
         let stop = Arc::<AtomicBool>::default();
@@ -46,6 +51,7 @@ impl Load {
             number,
             steps: 0,
             most,
+            gave_up: false,
             history: History::default(),
         });
         let clients = clients.map(|client| tokio::spawn(client.run(Arc::clone(&stop))));
@@ -116,6 +122,8 @@ pub(crate) struct Client {
     number: usize,
     steps: usize,
     most: u16,
+    /// Whether it stopped by itself, since something was not answered as it had to be.
+    pub(crate) gave_up: bool,
     pub(crate) history: History,
 }
 
@@ -132,6 +140,7 @@ impl Client {
                 _ => self.end_a_session().await,
             };
             if went_on.is_none() {
+                self.gave_up = true;
                 break;
             }
         }
@@ -353,7 +362,7 @@ pub(crate) async fn check_rows(site: &Site) {
         site.database.pairs(twice).await.is_empty(),
         "I2: two wallets of one type"
     );
-    let keyless = "SELECT wallets.id AS one, wallets.user_id AS two FROM wallets LEFT JOIN wallet_keys ON wallet_keys.wallet_id = wallets.id WHERE wallet_keys.id IS NULL";
+    let keyless = "SELECT wallets.id AS one, wallets.user_id AS two FROM wallets LEFT JOIN wallet_keys ON wallet_keys.app_id = wallets.app_id AND wallet_keys.environment = wallets.environment AND wallet_keys.wallet_id = wallets.id WHERE wallet_keys.id IS NULL";
     assert!(
         site.database.pairs(keyless).await.is_empty(),
         "a wallet without its key"

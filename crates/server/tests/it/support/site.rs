@@ -153,7 +153,11 @@ impl Site {
 
     /// Everything up to a first key: tables, root key, an App, a secret key for test and for live.
     pub(crate) fn set_up(&self) -> Keys {
-        self.admin(&["migrate"]);
+        let migrate: &[&str] = match self.database.is_spread() {
+            true => &["migrate", "--distribute"],
+            false => &["migrate"],
+        };
+        self.admin(migrate);
         self.admin(&["vault", "init"]);
         self.new_app()
     }

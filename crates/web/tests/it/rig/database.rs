@@ -44,7 +44,7 @@ impl Place {
             dump.extend(std::fs::read(log).unwrap_or_default());
             return dump;
         }
-        let url = self.server.as_ref().unwrap().url();
+        let url = self.server.as_ref().unwrap().direct_url();
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         let driver = tokio::spawn(connection);
         let tables =

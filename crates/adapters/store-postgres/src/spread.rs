@@ -1,0 +1,268 @@
+//! Apps on several servers of a Citus cluster (PR-57): how the tables are spread.
+//!
+//! Every table that names an App is distributed by it, all in the same way, so that whatever belongs to one App lies on one server and
+//! a statement that names the App goes there alone. A few tables are small, and are asked about without the App: each server has a
+//! whole copy of them. What belongs to no App stays on the coordinator.
+
+use diesel::dsl::sql;
+use diesel::sql_types::{BigInt, Bool, Text};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use vestry_ports::store::{StoreError, StoreResult};
+
+use super::connection::{Conn, classify};
+
+/// Copied to every server, in this order: others refer to the first.
+const COPIED: [&str; 3] = ["apps", "api_keys", "provider_connections"];
+
+/// Distributed before all others, which refer to them. The first is what the others lie beside.
+const FIRST: [&str; 3] = ["users", "totps", "wallets"];
+
+/// Whether the extension is there.
+const HAS_CITUS: &str = "to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL";
+
+const IS_SPREAD: &str = "EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') AND partmethod = 'h')";
+
+/// Tables that have to be spread and are not, and whether they name an App.
+const UNSPREAD: &str = "\
+    SELECT relname::text AS name FROM pg_class \
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' \
+        AND (relname = 'apps' OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'app_id')) \
+        AND NOT EXISTS (SELECT FROM pg_dist_partition \
+            WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't')) \
+    ORDER BY relname";
+
+const MOVED: &str =
+    "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE partmethod = 'h' ORDER BY name";
+
+/// Other sessions of the service on this database.
+const OTHERS: &str = "(SELECT count(*) FROM pg_stat_activity \
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'vestry')";
+
+/// How many servers have shards, and in how many shards a table is.
+const WIDTH: &str = "\
+    SELECT count(DISTINCT (nodename, nodeport)) AS servers, count(DISTINCT shardid) AS shards \
+    FROM citus_shards WHERE table_name = 'users'::regclass";
+
+/// Tables that do not lie beside the users.
+const ELSEWHERE: &str = "\
+    SELECT logicalrelid::text AS name FROM pg_dist_partition \
+    WHERE partmethod = 'h' AND colocationid <> (SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass) \
+    ORDER BY name";
+
+/// The App with the most users, and how many there are of all.
+const LARGEST: &str = "\
+    SELECT app_id AS app, users::BIGINT, (SUM(users) OVER ())::BIGINT AS whole \
+    FROM (SELECT app_id, SUM(users) AS users FROM user_counts GROUP BY app_id) AS of_apps \
+    ORDER BY users DESC, app LIMIT 1";
+
+/// How the tables are spread over the servers of a cluster.
+#[derive(Debug)]
+pub struct Spread {
+    /// Servers that have Apps.
+    pub servers: i64,
+    /// In how many parts each table lies, of which a server has some.
+    pub shards: i64,
+    /// Tables that are cut otherwise than the users, so that a statement about one App would have to go to several servers.
+    pub elsewhere: Vec<String>,
+    /// The App with the most users, how many those are, and how many there are of all Apps.
+    pub largest: Option<(String, i64, i64)>,
+}
+
+#[derive(diesel::QueryableByName)]
+struct Width {
+    #[diesel(sql_type = BigInt)]
+    servers: i64,
+    #[diesel(sql_type = BigInt)]
+    shards: i64,
+}
+
+#[derive(diesel::QueryableByName)]
+struct Largest {
+    #[diesel(sql_type = Text)]
+    app: String,
+    #[diesel(sql_type = BigInt)]
+    users: i64,
+    #[diesel(sql_type = BigInt)]
+    whole: i64,
+}
+
+#[derive(diesel::QueryableByName)]
+struct Name {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Why a database cannot be distributed, or be worked with.
+#[derive(Debug, thiserror::Error)]
+enum Unspreadable {
+    #[error(
+        "this database has no Citus: put citus into shared_preload_libraries of every server, run CREATE EXTENSION citus on each, \
+         make this one the coordinator (citus_set_coordinator_host) and add the others (citus_add_node); docs/scale.md has the steps"
+    )]
+    NoCitus,
+    #[error(
+        "{0} sessions of the service are open on this database: stop every `vestry serve` and `vestry worker` before its tables are \
+         distributed, and start them afterwards"
+    )]
+    InUse(i64),
+    #[error(
+        "some tables are distributed and some are not yet ({0}): run `vestry migrate --distribute`, which goes on where it stopped"
+    )]
+    Unfinished(String),
+}
+
+impl From<Unspreadable> for StoreError {
+    fn from(error: Unspreadable) -> Self {
+        Self::Other(Box::new(error))
+    }
+}
+
+async fn is(conn: &mut Conn, condition: &str) -> StoreResult<bool> {
+    let found = diesel::select(sql::<Bool>(condition))
+        .get_result(conn)
+        .await;
+    found.map_err(|error| classify(error, Some(conn)))
+}
+
+/// Whether Apps lie on several servers, or may come to.
+pub(super) async fn is_spread(conn: &mut Conn) -> StoreResult<bool> {
+    Ok(is(conn, HAS_CITUS).await? && is(conn, IS_SPREAD).await?)
+}
+
+/// The same, for whoever is to work there.
+///
+/// # Errors
+/// [`StoreError::Other`] where a distribution was begun and is not finished.
+pub(super) async fn is_wholly_spread(conn: &mut Conn) -> StoreResult<bool> {
+    if !is_spread(conn).await? {
+        return Ok(false);
+    }
+    let left = unspread(conn).await?;
+    match left.is_empty() {
+        true => Ok(true),
+        false => Err(Unspreadable::Unfinished(left.join(", ")).into()),
+    }
+}
+
+/// How they are spread.
+pub(super) async fn report(conn: &mut Conn) -> StoreResult<Spread> {
+    let width = diesel::sql_query(WIDTH).get_result::<Width>(conn).await;
+    let Width { servers, shards } = width.map_err(|error| classify(error, Some(conn)))?;
+    let elsewhere = diesel::sql_query(ELSEWHERE).load::<Name>(conn).await;
+    let elsewhere = elsewhere.map_err(|error| classify(error, Some(conn)))?;
+    let largest = diesel::sql_query(LARGEST).load::<Largest>(conn).await;
+    let largest = largest.map_err(|error| classify(error, Some(conn)))?;
+    Ok(Spread {
+        servers,
+        shards,
+        elsewhere: elsewhere.into_iter().map(|table| table.name).collect(),
+        largest: largest
+            .into_iter()
+            .next()
+            .map(|Largest { app, users, whole }| (app, users, whole)),
+    })
+}
+
+async fn unspread(conn: &mut Conn) -> StoreResult<Vec<String>> {
+    let found = diesel::sql_query(UNSPREAD).load::<Name>(conn).await;
+    let found = found.map_err(|error| classify(error, Some(conn)))?;
+    Ok(found.into_iter().map(|table| table.name).collect())
+}
+
+/// Spreads every table that is not spread yet, each in a transaction of its own, so that it goes on where it was stopped. Answers which
+/// those were. `told` hears of each before it begins, and how many are left with it. What was moved stays on the coordinator as well
+/// until [`clear`].
+///
+/// # Errors
+/// [`StoreError::Other`] without Citus, and where processes of the service are at work on tables that would be moved.
+pub(super) async fn spread(
+    conn: &mut Conn,
+    told: &(dyn Fn(&str, usize) + Sync),
+) -> StoreResult<Vec<String>> {
+    if !is(conn, HAS_CITUS).await? {
+        return Err(Unspreadable::NoCitus.into());
+    }
+    let tables = in_order(unspread(conn).await?);
+    // What a migration added to a database that is spread is empty, and nobody knows it yet.
+    if tables.iter().any(|table| table == FIRST[0]) {
+        let others = diesel::select(sql::<BigInt>(OTHERS)).get_result(conn).await;
+        let others: i64 = others.map_err(|error| classify(error, Some(conn)))?;
+        if others > 0 {
+            return Err(Unspreadable::InUse(others).into());
+        }
+    }
+    for (done, table) in tables.iter().enumerate() {
+        told(table, tables.len() - done);
+        say(conn, &placement(table)).await?;
+    }
+    Ok(tables)
+}
+
+/// Deletes what the coordinator still has of what was moved, where nobody reads it.
+pub(super) async fn clear(conn: &mut Conn) -> StoreResult<()> {
+    let moved = diesel::sql_query(MOVED).load::<Name>(conn).await;
+    for Name { name } in moved.map_err(|error| classify(error, Some(conn)))? {
+        let clear =
+            format!("SELECT truncate_local_data_after_distributing_table('{name}'::regclass)");
+        say(conn, &clear).await?;
+    }
+    Ok(())
+}
+
+/// What others refer to comes before them.
+fn in_order(tables: Vec<String>) -> Vec<String> {
+    let rank = |table: &String| {
+        let early = COPIED.iter().chain(&FIRST);
+        early
+            .clone()
+            .position(|one| one == table)
+            .unwrap_or(usize::MAX)
+    };
+    let mut tables = tables;
+    tables.sort_by_key(rank);
+    tables
+}
+
+fn placement(table: &str) -> String {
+    if COPIED.contains(&table) {
+        return format!("SELECT create_reference_table('{table}'::regclass)");
+    }
+    let beside = if table == FIRST[0] { "none" } else { FIRST[0] };
+    format!(
+        "SELECT create_distributed_table('{table}'::regclass, 'app_id', colocate_with => '{beside}')"
+    )
+}
+
+async fn say(conn: &mut Conn, statement: &str) -> StoreResult<()> {
+    let said = conn.batch_execute(statement).await;
+    said.map_err(|error| classify(error, Some(conn)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_refer_to_is_spread_first() {
+        let tables = [
+            "api_keys",
+            "apps",
+            "audit_chains",
+            "totps",
+            "user_emails",
+            "users",
+            "wallets",
+        ];
+        let ordered = in_order(tables.map(str::to_owned).to_vec());
+        let expected = [
+            "apps",
+            "api_keys",
+            "users",
+            "totps",
+            "wallets",
+            "audit_chains",
+            "user_emails",
+        ];
+        assert_eq!(ordered, expected);
+    }
+}

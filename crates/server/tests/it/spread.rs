@@ -1,0 +1,287 @@
+//! PR-57: Apps on the servers of a Citus cluster, with two processes of the service.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+use vestry_contract::rng::{self, Rng};
+use vestry_testkit::lane;
+
+use crate::support::client::Api;
+use crate::support::cluster::{Cluster, Programs, only};
+use crate::support::mixed_load::{Client, Load, check_all, check_rows};
+use crate::support::process::PATIENCE;
+use crate::support::site::{Keys, Server, Site};
+
+/// What is in doubt after a server died is settled within a second, and not within a minute as by default.
+const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c wal_level=logical -c max_connections=200 -c max_prepared_transactions=200 \
+    -c shared_preload_libraries=citus -c citus.shard_count=8 -c citus.recover_2pc_interval=1s";
+
+/// A coordinator and servers for Apps.
+struct Nodes {
+    programs: Arc<Programs>,
+    coordinator: Cluster,
+    workers: Vec<Cluster>,
+}
+
+impl Nodes {
+    /// One coordinator and two others; `None` when there is no Citus, and that was said aloud.
+    async fn start() -> Option<Self> {
+        let remedy = "VESTRY_TEST_CITUS is not set: run cargo xtask scale --cluster";
+        lane::required("citus", lane::variable("VESTRY_TEST_CITUS"), remedy)?;
+        let programs = Programs::find().await?;
+        let mut nodes = Self {
+            coordinator: node(&programs).await,
+            programs,
+            workers: Vec::new(),
+        };
+        let host = nodes.coordinator.host();
+        let itself = format!("SELECT citus_set_coordinator_host('{host}', 5432)");
+        only(&nodes.coordinator.client().await, &itself).await;
+        nodes.add().await;
+        nodes.add().await;
+        Some(nodes)
+    }
+
+    /// One server more.
+    async fn add(&mut self) {
+        let worker = node(&self.programs).await;
+        let add = format!("SELECT citus_add_node('{}', 5432)", worker.host());
+        only(&self.coordinator.client().await, &add).await;
+        self.workers.push(worker);
+    }
+
+    /// `database.url` of the service.
+    fn url(&self) -> String {
+        let host = self.coordinator.host().replace('/', "%2F");
+        format!("postgres://postgres@{host}/vestry")
+    }
+
+    /// Where an App is.
+    async fn place_of(&self, app: &str) -> usize {
+        let query = format!(
+            "SELECT nodename FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('users', '{app}')"
+        );
+        let host = only(&self.coordinator.client().await, &query).await;
+        let place = self.workers.iter().position(|worker| worker.host() == host);
+        place.expect("it is on one of them")
+    }
+
+    /// A new App on each of the first two servers.
+    async fn apps(&self, site: &Site) -> [Keys; 2] {
+        let mut found = [None, None];
+        while found.iter().any(Option::is_none) {
+            let keys = block_in_place(|| site.new_app());
+            let place = self.place_of(&keys.app).await;
+            found[place].get_or_insert(keys);
+        }
+        found.map(Option::unwrap)
+    }
+}
+
+/// A server of the cluster, with nothing on it.
+async fn node(programs: &Arc<Programs>) -> Cluster {
+    let node = Cluster::with(programs, OPTIONS).await;
+    // It listens nowhere else, and is `localhost` to itself otherwise.
+    let host = node.host();
+    let itself = format!("ALTER DATABASE vestry SET citus.local_hostname = '{host}'");
+    let client = node.client().await;
+    for statement in ["CREATE EXTENSION citus", &itself] {
+        client.batch_execute(statement).await.unwrap();
+    }
+    node
+}
+
+/// Everything up to the first App, with the tables distributed.
+fn set_up(nodes: &Nodes) -> Site {
+    let site = Site::at(nodes.url());
+    site.admin(&["migrate", "--distribute"]);
+    site.admin(&["vault", "init"]);
+    site
+}
+
+/// Nobody stopped before it was told to.
+#[track_caller]
+fn assert_undisturbed(clients: &[Client]) {
+    let gave_up = clients.iter().filter(|client| client.gave_up).count();
+    assert_eq!(gave_up, 0, "of {} clients", clients.len());
+}
+
+async fn until_it_answers(api: &Api) {
+    let answers = async {
+        let mut number = 0;
+        loop {
+            number += 1;
+            let body = json!({ "email": format!("again{number}@example.com") });
+            if api.post("/v1/auth/users/create", &body).await.status == 200 {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, answers).await.unwrap();
+}
+
+/// A server dies under load and comes back: the Apps on the other one go on without an error, mail and all; calls of its own Apps are
+/// answered with 503 and `Retry-After` meanwhile; and nothing that was acknowledged is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
+    let Some(nodes) = Nodes::start().await else {
+        return;
+    };
+    let mut rng = Rng::from_seed(rng::seed());
+    let site = block_in_place(|| set_up(&nodes));
+    let [near, far] = nodes.apps(&site).await;
+    let servers = [site.serve().await, site.serve().await];
+    for round in 0..2 {
+        let (here, there) = (&servers[round], &servers[1 - round]);
+        let steady = Load::start_undisturbed(&here.api(&near.test), 2 * round, &mut rng);
+        let struck = Load::start(&there.api(&far.test), 2 * round + 1, &mut rng);
+        steady.go_on(&mut rng).await;
+        nodes.workers[1].stop();
+        for (server, email) in [(here, "one@example.com"), (there, "two@example.com")] {
+            let body = json!({ "email": email });
+            let api = server.api(&far.test);
+            let refused = api.post("/v1/auth/users/create", &body).await;
+            assert_eq!(refused.error(503), "unavailable");
+            assert!(refused.headers.contains_key("retry-after"));
+            let sent = api.post("/v1/auth/otps/email/login_or_create", &body).await;
+            assert_eq!(sent.error(503), "unavailable");
+        }
+        steady.go_on(&mut rng).await;
+        nodes.workers[1].start();
+        until_it_answers(&here.api(&far.test)).await;
+        steady.go_on(&mut rng).await;
+        let steady = steady.end().await;
+        assert_undisturbed(&steady);
+        let struck = struck.end().await;
+        check_rows(&site).await;
+        let writes: usize = steady
+            .iter()
+            .map(|client| client.history.acknowledged_writes)
+            .sum();
+        println!("round {round}: {writes} acknowledged writes beside the dead server");
+        check_all(&there.api(&near.test), &site, steady).await;
+        check_all(&here.api(&far.test), &site, struck).await;
+    }
+    let checked = block_in_place(|| site.run(&["check", "--json"]));
+    let checked: Value = serde_json::from_str(&checked.stdout).unwrap();
+    let findings = checked["checks"].as_array().unwrap();
+    let cluster = findings.iter().find(|one| one["name"] == "cluster");
+    let said = cluster.unwrap()["detail"].as_str().unwrap();
+    assert!(
+        said.starts_with("2 servers have the Apps, in 8 shards; the largest App is app_"),
+        "{said}"
+    );
+    stop(&site, servers).await;
+}
+
+/// A server is added, and Apps are moved to it under load, without one request that fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_57_apps_move_while_they_are_used() {
+    let Some(mut nodes) = Nodes::start().await else {
+        return;
+    };
+    let mut rng = Rng::from_seed(rng::seed());
+    let site = block_in_place(|| set_up(&nodes));
+    let apps = nodes.apps(&site).await;
+    let servers = [site.serve().await, site.serve().await];
+    let loads = [0, 1].map(|number| {
+        Load::start_undisturbed(&servers[number].api(&apps[number].test), number, &mut rng)
+    });
+    loads[0].go_on(&mut rng).await;
+    nodes.add().await;
+    let client = nodes.coordinator.client().await;
+    let copy = "SELECT replicate_reference_tables('force_logical')";
+    client.batch_execute(copy).await.unwrap();
+    let target = nodes.workers[2].host();
+    for keys in &apps {
+        let source = nodes.workers[nodes.place_of(&keys.app).await].host();
+        let move_it = format!(
+            "SELECT citus_move_shard_placement(get_shard_id_for_distribution_column('users', '{}'), '{source}', 5432, \
+             '{target}', 5432, 'force_logical')",
+            keys.app
+        );
+        client.batch_execute(&move_it).await.unwrap();
+        assert_eq!(nodes.place_of(&keys.app).await, 2);
+    }
+    loads[0].go_on(&mut rng).await;
+    for (number, load) in loads.into_iter().enumerate() {
+        let clients = load.end().await;
+        assert_undisturbed(&clients);
+        let api = servers[1 - number].api(&apps[number].test);
+        check_all(&api, &site, clients).await;
+    }
+    check_rows(&site).await;
+    stop(&site, servers).await;
+}
+
+/// A database that was filled on one server is distributed: not while it is in use; and when that is killed half-way, nobody can work
+/// there until it is finished, and then everything is where it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_57_a_living_database_is_distributed() {
+    let Some(nodes) = Nodes::start().await else {
+        return;
+    };
+    let mut rng = Rng::from_seed(rng::seed());
+    let site = Site::at(nodes.url());
+    let keys = block_in_place(|| site.set_up());
+    let server = site.serve().await;
+    let load = Load::start_undisturbed(&server.api(&keys.test), 0, &mut rng);
+    load.go_on(&mut rng).await;
+    let clients = load.end().await;
+    let distribute = ["migrate", "--distribute", "--json"];
+    let in_use = block_in_place(|| site.run(&distribute));
+    assert_eq!(in_use.code, 1);
+    assert!(in_use.stdout.contains("stop every"), "{}", in_use.stdout);
+    server.process.stop().await;
+
+    // Killed where it has told of the middle one.
+    let mut half = site.command(&distribute);
+    let mut half = half.stderr(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(half.stderr.take().unwrap());
+    let told = told.lines().map(Result::unwrap);
+    let named = block_in_place(|| told.filter(|line| line.contains("distributing")).nth(17));
+    assert!(named.is_some(), "there are more tables than that");
+    half.kill().unwrap();
+    block_in_place(|| half.wait()).unwrap();
+    let refused = block_in_place(|| site.run(&["serve"]));
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("migrate --distribute"),
+        "{}",
+        refused.stderr
+    );
+
+    // A lease of its lock has to run out.
+    let rest = block_in_place(|| site.admin(&["migrate", "--distribute"]));
+    let rest = rest["distributed"].as_array().unwrap().len();
+    assert!((1..=20).contains(&rest), "{rest} tables were left");
+    let again = block_in_place(|| site.admin(&["migrate", "--distribute"]));
+    assert_eq!(again, json!({ "applied": [], "distributed": [] }));
+    let here = nodes.coordinator.client().await;
+    let left = "SELECT pg_relation_size('users') + pg_relation_size('wallet_keys')";
+    assert_eq!(only(&here, left).await, "0");
+    let servers = [site.serve().await, site.serve().await];
+    assert_undisturbed(&clients);
+    check_rows(&site).await;
+    check_all(&servers[0].api(&keys.test), &site, clients).await;
+    let load = Load::start_undisturbed(&servers[1].api(&keys.test), 1, &mut rng);
+    load.go_on(&mut rng).await;
+    let clients = load.end().await;
+    assert_undisturbed(&clients);
+    check_all(&servers[0].api(&keys.test), &site, clients).await;
+    stop(&site, servers).await;
+}
+
+/// Ends both, and walks everything that is sealed or chained.
+async fn stop(site: &Site, servers: [Server; 2]) {
+    for server in servers {
+        server.process.stop().await;
+    }
+    for what in ["vault", "audit"] {
+        let verified = block_in_place(|| site.admin(&[what, "verify"]));
+        assert_eq!(verified["ok"], true, "{what}: {verified}");
+    }
+}

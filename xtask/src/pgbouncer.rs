@@ -1,0 +1,71 @@
+//! A throwaway PgBouncer in front of a throwaway Postgres.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::failure::{Context, Failure};
+use crate::keeper::Keeper;
+use crate::{debian, temporary, wait};
+
+/// In transaction mode, as it is set up for services; few connections for many clients. What a start-up message asks of the session is
+/// refused, as it is by default.
+const SETTINGS: &str = "\
+pool_mode = transaction
+max_prepared_statements = 200
+default_pool_size = 4
+max_client_conn = 4000
+auth_type = any
+listen_addr = 127.0.0.1
+unix_socket_dir =
+";
+
+/// A running PgBouncer that ends with this value.
+pub(crate) struct PgBouncer {
+    keeper: Keeper,
+    port: u16,
+}
+
+impl PgBouncer {
+    /// Starts one in front of every database of the Postgres at this port.
+    pub(crate) fn start(program: &Path, postgres: u16) -> Result<Self, Failure> {
+        let directory = temporary::directory("pgbouncer")?;
+        let port = wait::free_port()?;
+        let settings = directory.join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\n* = host=127.0.0.1 port={postgres} user=postgres\n[pgbouncer]\nlisten_port = {port}\n{SETTINGS}"
+        );
+        fs::write(&settings, text).context("cannot write the settings of PgBouncer")?;
+        let log = File::create(directory.join("log")).context("cannot create its log")?;
+        let mut server = Command::new(program);
+        if debian::is_root() {
+            // It refuses to run as root, and then looks into its directory as somebody else.
+            let open = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&directory, open).context("cannot open its directory")?;
+            server.args(["-u", "nobody"]);
+        }
+        server.arg(&settings);
+        let mut keeper = Keeper::start(&server, "TERM", log, Some(&directory))?;
+        wait::until("the start of PgBouncer", Duration::from_secs(30), || {
+            if keeper.ended()?.is_some() {
+                return Err(Failure::new("PgBouncer ended while it started"));
+            }
+            let answers = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+            Ok(answers.then_some(()))
+        })?;
+        Ok(Self { keeper, port })
+    }
+
+    /// As whom it lets everybody in.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Stops it.
+    pub(crate) fn stop(self) -> Result<(), Failure> {
+        self.keeper.stop().map(drop)
+    }
+}

@@ -1,0 +1,182 @@
+//! `cargo xtask scale`: what stands on Postgres, on what people put in front of it or in place of it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::failure::{Context, Failure};
+use crate::pgbouncer::PgBouncer;
+use crate::test::Servers;
+use crate::{process, project};
+
+pub(crate) const ABOUT: &str = "\
+Run the tests on Postgres behind PgBouncer, and on Citus. For the night.
+
+--pgbouncer    through PgBouncer in transaction mode (PR-51)
+--citus        with every table distributed (PR-57), on a Citus of one server: what no statement may do on several, it may not do there
+--cluster      on a Citus of three servers and more: one dies, one is added, Apps are moved, a living database is distributed
+--servers DIR  the folder with `build` and the sources of both (../shared/servers)
+--no-install   install nothing with apt-get
+FILTER         only tests whose name contains it; otherwise all that have `postgres` in theirs
+
+Both programs are built once, into target/servers.";
+
+/// What a lane runs where no part of it is asked for.
+const ALL: &str = "postgres";
+
+/// The same on clusters of the tests' own.
+const CLUSTER: &str = "spread::";
+
+/// Tests that a Citus cannot pass, and why.
+const NOT_ON_CITUS: [(&str, &str); 2] = [
+    (
+        "s8_an_altered_log_is_found",
+        "the test itself copies the log from App to App, which no statement can do there",
+    ),
+    (
+        "grown_tables_are_read_within_seconds",
+        "the tables that grow are the shards, which the servers that have them read by themselves",
+    ),
+];
+
+/// Of a Postgres that is a cluster. Few shards, since every test has a database of its own.
+const CITUS: &[&str] = &[
+    "shared_preload_libraries=citus",
+    "max_prepared_transactions=400",
+    "citus.shard_count=4",
+    "citus.log_distributed_deadlock_detection=on",
+];
+
+/// What the command line asks for.
+struct Request {
+    pgbouncer: bool,
+    citus: bool,
+    cluster: bool,
+    /// Where the sources are.
+    servers: PathBuf,
+    install: bool,
+    filters: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let request = parse(arguments)?;
+    if request.pgbouncer {
+        through_pgbouncer(&request)?;
+    }
+    if request.citus {
+        on_citus(&request)?;
+    }
+    if request.cluster {
+        on_cluster(&request)?;
+    }
+    Ok(())
+}
+
+fn parse(arguments: &[String]) -> Result<Request, Failure> {
+    let mut request = Request {
+        pgbouncer: false,
+        citus: false,
+        cluster: false,
+        servers: project::root().join("../shared/servers"),
+        install: true,
+        filters: Vec::new(),
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--pgbouncer" => request.pgbouncer = true,
+            "--citus" => request.citus = true,
+            "--cluster" => request.cluster = true,
+            "--no-install" => request.install = false,
+            "--servers" => {
+                let directory = rest.next().map(PathBuf::from);
+                request.servers = directory
+                    .ok_or_else(|| Failure::Usage("`--servers` needs a folder.".to_owned()))?;
+            }
+            flag if flag.starts_with('-') => {
+                return Err(Failure::Usage(format!("`scale` does not know `{flag}`.")));
+            }
+            filter => request.filters.push(filter.to_owned()),
+        }
+    }
+    if !request.pgbouncer && !request.citus && !request.cluster {
+        let message = "`scale` needs to be told which: --pgbouncer, --citus or --cluster.";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    Ok(request)
+}
+
+/// Builds a server, or finds it built; where it is.
+fn build(request: &Request, which: &str) -> Result<PathBuf, Failure> {
+    let script = request.servers.join("build");
+    if !script.is_file() {
+        return Err(Failure::new(format!(
+            "{} is not there: say with --servers where the sources of {which} are",
+            script.display()
+        )));
+    }
+    eprintln!("xtask: building {which}, or finding it");
+    let into = project::target().join("servers");
+    let printed = process::output(Command::new(script).arg(which).arg(into))?;
+    let last = printed.lines().last().unwrap_or_default();
+    Ok(PathBuf::from(last))
+}
+
+fn through_pgbouncer(request: &Request) -> Result<(), Failure> {
+    let program = build(request, "pgbouncer")?;
+    let servers = Servers::start(request.install)?;
+    let pgbouncer = PgBouncer::start(&program, port(servers.postgres()?)?)?;
+    let url = pgbouncer.url();
+    let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_POOLER", &url));
+    pgbouncer.stop()?;
+    servers.stop()?;
+    tested
+}
+
+fn on_citus(request: &Request) -> Result<(), Failure> {
+    build(request, "citus")?;
+    let servers = Servers::start_with(request.install, CITUS)?;
+    let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_SPREAD", "yes"));
+    servers.stop()?;
+    tested
+}
+
+/// Servers of the tests' own, on which nothing is left out.
+fn on_cluster(request: &Request) -> Result<(), Failure> {
+    build(request, "citus")?;
+    let servers = Servers::start(request.install)?;
+    let tested = tests(request, &servers, ("VESTRY_TEST_CITUS", "yes"));
+    servers.stop()?;
+    tested
+}
+
+/// The integration tests that are asked for, with this said to them.
+fn tests(request: &Request, servers: &Servers, said: (&str, &str)) -> Result<(), Failure> {
+    let all = match said.0 {
+        "VESTRY_TEST_CITUS" => CLUSTER,
+        _ => ALL,
+    };
+    let all = [all.to_owned()];
+    let filters = match request.filters.as_slice() {
+        [] => &all,
+        filters => filters,
+    };
+    let mut command = project::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast", "--test", "it"]);
+    command.arg(project::LIGHT);
+    servers.tell(&mut command);
+    command.env(said.0, said.1);
+    command.arg("--").args(filters);
+    if said.0 == "VESTRY_TEST_POSTGRES_SPREAD" {
+        for (test, why) in NOT_ON_CITUS {
+            println!("left out on Citus: {test}: {why}");
+            command.args(["--skip", test]);
+        }
+    }
+    process::run(&mut command)
+}
+
+fn port(url: &str) -> Result<u16, Failure> {
+    let (_, port) = url.rsplit_once(':').unwrap_or_default();
+    let digits = port.split('/').next().unwrap_or_default();
+    digits.parse().context("a URL without a port")
+}
