@@ -1,5 +1,7 @@
 //! `cargo xtask scale`: what stands on Postgres, on what people put in front of it or in place of it.
 
+mod across;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -40,7 +42,9 @@ const NOT_ON_CITUS: [(&str, &str); 2] = [
 
 /// Of a Postgres that is a cluster. Few shards, since every test has a database of its own.
 const CITUS: &[&str] = &[
-    "shared_preload_libraries=citus",
+    "shared_preload_libraries=citus,pg_stat_statements",
+    "pg_stat_statements.max=100000",
+    "citus.stat_statements_track=all",
     "max_prepared_transactions=400",
     "citus.shard_count=4",
     "citus.log_distributed_deadlock_detection=on",
@@ -136,8 +140,9 @@ fn on_citus(request: &Request) -> Result<(), Failure> {
     build(request, "citus")?;
     let servers = Servers::start_with(request.install, CITUS)?;
     let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_SPREAD", "yes"));
+    let across = tested.and_then(|()| across::look(servers.postgres()?));
     servers.stop()?;
-    tested
+    across
 }
 
 /// Servers of the tests' own, on which nothing is left out.

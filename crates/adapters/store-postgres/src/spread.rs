@@ -193,7 +193,7 @@ pub(super) async fn spread(
     }
     for (done, table) in tables.iter().enumerate() {
         told(table, tables.len() - done);
-        say(conn, &placement(table)).await?;
+        place(conn, table).await?;
     }
     Ok(tables)
 }
@@ -221,6 +221,18 @@ fn in_order(tables: Vec<String>) -> Vec<String> {
     let mut tables = tables;
     tables.sort_by_key(rank);
     tables
+}
+
+/// Spreads one table.
+async fn place(conn: &mut Conn, table: &String) -> StoreResult<()> {
+    if let Err(error) = say(conn, &placement(table)).await {
+        // Whoever was at it before may have been killed, and the server have gone on to the end.
+        if unspread(conn).await?.contains(table) {
+            return Err(error);
+        }
+    }
+    // Rows that refer to it are looked up in it one by one when they are spread; without statistics each would walk its whole App.
+    say(conn, &format!("ANALYZE \"{table}\"")).await
 }
 
 fn placement(table: &str) -> String {
