@@ -43,6 +43,11 @@ pub(crate) async fn apply(settings: &DatabaseSettings) -> Result<Vec<String>, Fa
 
 /// Spreads the tables over the servers of a cluster; answers with those that were not spread before.
 async fn distribute(settings: &DatabaseSettings) -> Result<Vec<String>, Failure> {
+    if matches!(settings.database, Database::Sqlite(_)) {
+        return Err(Failure::new(
+            "a SQLite file lies on one machine: only the tables of a Postgres with Citus can be distributed",
+        ));
+    }
     let told = |table: &str, left: usize| {
         eprintln!("vestry: distributing {table}, {left} to go");
     };
