@@ -22,7 +22,7 @@ const HAS_CITUS: &str = "to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
 
 const IS_SPREAD: &str = "EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('users') AND partmethod = 'h')";
 
-/// Tables that have to be spread and are not, and whether they name an App.
+/// Tables that have to be spread and are not.
 const UNSPREAD: &str = "\
     SELECT relname::text AS name FROM pg_class \
     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' \
@@ -31,6 +31,7 @@ const UNSPREAD: &str = "\
             WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't')) \
     ORDER BY relname";
 
+/// Tables whose rows lie on the servers.
 const MOVED: &str =
     "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE partmethod = 'h' ORDER BY name";
 
