@@ -8,7 +8,7 @@ use vestry_store_rows::settings::{Database, Settings};
 /// the others wait.
 ///
 /// # Errors
-/// [`StoreError`](vestry_ports::store::StoreError): `Unavailable`, `Busy` when another process does not come to an end
+/// [`StoreError`]: `Unavailable`, `Busy` when another process does not come to an end
 /// with its migrations, or `Other` when a statement of a migration was refused.
 pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
     match &settings.database {
@@ -22,7 +22,7 @@ pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
 /// of each table before it begins, and how many are left with it.
 ///
 /// # Errors
-/// [`StoreError`](vestry_ports::store::StoreError): `Other` on SQLite, without the extension, while processes of the service are
+/// [`StoreError`]: `Other` on SQLite, without the extension, while processes of the service are
 /// connected, or when a statement was refused.
 pub async fn distribute(
     settings: &Settings,
