@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
-use vestry_domain::ids::{AppId, EventId, Id, MessageId};
+use vestry_domain::ids::{AppId, Id, JobId, MessageId};
 use vestry_domain::message::{
     CapturedMessage, Channel, JobEnd, LEASE, Message, OutboxJob, longest_wait,
 };
@@ -51,9 +51,7 @@ impl Service {
     /// Jobs are taken while others are under way: a transport that is slow to answer holds up its own messages, and those
     /// of the others only when it holds `MOST_AT_ONCE`.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
-        let owner = self
-            .new_id::<EventId>(self.ports.clock.machine())
-            .to_string();
+        let owner = self.new_id::<JobId>(self.ports.clock.machine()).to_string();
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
         let mut second = tokio::time::interval(LOOK_EVERY);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::ids::{AppId, EventId};
+use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
@@ -16,7 +16,7 @@ use crate::together::Batch;
 /// What became of one job.
 pub(crate) struct Note {
     pub(crate) world: World,
-    pub(crate) job: EventId,
+    pub(crate) job: JobId,
     /// The worker that holds it.
     pub(crate) owner: String,
     pub(crate) ending: Ending,

@@ -1,7 +1,7 @@
 //! From a finished message to a job of the outbox.
 
 use vestry_domain::envelope::{Place, SecretKind};
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::{Message, OutboxJob};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Secret, World};
@@ -37,7 +37,7 @@ impl Service {
     ) -> Result<OutboxJob, Fault> {
         // The outbox keeps the time of the machine: a frozen test clock must not hold its messages back.
         let now = self.ports.clock.machine();
-        let id: EventId = self.new_id(now);
+        let id: JobId = self.new_id(now);
         let owner = id.to_string();
         let place = Place {
             world: *world,

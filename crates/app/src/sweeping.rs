@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp};
 use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult};
@@ -111,7 +111,7 @@ enum Step {
 impl Service {
     /// Sweeps until `stop` is done. A step that is under way then is undone.
     pub async fn run_sweeper(&self, stop: impl Future<Output = ()>) {
-        let holder: EventId = self.new_id(self.ports.clock.machine());
+        let holder: JobId = self.new_id(self.ports.clock.machine());
         let holder = holder.to_string();
         let mut stop = std::pin::pin!(stop);
         loop {

@@ -233,7 +233,7 @@ ids! {
     /// A user's e-mail address.
     EmailId "email";
     /// A job of the outbox.
-    EventId "evt";
+    JobId "evt";
     /// A person of an identity provider who is a user.
     ProviderLinkId "idpuser";
     /// An API key or public token.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::Sealed;
-use crate::ids::{EventId, MessageId};
+use crate::ids::{JobId, MessageId};
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
@@ -281,7 +281,7 @@ pub fn escape_html(text: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxJob {
     /// The id; also the stable part of a mail's `Message-ID`, so that a duplicate can be recognized.
-    pub id: EventId,
+    pub id: JobId,
     /// App and environment.
     pub world: World,
     /// How it will travel.

@@ -1,6 +1,6 @@
 //! Sending mail.
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_port_macro::port;
 
@@ -22,7 +22,7 @@ pub trait Mailer: Send + Sync {
     ///
     /// # Errors
     /// See [`SendError`]; `Ok` means that the next server took responsibility for the mail.
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError>;
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError>;
 
     /// Connects and authenticates without sending anything.
     ///

@@ -1,6 +1,6 @@
 //! Sending text messages.
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
 use vestry_port_macro::port;
@@ -29,7 +29,7 @@ pub trait SmsSender: Send + Sync {
     ///
     /// # Errors
     /// See [`SmsError`]; `Ok` means that the provider took responsibility for the message.
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SmsError>;
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SmsError>;
 
     /// Authenticates without sending anything.
     ///

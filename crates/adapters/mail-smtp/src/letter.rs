@@ -6,7 +6,7 @@ use lettre::message::header::{HeaderName, HeaderValue, MessageId};
 use lettre::message::{Mailbox, MultiPart, MultiPartKind, SinglePart};
 use lettre::{Address, Message as Mail};
 use vestry_domain::email::Email;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 
 /// A mail that is ready to be sent.
@@ -41,11 +41,7 @@ impl Letter {
     ///
     /// # Errors
     /// See [`Unwritable`].
-    pub(crate) fn write(
-        from: &Mailbox,
-        id: EventId,
-        message: &Message,
-    ) -> Result<Self, Unwritable> {
+    pub(crate) fn write(from: &Mailbox, id: JobId, message: &Message) -> Result<Self, Unwritable> {
         if message.subject.chars().any(char::is_control) {
             return Err(Unwritable::Subject);
         }
@@ -102,7 +98,7 @@ fn recipient(to: &str) -> Result<Address, Unwritable> {
 }
 
 /// When the job was made; part of its id.
-fn date(id: EventId) -> SystemTime {
+fn date(id: JobId) -> SystemTime {
     let seconds = u64::try_from(id.timestamp().unix()).unwrap_or(0);
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }

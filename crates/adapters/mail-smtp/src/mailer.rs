@@ -9,7 +9,7 @@ use lettre::message::Mailbox;
 use lettre::transport::smtp::extension::ClientId;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
@@ -136,7 +136,7 @@ impl From<Unwritable> for SendError {
 
 #[port]
 impl Mailer for SmtpMailer {
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError> {
         let letter = Letter::write(&self.from, id, message)?;
         self.in_time(self.attempt(&letter)).await
     }

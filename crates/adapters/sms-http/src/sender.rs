@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use url::Url;
 use vestry_domain::Secret;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_outbound::{Call, Outbound, Reach};
 use vestry_ports::port;
@@ -104,7 +104,7 @@ impl fmt::Debug for HttpSms {
 #[port]
 impl SmsSender for HttpSms {
     /// The API takes no id to recognize a message by, so the job's is not sent.
-    async fn send(&self, _id: EventId, message: &Message) -> Result<(), SmsError> {
+    async fn send(&self, _id: JobId, message: &Message) -> Result<(), SmsError> {
         Ok(self.text(message).await?)
     }
 

@@ -6,7 +6,7 @@ use diesel::prelude::{
 };
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::{AppId, EventId};
+use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -140,7 +140,7 @@ impl Outbox for Unit {
     async fn finish(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         end: JobEnd,
         at: Timestamp,
@@ -162,7 +162,7 @@ impl Outbox for Unit {
     async fn retry(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool> {

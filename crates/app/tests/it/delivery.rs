@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::oneshot;
 use vestry_app::Fault;
 use vestry_contract::fakes::FakeStore;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::{LEASE, Message, OutboxJob};
 use vestry_domain::{Environment, World};
 use vestry_ports::mailer::{Mailer, SendError};
@@ -157,14 +157,14 @@ async fn r15_workers_share_the_jobs() {
 #[derive(Default)]
 struct Accident {
     store: OnceLock<FakeStore>,
-    sent: Mutex<Vec<(EventId, String)>>,
+    sent: Mutex<Vec<(JobId, String)>>,
     lost_commits: usize,
     unreachable_after: AtomicUsize,
 }
 
 #[port]
 impl Mailer for Accident {
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError> {
         self.sent.lock().unwrap().push((id, message.code.clone()));
         let store = self.store.get().unwrap();
         store.lose_commits(self.lost_commits);
@@ -232,7 +232,7 @@ struct Gate {
 
 #[port]
 impl Mailer for Gate {
-    async fn send(&self, _id: EventId, _message: &Message) -> Result<(), SendError> {
+    async fn send(&self, _id: JobId, _message: &Message) -> Result<(), SendError> {
         let (arrived, opened) = (
             self.arrived.lock().unwrap().take(),
             self.opened.lock().unwrap().take(),

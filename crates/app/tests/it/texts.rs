@@ -9,7 +9,7 @@ use vestry_app::sessions::SessionNamed;
 use vestry_app::test_env::FindMessages;
 use vestry_app::users::CreateUser;
 use vestry_app::{Fault, Refusal};
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::{Channel, Message, MessageKind};
 use vestry_domain::session::Proof;
 use vestry_domain::timestamp::Seconds;
@@ -362,7 +362,7 @@ struct Silent;
 
 #[port]
 impl SmsSender for Silent {
-    async fn send(&self, _id: EventId, _message: &Message) -> Result<(), SmsError> {
+    async fn send(&self, _id: JobId, _message: &Message) -> Result<(), SmsError> {
         std::future::pending().await
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
@@ -15,7 +15,7 @@ pub struct FakeMailer(Mutex<Post>);
 
 #[derive(Debug, Default)]
 struct Post {
-    sent: Vec<(EventId, Message)>,
+    sent: Vec<(JobId, Message)>,
     tries: usize,
     behaviour: Behaviour,
 }
@@ -45,7 +45,7 @@ impl FakeMailer {
     }
 
     /// The mails that were taken, oldest first, each with the id of its job.
-    pub fn sent(&self) -> Vec<(EventId, Message)> {
+    pub fn sent(&self) -> Vec<(JobId, Message)> {
         lock(&self.0).sent.clone()
     }
 
@@ -71,7 +71,7 @@ impl Post {
 
 #[port]
 impl Mailer for FakeMailer {
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SendError> {
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SendError> {
         let mut post = lock(&self.0);
         match post.next() {
             Behaviour::FailsForNow(times) if times > 0 => {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::port;
@@ -16,7 +16,7 @@ pub struct FakeSms(Mutex<Provider>);
 
 #[derive(Debug, Default)]
 struct Provider {
-    sent: Vec<(EventId, Message)>,
+    sent: Vec<(JobId, Message)>,
     tries: usize,
     failures: usize,
     retry_after: Option<Seconds>,
@@ -43,7 +43,7 @@ impl FakeSms {
     }
 
     /// The messages that were taken, oldest first, each with the id of its job.
-    pub fn sent(&self) -> Vec<(EventId, Message)> {
+    pub fn sent(&self) -> Vec<(JobId, Message)> {
         lock(&self.0).sent.clone()
     }
 
@@ -64,7 +64,7 @@ impl Provider {
 
 #[port]
 impl SmsSender for FakeSms {
-    async fn send(&self, id: EventId, message: &Message) -> Result<(), SmsError> {
+    async fn send(&self, id: JobId, message: &Message) -> Result<(), SmsError> {
         let mut provider = lock(&self.0);
         provider.tries += 1;
         if provider.failures > 0 {

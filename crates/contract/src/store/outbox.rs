@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::{JobEnd, LEASE, OutboxJob};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
@@ -41,7 +41,7 @@ impl Stage {
     }
 }
 
-fn ids(jobs: &[OutboxJob]) -> Vec<EventId> {
+fn ids(jobs: &[OutboxJob]) -> Vec<JobId> {
     jobs.iter().map(|job| job.id).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use vestry_contract::fakes::{FakeClock, FakeLimiter, FakeMailer, FakeStore, SeededEntropy};
 use vestry_contract::samples::{Samples, other_environment};
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::limits::Limit;
 use vestry_domain::message::Message;
 use vestry_domain::timestamp::Seconds;
@@ -52,7 +52,7 @@ fn seeded_entropy_repeats_itself_for_a_seed_and_never_within_one() {
     assert_ne!(first, draw(&other));
 }
 
-fn mail(samples: &mut Samples) -> (EventId, Message) {
+fn mail(samples: &mut Samples) -> (JobId, Message) {
     let world = world(samples);
     let message = samples.captured(world, "ada@example.com").message;
     (samples.id(samples.now()), message)

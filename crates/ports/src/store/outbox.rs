@@ -1,6 +1,6 @@
 //! Messages that wait for delivery, and those that the test environment captured.
 
-use vestry_domain::ids::{AppId, EventId, MessageId};
+use vestry_domain::ids::{AppId, JobId, MessageId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
@@ -37,7 +37,7 @@ pub trait Outbox: Send {
     async fn finish(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         end: JobEnd,
         at: Timestamp,
@@ -46,7 +46,7 @@ pub trait Outbox: Send {
     async fn retry(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool>;

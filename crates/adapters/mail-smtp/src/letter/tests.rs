@@ -9,8 +9,8 @@ fn from() -> Mailbox {
     "Vestry <no-reply@mail.example>".parse().unwrap()
 }
 
-fn job(seconds: i64) -> EventId {
-    EventId::new(Timestamp::from_unix(seconds), [7; 16])
+fn job(seconds: i64) -> JobId {
+    JobId::new(Timestamp::from_unix(seconds), [7; 16])
 }
 
 fn mail(to: &str) -> Message {

@@ -9,7 +9,7 @@ mod smtp_server;
 
 use std::error::Error;
 
-use vestry_domain::ids::{EventId, Id};
+use vestry_domain::ids::{Id, JobId};
 use vestry_domain::message::{Message, otp_mail};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Secret, Timestamp};
@@ -41,8 +41,8 @@ fn mailer(settings: &Settings) -> SmtpMailer {
 }
 
 /// The id of a job of 2026-02-03T04:05:06Z.
-fn job(number: u8) -> EventId {
-    EventId::new(Timestamp::from_unix(1_770_091_506), [number; 16])
+fn job(number: u8) -> JobId {
+    JobId::new(Timestamp::from_unix(1_770_091_506), [number; 16])
 }
 
 fn passcode() -> Message {

@@ -13,7 +13,7 @@ mod taking;
 mod provider;
 
 use vestry_domain::Timestamp;
-use vestry_domain::ids::{EventId, Id};
+use vestry_domain::ids::{Id, JobId};
 use vestry_domain::message::{Message, otp_text};
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::sms::{SmsError, SmsSender};
@@ -37,7 +37,7 @@ pub(crate) fn text() -> Message {
 }
 
 pub(crate) async fn send(sms: &HttpSms) -> Result<(), SmsError> {
-    let id = EventId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
+    let id = JobId::new(Timestamp::from_unix(1_800_000_000), [7; 16]);
     sms.send(id, &text()).await
 }
 

@@ -1,6 +1,6 @@
 //! Messages that wait, and captured ones.
 
-use vestry_domain::ids::{AppId, EventId};
+use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -22,7 +22,7 @@ impl Job {
 }
 
 impl State {
-    fn held(&mut self, world: World, id: EventId, owner: &str) -> Option<&mut Job> {
+    fn held(&mut self, world: World, id: JobId, owner: &str) -> Option<&mut Job> {
         let mut rows = self.jobs.iter_mut();
         rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
     }
@@ -110,7 +110,7 @@ impl Outbox for Work {
     async fn finish(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         _end: JobEnd,
         at: Timestamp,
@@ -128,7 +128,7 @@ impl Outbox for Work {
     async fn retry(
         &mut self,
         world: &World,
-        id: EventId,
+        id: JobId,
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool> {

@@ -1,7 +1,7 @@
 //! A transport that takes a message and does not come back, until it is let.
 
 use tokio::sync::Semaphore;
-use vestry_domain::ids::EventId;
+use vestry_domain::ids::JobId;
 use vestry_domain::message::Message;
 use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
@@ -43,7 +43,7 @@ impl StalledTransport {
 
 #[port]
 impl Mailer for StalledTransport {
-    async fn send(&self, _: EventId, _: &Message) -> Result<(), SendError> {
+    async fn send(&self, _: JobId, _: &Message) -> Result<(), SendError> {
         self.hang().await;
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Mailer for StalledTransport {
 
 #[port]
 impl SmsSender for StalledTransport {
-    async fn send(&self, _: EventId, _: &Message) -> Result<(), SmsError> {
+    async fn send(&self, _: JobId, _: &Message) -> Result<(), SmsError> {
         self.hang().await;
         Ok(())
     }
