@@ -51,8 +51,9 @@ impl Service {
         self.test_clocks.follow(app.id, app.test_clock);
         let caller = Arc::new(Caller {
             world: key.world,
-            key,
-            app,
+            key: Arc::new(key),
+            app: Arc::new(app),
+            request_id: None,
             run: None,
         });
         self.callers.keep(hash, &caller, now);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use vestry_domain::api_key::{ApiKey, Scope};
+use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
 use vestry_domain::app::{App, AppSettings};
+use vestry_domain::event::Actor;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
@@ -17,9 +18,11 @@ pub struct Caller {
     /// The App and environment that the key opens.
     pub world: World,
     /// The key.
-    pub key: ApiKey,
+    pub key: Arc<ApiKey>,
     /// The App.
-    pub app: App,
+    pub app: Arc<App>,
+    /// The id of the request.
+    pub(crate) request_id: Option<Arc<str>>,
     /// Of a request with an `Idempotency-Key`.
     pub(crate) run: Option<Arc<Run>>,
 }
@@ -36,6 +39,22 @@ pub enum AuthenticateError {
 }
 
 impl Caller {
+    /// The caller of a request with this id.
+    pub fn of_request(&self, id: Arc<str>) -> Self {
+        Self {
+            request_id: Some(id),
+            ..self.clone()
+        }
+    }
+
+    /// Who that is to those who read events.
+    pub(crate) fn actor(&self) -> Actor {
+        match self.key.kind {
+            ApiKeyKind::Secret => Actor::ApiKey(self.key.id),
+            ApiKeyKind::Public => Actor::PublicToken(self.key.id),
+        }
+    }
+
     /// The caller of a request that has an `Idempotency-Key`: what its use case does is on disk together with its answer.
     pub fn in_run(&self, run: Arc<Run>) -> Self {
         Self {
@@ -66,7 +85,7 @@ impl Caller {
     }
 
     /// The App's settings.
-    pub const fn settings(&self) -> &AppSettings {
+    pub fn settings(&self) -> &AppSettings {
         &self.app.settings
     }
 

@@ -13,9 +13,10 @@ use tokio::time::MissedTickBehavior;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
+use vestry_domain::event::{Fact, NewEvent};
 use vestry_domain::ids::{AppId, Id, JobId, MessageId};
 use vestry_domain::message::{
-    CapturedMessage, Channel, JobEnd, LEASE, Message, OutboxJob, longest_wait,
+    CapturedMessage, Channel, JobEnd, LEASE, Message, MessageKind, OutboxJob, longest_wait,
 };
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::timestamp::Seconds;
@@ -25,6 +26,7 @@ use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
 
 use crate::delivery_notes::{Ending, Note};
+use crate::events::Source;
 use crate::fault::{causes, retried};
 use crate::{Fault, Service};
 
@@ -39,7 +41,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What became of one job.
 enum Outcome {
-    End(JobEnd),
+    /// Of a message of this kind, where that is known.
+    End(JobEnd, Option<MessageKind>),
     Captured(Box<Secret<Message>>),
     /// Not before the provider wants to be asked again, if it said when.
     Again(Option<Seconds>),
@@ -194,6 +197,7 @@ impl Service {
             world: job.world,
             job: id,
             owner: owner.to_owned(),
+            told: self.told(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
         match self.together(&self.notes, note).await {
@@ -212,7 +216,7 @@ impl Service {
     fn ending(&self, job: &OutboxJob, outcome: Outcome) -> Ending {
         let now = self.ports.clock.machine();
         match outcome {
-            Outcome::End(end) => Ending::End(end),
+            Outcome::End(end, _) => Ending::End(end),
             Outcome::Captured(message) => Ending::Captured(Box::new(CapturedMessage {
                 id: captured_id(job, now),
                 world: job.world,
@@ -225,18 +229,35 @@ impl Service {
         }
     }
 
+    /// Nothing of what is tried again, and nothing of a decoy.
+    fn told(&self, job: &OutboxJob, outcome: &Outcome) -> Option<NewEvent> {
+        if is_decoy(job) {
+            return None;
+        }
+        let fact = match outcome {
+            Outcome::End(JobEnd::Delivered, kind) => Fact::message_sent(job.channel, (*kind)?),
+            Outcome::End(end, kind) => Fact::message_failed(job.channel, *kind, *end),
+            Outcome::Captured(message) => Fact::message_sent(job.channel, message.expose().kind),
+            Outcome::Again(_) => return None,
+        };
+        Some(self.new_event(&Source::system(job.world), &fact))
+    }
+
     async fn attempt(&self, job: &OutboxJob) -> Result<Outcome, Fault> {
         if self.ports.clock.machine() >= job.deliver_before {
-            // What is over when it is made is a decoy, which nobody shall get.
-            if job.created_at < job.deliver_before {
-                tracing::warn!(job = %job.id, attempts = job.attempts, "a message expired before it could be delivered");
+            if is_decoy(job) {
+                return Ok(Outcome::End(JobEnd::Expired, None));
             }
-            return Ok(Outcome::End(JobEnd::Expired));
+            tracing::warn!(job = %job.id, attempts = job.attempts, "a message expired before it could be delivered");
+            // One that cannot be opened is over as well.
+            let message = self.open_message(job).await.ok();
+            let kind = message.map(|message| message.expose().kind);
+            return Ok(Outcome::End(JobEnd::Expired, kind));
         }
         let message = self.open_message(job).await?;
         if job.world.environment == Environment::Test {
             return Ok(if bounces(message.expose()) {
-                Outcome::End(JobEnd::Refused)
+                Outcome::End(JobEnd::Refused, Some(message.expose().kind))
             } else {
                 Outcome::Captured(Box::new(message))
             });
@@ -258,26 +279,27 @@ impl Service {
     }
 
     async fn send(&self, job: &OutboxJob, message: &Message) -> Result<Outcome, Fault> {
+        let delivered = Outcome::End(JobEnd::Delivered, Some(message.kind));
         // Without the causes of a failure: servers repeat the recipient in their answers.
         match job.channel {
             Channel::Email => {
                 let mailer = self.ports.mailer.as_ref();
                 let mailer = mailer.ok_or(Fault::NoTransport("mail"))?;
                 Ok(match mailer.send(job.id, message).await {
-                    Ok(()) => Outcome::End(JobEnd::Delivered),
+                    Ok(()) => delivered,
                     Err(error @ SendError::Transient(_)) => again(job, &error, None),
-                    Err(error @ SendError::Permanent(_)) => refused(job, &error),
+                    Err(error @ SendError::Permanent(_)) => refused(job, message.kind, &error),
                 })
             }
             Channel::Sms => {
                 let sms = self.ports.sms.as_ref();
                 let sms = sms.ok_or(Fault::NoTransport("SMS"))?;
                 Ok(match sms.send(job.id, message).await {
-                    Ok(()) => Outcome::End(JobEnd::Delivered),
+                    Ok(()) => delivered,
                     Err(error @ SmsError::Transient { retry_after, .. }) => {
                         again(job, &error, retry_after)
                     }
-                    Err(error @ SmsError::Permanent(_)) => refused(job, &error),
+                    Err(error @ SmsError::Permanent(_)) => refused(job, message.kind, &error),
                 })
             }
         }
@@ -298,9 +320,14 @@ fn again(job: &OutboxJob, error: &dyn Display, retry_after: Option<Seconds>) -> 
     Outcome::Again(retry_after)
 }
 
-fn refused(job: &OutboxJob, error: &dyn Display) -> Outcome {
+fn refused(job: &OutboxJob, kind: MessageKind, error: &dyn Display) -> Outcome {
     tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "a message was refused");
-    Outcome::End(JobEnd::Refused)
+    Outcome::End(JobEnd::Refused, Some(kind))
+}
+
+/// What is over when it is made is a decoy, which nobody shall get.
+fn is_decoy(job: &OutboxJob) -> bool {
+    job.deliver_before <= job.created_at
 }
 
 /// Whether the message goes to a reserved identity whose transport fails.

@@ -1,7 +1,10 @@
 //! What became of messages, noted for those that ended at the same time in one transaction.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use vestry_domain::app::AppSettings;
+use vestry_domain::event::NewEvent;
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd};
 use vestry_domain::{Timestamp, World};
@@ -20,6 +23,8 @@ pub(crate) struct Note {
     /// The worker that holds it.
     pub(crate) owner: String,
     pub(crate) ending: Ending,
+    /// What is told of an end, if that is wanted.
+    pub(crate) told: Option<NewEvent>,
 }
 
 /// How a try ended.
@@ -49,8 +54,15 @@ impl Notes {
         let now = self.clock.machine();
         let mut tx = self.store.begin().await?;
         let mut captured = Vec::with_capacity(notes.len());
+        let mut told = Vec::new();
         for note in notes {
-            captured.push(write_one(&mut *tx, note, now).await?);
+            let is_held = write_one(&mut *tx, note, now).await?;
+            told.extend(note.told.as_ref().filter(|_| is_held).cloned());
+            captured.push(is_held && matches!(note.ending, Ending::Captured(_)));
+        }
+        let wanted = wanted(&mut *tx, told).await?;
+        if !wanted.is_empty() {
+            tx.events().append(&wanted).await?;
         }
         tx.commit().await?;
         Ok(captured)
@@ -84,16 +96,31 @@ impl Batch for Notes {
     }
 }
 
-/// Lost leases write nothing: whoever holds the job notes its end, and captures it.
+/// What is always told, and of the rest what the settings of its App ask for, which are only read if there is such an event.
+async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<NewEvent>, Fault> {
+    let mut settings: HashMap<AppId, AppSettings> = HashMap::new();
+    for event in told.iter().filter(|event| event.kind.is_optional()) {
+        let id = event.world.app_id;
+        if !settings.contains_key(&id)
+            && let Some(app) = tx.apps().find(id).await?
+        {
+            settings.insert(id, app.settings);
+        }
+    }
+    let is_wanted = |event: &NewEvent| {
+        let settings = settings.get(&event.world.app_id);
+        !event.kind.is_optional() || settings.is_some_and(|settings| settings.wants(event.kind))
+    };
+    Ok(told.into_iter().filter(is_wanted).collect())
+}
+
+/// Lost leases write nothing, and this says `false`: whoever holds the job notes its end, and captures it.
 async fn write_one(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
     let Note {
         world, job, owner, ..
     } = note;
     match &note.ending {
-        Ending::End(end) => {
-            tx.outbox().finish(world, *job, owner, *end, now).await?;
-            Ok(false)
-        }
+        Ending::End(end) => Ok(tx.outbox().finish(world, *job, owner, *end, now).await?),
         Ending::Captured(message) => {
             let end = JobEnd::Delivered;
             let is_held = tx.outbox().finish(world, *job, owner, end, now).await?;
@@ -102,9 +129,6 @@ async fn write_one(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Re
             }
             Ok(is_held)
         }
-        Ending::Again(at) => {
-            tx.outbox().retry(world, *job, owner, *at).await?;
-            Ok(false)
-        }
+        Ending::Again(at) => Ok(tx.outbox().retry(world, *job, owner, *at).await?),
     }
 }

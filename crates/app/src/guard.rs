@@ -4,15 +4,48 @@
 //! counted for the end user's address and for the whole App: guesses can be spread (M-6).
 
 use vestry_domain::code::{self, MethodId};
+use vestry_domain::event::{EventKind, Fact, FailReason, Method};
 use vestry_domain::ids::UserId;
-use vestry_domain::limits::failures;
+use vestry_domain::limits::{Limit, failures};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::budget::Purse;
-use crate::spraying;
+use crate::{Caller, Service, spraying};
+
+/// Failures of one subject that are told, each by itself (E-8).
+const TOLD: Limit = Limit::per_minute(10);
+
+/// A try that was wrong, as it is told to those who read events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    method: Method,
+    /// Who would have signed in.
+    user: UserId,
+    reason: FailReason,
+}
+
+impl Failure {
+    /// What was shown is wrong.
+    pub(crate) const fn wrong(method: Method, user: UserId) -> Self {
+        Self {
+            method,
+            user,
+            reason: FailReason::Wrong,
+        }
+    }
+
+    /// What was shown is right, and the user may not sign in.
+    pub(crate) const fn shut_out(method: Method, user: UserId) -> Self {
+        Self {
+            method,
+            user,
+            reason: FailReason::ShutOut,
+        }
+    }
+}
 
 /// How long the subject still has to wait, if it has to.
 pub(crate) async fn wait(
@@ -31,16 +64,69 @@ fn left(until: Option<Timestamp>, now: Timestamp) -> Option<Seconds> {
 
 /// Counts a failure, and makes the subject wait when there were too many in a row.
 pub(crate) async fn count_failure(
+    service: &Service,
     tx: &mut dyn Repositories,
-    world: &World,
+    caller: &Caller,
     subject: &str,
+    failure: Failure,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let failures = tx.guards().fail(world, subject, now).await?;
-    if let Some(wait) = code::wait_after(failures) {
-        tx.guards().block(world, subject, now + wait).await?;
+    let failures = tx.guards().fail(&caller.world, subject, now).await?;
+    was_counted(service, tx, caller, subject, failure, failures, now).await
+}
+
+/// What follows from a failure of the subject, the n-th in a row.
+async fn was_counted(
+    service: &Service,
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    subject: &str,
+    failure: Failure,
+    failures: i64,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    tell_failure(service, &mut *tx, caller, subject, failure, now).await?;
+    match code::wait_after(failures) {
+        Some(wait) => block(service, tx, caller, subject, failure, now + wait).await,
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Tells of a failure where the App asked for that. Whoever tries a thousand things a minute shall not fill the log.
+async fn tell_failure(
+    service: &Service,
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    subject: &str,
+    failure: Failure,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if !caller.settings().wants(EventKind::SignInFailed) {
+        return Ok(());
+    }
+    let budgets = tx.budgets();
+    let verdict = budgets
+        .spend(&caller.world, "told_failures", subject, TOLD, now)
+        .await?;
+    if !verdict.admitted {
+        return Ok(());
+    }
+    let told = Fact::sign_in_failed(Some(failure.user), failure.method, failure.reason);
+    service.tell(tx, caller, [told]).await
+}
+
+/// Makes the subject of a failure wait.
+pub(crate) async fn block(
+    service: &Service,
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    subject: &str,
+    failure: Failure,
+    until: Timestamp,
+) -> Result<(), StoreError> {
+    tx.guards().block(&caller.world, subject, until).await?;
+    let told = Fact::sign_in_blocked(Some(failure.user), failure.method, until);
+    service.tell(tx, caller, [told]).await
 }
 
 /// What somebody tries to get in by, and from where: whose failures, and which address's.
@@ -133,26 +219,29 @@ impl Guarded {
     /// A try that was announced, and counted as the n-th failure in a row, was wrong.
     pub(crate) async fn failed(
         &self,
+        service: &Service,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
+        failure: Failure,
         failures: i64,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        if let Some(wait) = code::wait_after(failures) {
-            tx.guards().block(world, &self.subject, now + wait).await?;
-        }
-        self.count_beyond_the_subject(tx, world, now).await
+        let subject = &self.subject;
+        was_counted(service, &mut *tx, caller, subject, failure, failures, now).await?;
+        self.count_beyond_the_subject(tx, &caller.world, now).await
     }
 
     /// Counts a failure of the subject, of the address and of the App.
     pub(crate) async fn count_failure(
         &self,
+        service: &Service,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
+        failure: Failure,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        count_failure(tx, world, &self.subject, now).await?;
-        self.count_beyond_the_subject(tx, world, now).await
+        count_failure(service, &mut *tx, caller, &self.subject, failure, now).await?;
+        self.count_beyond_the_subject(tx, &caller.world, now).await
     }
 
     /// The count of an address is over a time, and no success resets it: otherwise one account of his own would let an attacker

@@ -14,6 +14,7 @@ use vestry_ports::vault::VaultError;
 
 use crate::audit_trail::Trail;
 use crate::delivery_notes::Notes;
+use crate::event_desk::Desk;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
@@ -73,6 +74,7 @@ pub struct Service {
     pub(crate) presented_sessions: Arc<Together<Reads<PresentedSessions>>>,
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
+    pub(crate) events: Desk,
 }
 
 impl Service {
@@ -87,6 +89,7 @@ impl Service {
             presented_sessions: Reads::desk(&ports),
             whole_users: Reads::desk(&ports),
             jwt_times: JwtTimes::default(),
+            events: Desk::of(&*ports.store),
             ports,
             settings,
             runtime,

@@ -1,10 +1,11 @@
 //! What is over and of no use any more is deleted: a little at a time, with rests, and by one process of all (PR-60).
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use vestry_domain::ids::JobId;
+use vestry_domain::ids::{EventId, Id, JobId};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Environment, Timestamp};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult};
 
 use crate::fault::{causes, retried};
@@ -20,6 +21,8 @@ const LEASE: Seconds = Seconds(60);
 const REST: Seconds = Seconds(240);
 /// How long ended jobs, dead sessions and captured messages stay readable for an operator.
 const KEPT: Seconds = Seconds(7 * 86_400);
+/// Logs that are looked at in one go.
+const HEADS: i64 = 1_000;
 /// How long failures in a row are remembered after the last one: longer than any wait, and so long that being forgotten gives a
 /// guesser fewer tries than the longest wait does, a day for each (OTP-5).
 const FAILURES_KEPT: Seconds = Seconds(30 * 86_400);
@@ -129,6 +132,64 @@ impl Service {
 
     /// Sweeps once, unless another process does or has just done so. What fails is left for the next time.
     pub async fn sweep(&self, holder: &str) {
+        if self.sweep_heaps(holder).await
+            && let Err(fault) = self.sweep_events(holder).await
+        {
+            put_off(&fault);
+        }
+    }
+
+    /// Events that are older than their App keeps them, from the oldest on.
+    async fn sweep_events(&self, holder: &str) -> Result<(), Fault> {
+        let now = self.ports.clock.machine();
+        let mut read = self.ports.store.read().await?;
+        let apps = read.apps().list().await?.into_iter();
+        let settings: HashMap<_, _> = apps.map(|app| (app.id, app.settings)).collect();
+        let mut last = None;
+        loop {
+            let heads = read.events().heads(last, HEADS).await?;
+            let Some((world, _)) = heads.last() else {
+                return Ok(());
+            };
+            last = Some(*world);
+            for (world, head) in heads {
+                let Some(settings) = settings.get(&world.app_id) else {
+                    continue;
+                };
+                let before = now - settings.event_retention(world.environment);
+                let before = EventId::new(before, [0; 16]);
+                let is_due = head.oldest.is_some_and(|oldest| oldest.id < before);
+                if is_due && !self.sweep_log(holder, world, before).await? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Of one world; `false` when another process sweeps.
+    async fn sweep_log(&self, holder: &str, world: World, before: EventId) -> Result<bool, Fault> {
+        loop {
+            let begun = Instant::now();
+            let swept = retried(|| async {
+                let now = self.ports.clock.machine();
+                let mut tx = self.ports.store.begin().await?;
+                if !tx.leases().take(WORK, holder, now, now + LEASE).await? {
+                    return Ok(None);
+                }
+                let swept = tx.events().sweep(&world, before, SWEEP_STEP).await?;
+                tx.commit().await?;
+                Ok::<_, Fault>(Some(swept))
+            });
+            match swept.await? {
+                None => return Ok(false),
+                Some(swept) if swept < SWEEP_STEP.unsigned_abs() => return Ok(true),
+                Some(_) => tokio::time::sleep(begun.elapsed()).await,
+            }
+        }
+    }
+
+    /// `false` when another process sweeps, or there is no database.
+    async fn sweep_heaps(&self, holder: &str) -> bool {
         let heaps = self.heaps().await;
         let mut left = heaps.as_slice();
         // All that there is in one transaction, since mostly that is little; when it fails, each heap by itself.
@@ -139,8 +200,11 @@ impl Service {
             let is_last = next.len() == left.len();
             match retried(|| self.step(holder, next, is_last)).await {
                 Ok(Step::Gone(gone)) => left = left.get(gone..).unwrap_or_default(),
-                Ok(Step::Theirs) => return,
-                Ok(Step::Away(fault)) => return put_off(&fault),
+                Ok(Step::Theirs) => return false,
+                Ok(Step::Away(fault)) => {
+                    put_off(&fault);
+                    return false;
+                }
                 Err(_told_when_alone) if most > 1 => most = 1,
                 Err(fault) => {
                     put_off(&fault);
@@ -151,6 +215,7 @@ impl Service {
                 tokio::time::sleep(begun.elapsed()).await;
             }
         }
+        true
     }
 
     /// Everything that is to be swept now.

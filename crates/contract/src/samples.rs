@@ -9,6 +9,7 @@ use vestry_domain::app::{App, AppSettings, AttachedIdentifiers};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
+use vestry_domain::event::{Actor, Fact, NewEvent, Via};
 use vestry_domain::idempotency::{Claim, KeyDigest};
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
 use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
@@ -228,6 +229,8 @@ impl Samples {
                 webauthn_top_origins: vec!["https://shop.example".to_owned()],
                 webauthn_user_verification: self
                     .pick(&[UserVerification::Required, UserVerification::Discouraged]),
+                event_retention_days: self.pick(&[None, Some(90)]),
+                events_optional: vec!["wallet.signed".to_owned()],
             },
             test_clock: self.test_clock(),
             created_at,
@@ -905,6 +908,29 @@ impl Samples {
             not_before: created_at,
             deliver_before: created_at + Seconds(60),
             attempts: 0,
+            created_at,
+        }
+    }
+
+    /// An event about a user, or about nobody.
+    pub fn event(&mut self, world: World) -> NewEvent {
+        let created_at = self.tick();
+        let (user, email) = (self.id(created_at), self.id(created_at));
+        let fact = match self.pick(&[0, 1, 2]) {
+            0 => Fact::user_created(user, Via::Create),
+            1 => Fact::email_added(user, email),
+            _ => Fact::app_created(),
+        };
+        let key = self.id(created_at);
+        NewEvent {
+            id: self.id(created_at),
+            world,
+            kind: fact.kind,
+            user_id: fact.user_id,
+            wallet_id: fact.wallet_id,
+            actor: self.pick(&[Actor::ApiKey(key), Actor::EndUser(user), Actor::Cli]),
+            request_id: self.pick(&[None, Some("req_1")]).map(str::to_owned),
+            data: fact.data(),
             created_at,
         }
     }

@@ -39,6 +39,7 @@ pub mod audit;
 pub mod budgets;
 pub mod captured;
 pub mod codes;
+pub mod events;
 pub mod guards;
 pub mod holdings;
 pub mod idempotency;
@@ -243,6 +244,20 @@ macro_rules! store_suite {
                 parallel_uses_of_a_challenge_succeed_once
                 challenges_of_a_user_are_forgotten
                 a_sweep_deletes_expired_challenges
+            }
+            store::events {
+                events_come_back_as_they_were
+                e_1_what_is_rolled_back_is_not_told
+                e_2_places_have_no_hole_and_no_repetition
+                e_2_parallel_placers_give_each_place_once
+                e_3_no_place_is_seen_before_a_lower_one
+                e_4_the_later_change_tells_later
+                a_page_holds_what_fits
+                worlds_with_events_are_found
+                another_log_begins_behind_the_last_event
+                e_7_events_stay_in_their_world
+                a_sweep_takes_the_oldest
+                a_bell_rings_after_the_commit
             }
             store::leases {
                 work_is_one_holders_at_a_time

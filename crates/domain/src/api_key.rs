@@ -21,6 +21,9 @@ pub enum ApiKeyKind {
 }
 
 impl ApiKeyKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Secret, Self::Public];
+
     /// `secret` or `public`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -77,11 +80,13 @@ pub enum Scope {
     WalletsSign,
     /// Export private keys; never implied.
     WalletsExport,
+    /// Read events.
+    EventsRead,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::UsersRead,
         Self::UsersWrite,
         Self::AuthWrite,
@@ -90,6 +95,7 @@ impl Scope {
         Self::WalletsWrite,
         Self::WalletsSign,
         Self::WalletsExport,
+        Self::EventsRead,
     ];
 
     /// Such as `users:read`.
@@ -103,6 +109,7 @@ impl Scope {
             Self::WalletsWrite => "wallets:write",
             Self::WalletsSign => "wallets:sign",
             Self::WalletsExport => "wallets:export",
+            Self::EventsRead => "events:read",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::EventKind;
 use crate::ids::AppId;
 use crate::limits::Limit;
 use crate::passkey::{PasskeyDomain, UserVerification, check_origin};
@@ -111,6 +112,11 @@ pub struct AppSettings {
     pub webauthn_top_origins: Vec<String>,
     /// Whether passkeys check who is using them.
     pub webauthn_user_verification: UserVerification,
+    /// Days for which events are kept, 7 to 365; absent: 30 in live worlds, 7 in test worlds.
+    pub event_retention_days: Option<i64>,
+    /// Types of events that are only written where they are listed here: `sign_in.failed`, `password.reset_requested`,
+    /// `wallet.signed`, `message.sent`.
+    pub events_optional: Vec<String>,
 }
 
 impl AppSettings {
@@ -180,11 +186,19 @@ impl Default for AppSettings {
             webauthn_origins: Vec::new(),
             webauthn_top_origins: Vec::new(),
             webauthn_user_verification: UserVerification::Preferred,
+            event_retention_days: None,
+            events_optional: Vec::new(),
         }
     }
 }
 
 impl AppSettings {
+    /// Whether events of this kind are written.
+    pub fn wants(&self, kind: EventKind) -> bool {
+        let mut named = self.events_optional.iter();
+        !kind.is_optional() || named.any(|name| name == kind.as_str())
+    }
+
     /// Checks every value against its bounds.
     ///
     /// # Errors
@@ -224,6 +238,10 @@ impl AppSettings {
             10_080,
         )?;
         within("password_min_length", self.password_min_length, 8, 64)?;
+        if let Some(days) = self.event_retention_days {
+            within("event_retention_days", days, 7, 365)?;
+        }
+        self.check_optional_events()?;
         self.check_webauthn()?;
         siwe::check_domains(&self.siwe_domains)?;
         siwe::check_chains(&self.siwe_chain_ids, &self.siws_clusters)?;
@@ -249,6 +267,20 @@ impl AppSettings {
             }
         }
         Ok(())
+    }
+
+    fn check_optional_events(&self) -> Result<(), Invalid> {
+        let optional = |name: &String| {
+            let kind = name.parse::<EventKind>();
+            kind.is_ok_and(EventKind::is_optional)
+        };
+        if self.events_optional.iter().all(optional) {
+            return Ok(());
+        }
+        let kinds = EventKind::ALL.iter().filter(|kind| kind.is_optional());
+        let known: Vec<_> = kinds.map(|kind| kind.as_str()).collect();
+        let message = format!("events_optional may list {}", known.join(", "));
+        Err(Invalid::value("events_optional", message))
     }
 
     fn check_webauthn(&self) -> Result<(), Invalid> {
@@ -302,6 +334,15 @@ impl AppSettings {
     /// How long a proved factor counts as fresh (S-7).
     pub const fn freshness(&self) -> Seconds {
         Seconds::from_minutes(self.freshness_minutes)
+    }
+
+    /// How long events of a world are kept.
+    pub fn event_retention(&self, environment: Environment) -> Seconds {
+        let days = self.event_retention_days.unwrap_or(match environment {
+            Environment::Test => 7,
+            Environment::Live => 30,
+        });
+        Seconds(days.saturating_mul(86_400))
     }
 
     /// Least length of a new password in characters (P-1).

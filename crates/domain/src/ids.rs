@@ -232,6 +232,8 @@ ids! {
     AuditEntryId "aud";
     /// A user's e-mail address.
     EmailId "email";
+    /// An event.
+    EventId "event";
     /// A job of the outbox.
     JobId "evt";
     /// A person of an identity provider who is a user.

@@ -10,6 +10,7 @@ pub mod audit;
 pub mod code;
 pub mod email;
 pub mod envelope;
+pub mod event;
 pub mod idempotency;
 pub mod ids;
 pub mod invalid;

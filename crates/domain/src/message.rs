@@ -25,6 +25,9 @@ pub enum Channel {
 }
 
 impl Channel {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Email, Self::Sms];
+
     /// `email` or `sms`.
     pub const fn as_str(self) -> &'static str {
         match self {

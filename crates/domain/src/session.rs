@@ -1,5 +1,6 @@
 //! Sessions, the factors they rest on, and how long they live.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
@@ -232,6 +233,41 @@ pub enum Proof {
         /// The user's id there.
         subject: String,
     },
+}
+
+impl Proof {
+    /// How the proof reached us, as the Session object says it.
+    pub fn delivery_channel(&self) -> Cow<'static, str> {
+        let channel = match self {
+            Self::Provider { provider, .. } => return format!("{provider}_oauth").into(),
+            Self::EmailCode { .. } | Self::EmailLink { .. } => "email",
+            Self::SmsCode { .. } => "sms",
+            Self::Password => "password",
+            Self::Totp { .. } => "totp_authenticator",
+            Self::RecoveryCode { .. } => "totp_recovery_code",
+            Self::Passkey { .. } => "webauthn_credential",
+            Self::Wallet {
+                wallet_type: WalletType::Solana,
+                ..
+            } => "sol_wallet",
+            // No other chain signs people in.
+            Self::Wallet { .. } => "eth_wallet",
+        };
+        channel.into()
+    }
+
+    /// What kind of proof it is, as the Session object says it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::EmailCode { .. } | Self::SmsCode { .. } => "otp",
+            Self::EmailLink { .. } => "magic_link",
+            Self::Password => "password",
+            Self::Totp { .. } | Self::RecoveryCode { .. } => "totp",
+            Self::Passkey { .. } => "webauthn",
+            Self::Wallet { .. } => "wallet",
+            Self::Provider { .. } => "oauth",
+        }
+    }
 }
 
 /// Without address, number, wallet address or the id at a provider.

@@ -1,4 +1,4 @@
-//! Tasks that run beside the listeners: delivering and sweeping.
+//! Tasks that run beside the listeners: delivering, sweeping, and giving events their places.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Starts the sweeper and, when asked to, the outbox worker, on the service's runtime.
+    /// Starts the sweeper, the sequencer of events and, when asked to, the outbox worker, on the service's runtime.
     pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, deliver: bool) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -23,8 +23,10 @@ impl Background {
             let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
             tasks.spawn_on(async move { service.run_outbox(stopped).await }, runtime);
         }
+        let (sweeper, sweeps) = (Arc::clone(service), until(stopped.clone()));
+        tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);
         let (service, stopped) = (Arc::clone(service), until(stopped));
-        tasks.spawn_on(async move { service.run_sweeper(stopped).await }, runtime);
+        tasks.spawn_on(async move { service.run_sequencer(stopped).await }, runtime);
         Self { stop, tasks }
     }
 

@@ -315,6 +315,9 @@ Examples:
         /// Check every line and change nothing
         #[arg(long)]
         dry_run: bool,
+        /// Write one event with the number of users, instead of one for each
+        #[arg(long)]
+        no_events: bool,
         #[command(flatten)]
         answer: Answer,
     },

@@ -104,7 +104,8 @@ impl Edge {
         if let Some((_, certificate)) = &self.tls {
             rt::spawn(renew_on_hangup(Arc::clone(certificate)));
         }
-        let background = Background::start(&self.service, runtime, self.deliver);
+        let service = Arc::clone(&self.service);
+        let background = Background::start(&service, runtime, self.deliver);
         let server = self.start()?;
         let handle = server.handle();
         let server = rt::spawn(server);
@@ -114,6 +115,7 @@ impl Edge {
         draining.begin();
         rt::spawn(stop.next_one_ends_the_process());
         tokio::time::sleep(drain).await;
+        service.stop_waiting();
         end(handle, shutdown).await;
         server
             .await

@@ -20,6 +20,7 @@ use crate::state::State;
 pub(crate) struct Call {
     state: Data<State>,
     caller: Arc<Caller>,
+    id: RequestId,
     /// Of a request with an idempotency key.
     run: Option<Arc<Run>>,
     span: tracing::Span,
@@ -39,6 +40,7 @@ impl FromRequest for Call {
             (Some(state), Some(caller), Some(id)) => Ok(Self {
                 state: Data::clone(state),
                 caller: Arc::clone(caller),
+                id: id.clone(),
                 run: extensions.get::<Arc<Run>>().cloned(),
                 span: tracing::info_span!("request", id = id.as_str()),
             }),
@@ -79,6 +81,18 @@ impl Call {
             .await
     }
 
+    /// Has a use case wait on this worker that crosses by itself for whatever it does: when the client goes away, it is dropped.
+    pub(crate) async fn wait<T, E, C, F>(self, command: C) -> Result<T, Problem>
+    where
+        C: FnOnce(Arc<Service>, Arc<Caller>) -> F,
+        F: Future<Output = Result<T, E>>,
+        E: Into<Problem>,
+    {
+        let service = Arc::clone(&self.state.service);
+        let waiting = command(service, self.caller).instrument(self.span);
+        waiting.await.map_err(Into::into)
+    }
+
     /// Runs a use case to its end, whatever becomes of the client.
     pub(crate) async fn run<T, E, C, F>(self, command: C) -> Result<T, Problem>
     where
@@ -90,13 +104,15 @@ impl Call {
         let Self {
             state,
             caller,
+            id,
             run,
             span,
         } = self;
-        let caller = match run {
-            Some(run) => Arc::new(caller.in_run(run)),
+        let caller = caller.of_request(id.shared());
+        let caller = Arc::new(match run {
+            Some(run) => caller.in_run(run),
             None => caller,
-        };
+        });
         // Boxed at once: the future of a use case is large, and is moved several times on its way to the runtime.
         let outcome = state
             .service

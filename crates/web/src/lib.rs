@@ -16,6 +16,7 @@ mod client;
 mod cors;
 mod edge;
 mod endpoint;
+mod events;
 mod gate;
 mod guesses;
 mod health;

@@ -58,6 +58,7 @@ pub(crate) enum Code {
     MethodNotAllowed,
     Duplicate,
     IdempotencyKeyReused,
+    CursorUnknown,
     LastSignInMethod,
     BodyTooLarge,
     UnsupportedMediaType,
@@ -182,6 +183,11 @@ impl Code {
             Self::IdempotencyKeyReused => (
                 StatusCode::CONFLICT,
                 "this Idempotency-Key was used for another request; send a new one",
+            ),
+            Self::CursorUnknown => (
+                StatusCode::CONFLICT,
+                "the log does not know this event: it is too old, of another world, or was lost; compare your copy by the list calls \
+                 and go on from GET /v1/events/head",
             ),
             Self::LastSignInMethod => (
                 StatusCode::CONFLICT,

@@ -19,6 +19,11 @@ impl RequestId {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same, for whoever keeps it.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// Makes ids that do not repeat. They are names, not secrets: no entropy of the service is spent on them.

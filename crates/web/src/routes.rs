@@ -7,8 +7,8 @@ use crate::gate::Access::{
     self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
 };
 use crate::{
-    health, jwks, magic_links, oauth, otps, passwords, reference, sessions, test_env, totps, users,
-    wallet_sign_in, wallets, webauthn,
+    events, health, jwks, magic_links, oauth, otps, passwords, reference, sessions, test_env,
+    totps, users, wallet_sign_in, wallets, webauthn,
 };
 
 macro_rules! endpoints {
@@ -92,6 +92,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey wallets disable;
         SecretKey wallets enable;
         SecretKey wallets export;
+        SecretKey events list;
+        SecretKey events head;
+        SecretKey events get;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

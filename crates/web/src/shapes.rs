@@ -2,6 +2,7 @@
 
 mod deleted;
 mod device;
+mod event;
 mod idp_provider;
 mod ids;
 mod passkey;
@@ -11,6 +12,7 @@ mod wallet;
 
 pub(crate) use deleted::Deleted;
 pub(crate) use device::Device;
+pub(crate) use event::Event;
 pub(crate) use idp_provider::IdpProvider;
 pub(crate) use ids::parse_id;
 pub(crate) use passkey::WebauthnCredential;

@@ -27,6 +27,18 @@ const MAY: &[(&[&str], &str)] = &[
         "the worker asks which Apps have something to deliver, once a second; it does without when a server is away",
     ),
     (
+        &["FROM \"events_inbox\"", " LIMIT "],
+        "which worlds have events without a place, once a second; it does without when a server is away",
+    ),
+    (
+        &["FROM \"event_heads\" WHERE (\"event_heads\".\"oldest_id\" IS NOT NULL)"],
+        "a sweep: the ends of all logs, a thousand at a time, by one process",
+    ),
+    (
+        &["insert-select: WITH taken AS (DELETE FROM events_inbox"],
+        "events of one App get their places; Citus names no key of what it copies",
+    ),
+    (
         &["SELECT COUNT(*) FROM \"outbox\""],
         "how much waits, for an operator",
     ),

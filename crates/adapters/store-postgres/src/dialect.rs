@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use vestry_store_rows::wanted::Until;
 
 pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::events::place;
 pub(crate) use super::lists::{
     append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
     whole_user_rows,
@@ -105,3 +106,11 @@ macro_rules! locked {
     };
 }
 pub(crate) use locked;
+
+/// Rows that nobody else so much as holds, without waiting for those that somebody does, and locked until the transaction ends.
+macro_rules! free {
+    ($query:expr) => {
+        $query.for_update().skip_locked()
+    };
+}
+pub(crate) use free;

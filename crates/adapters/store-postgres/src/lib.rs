@@ -7,6 +7,7 @@ mod connection;
 mod connector;
 mod dialect;
 mod durability;
+mod events;
 mod lists;
 mod manager;
 mod migrate;
@@ -16,6 +17,7 @@ mod repositories;
 mod spread;
 mod statistics;
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use deadpool::Runtime;
@@ -26,7 +28,7 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Repositories, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
@@ -66,6 +68,7 @@ pub struct PostgresStore {
     findings: Vec<String>,
     runtime: Handle,
     is_spread: bool,
+    bell: Arc<OnceLock<Bell>>,
     _statistics: Statistics,
 }
 
@@ -94,6 +97,7 @@ impl PostgresStore {
             pool: connections,
             runtime,
             is_spread: false,
+            bell: Arc::default(),
         };
         let mut connection = pools.get().await?;
         pools.findings = durability::findings(&mut connection).await?;
@@ -111,7 +115,14 @@ impl PostgresStore {
             runtime: self.runtime.clone(),
             begin: self.pool.manager().begin(),
             is_spread: self.is_spread,
+            bell: Arc::clone(&self.bell),
         }
+    }
+
+    /// See [`vestry_ports::store::Store::when_told`].
+    pub fn when_told(&self, bell: Bell) {
+        // The first one stays.
+        let _is_second = self.bell.set(bell);
     }
 
     /// See [`vestry_ports::store::Store::is_spread`].

@@ -7,6 +7,7 @@ mod audit;
 mod budgets;
 mod captured;
 mod codes;
+mod events;
 mod guards;
 mod holdings;
 mod idempotency;

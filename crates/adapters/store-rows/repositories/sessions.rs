@@ -22,6 +22,12 @@ use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::sessions::{SessionChange, SessionRow};
 use vestry_store_rows::schema::{sessions, signing_keys};
 
+fn ids(found: Vec<String>) -> StoreResult<Vec<SessionId>> {
+    let table = Table("sessions");
+    let ids = found.iter();
+    ids.map(|id| table.parse("id", id)).collect()
+}
+
 #[port]
 impl Sessions for Unit {
     async fn insert(&mut self, session: &Session, token: &TokenHash) -> StoreResult<()> {
@@ -163,16 +169,23 @@ impl Sessions for Unit {
         Ok(self.done(updated)? == 1)
     }
 
-    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64> {
+    async fn delete_all(
+        &mut self,
+        world: &World,
+        user: UserId,
+        at: Timestamp,
+    ) -> StoreResult<Vec<SessionId>> {
         let alive = in_world!(sessions, world)
             .filter(sessions::user_id.eq(user.to_string()))
             .filter(sessions::deleted_at.is_null());
-        let update = diesel::update(alive).set((
-            sessions::deleted_at.eq(at.unix()),
-            sessions::updated_at.eq(at.unix()),
-        ));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        self.done(updated).map(count)
+        let update = diesel::update(alive)
+            .set((
+                sessions::deleted_at.eq(at.unix()),
+                sessions::updated_at.eq(at.unix()),
+            ))
+            .returning(sessions::id);
+        let updated = Prepared(update).load(self.writing()?).await;
+        ids(self.done(updated)?)
     }
 
     async fn delete_some(
@@ -192,19 +205,21 @@ impl Sessions for Unit {
             next = next.filter(sessions::id.gt(after.to_string()));
         }
         let found = next.load(self.reading()?).await;
-        let ids: Vec<String> = self.done(found)?;
+        let next: Vec<String> = self.done(found)?;
         let table = Table("sessions");
-        let last = ids.last().map(|id| table.parse("id", id)).transpose()?;
+        let last = next.last().map(|id| table.parse("id", id)).transpose()?;
         let alive = in_world!(sessions, world)
-            .filter(sessions::id.eq_any(ids))
+            .filter(sessions::id.eq_any(next))
             .filter(sessions::deleted_at.is_null());
-        let update = diesel::update(alive).set((
-            sessions::deleted_at.eq(at.unix()),
-            sessions::updated_at.eq(at.unix()),
-        ));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        let count = self.done(updated).map(count)?;
-        Ok(EndedSome { count, last })
+        let update = diesel::update(alive)
+            .set((
+                sessions::deleted_at.eq(at.unix()),
+                sessions::updated_at.eq(at.unix()),
+            ))
+            .returning(sessions::id);
+        let updated = Prepared(update).load(self.writing()?).await;
+        let ids = ids(self.done(updated)?)?;
+        Ok(EndedSome { ids, last })
     }
 
     async fn delete_others(
@@ -213,17 +228,19 @@ impl Sessions for Unit {
         user: UserId,
         kept: SessionId,
         at: Timestamp,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<Vec<SessionId>> {
         let others = in_world!(sessions, world)
             .filter(sessions::user_id.eq(user.to_string()))
             .filter(sessions::id.ne(kept.to_string()))
             .filter(sessions::deleted_at.is_null());
-        let update = diesel::update(others).set((
-            sessions::deleted_at.eq(at.unix()),
-            sessions::updated_at.eq(at.unix()),
-        ));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        self.done(updated).map(count)
+        let update = diesel::update(others)
+            .set((
+                sessions::deleted_at.eq(at.unix()),
+                sessions::updated_at.eq(at.unix()),
+            ))
+            .returning(sessions::id);
+        let updated = Prepared(update).load(self.writing()?).await;
+        ids(self.done(updated)?)
     }
 
     async fn sweep(

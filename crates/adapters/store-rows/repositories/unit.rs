@@ -1,15 +1,20 @@
 //! A unit of work: one pooled connection, what may be done on it, and how far it is.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
 use deadpool::managed::Object;
 use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
+use vestry_domain::World;
+use vestry_domain::event::NewEvent;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
-    ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx,
-    Users, WalletChallenges, WalletImports, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Events, Guards, Idempotency,
+    ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords,
+    ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys,
+    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -51,6 +56,8 @@ pub(crate) struct Site {
     pub(crate) begin: &'static str,
     /// See [`vestry_ports::store::Store::is_spread`].
     pub(crate) is_spread: bool,
+    /// Rings after commits of events; see [`vestry_ports::store::Store::when_told`].
+    pub(crate) bell: Arc<OnceLock<Bell>>,
 }
 
 /// One connection as a set of repositories.
@@ -60,6 +67,8 @@ pub(crate) struct Unit {
     access: Access,
     progress: Progress,
     site: Site,
+    /// Events that are written at the commit.
+    told: Vec<NewEvent>,
 }
 
 impl Unit {
@@ -70,6 +79,7 @@ impl Unit {
             access: Access::View,
             progress: Progress::Ready,
             site,
+            told: Vec::new(),
         }
     }
 
@@ -80,6 +90,7 @@ impl Unit {
             access: Access::SelfCommitting,
             progress: Progress::Ready,
             site,
+            told: Vec::new(),
         }
     }
 
@@ -94,6 +105,7 @@ impl Unit {
             access: Access::Transaction,
             progress: Progress::Ready,
             site,
+            told: Vec::new(),
         };
         unit.say(begin).await?;
         Ok(unit)
@@ -117,6 +129,23 @@ impl Unit {
             return Err(Misuse::ReadOnly.into());
         }
         self.reading()
+    }
+
+    /// Leaves events for the commit.
+    pub(super) fn tell(&mut self, events: &[NewEvent]) -> StoreResult<()> {
+        self.writing()?;
+        self.progress = Progress::Ready;
+        self.told.extend_from_slice(events);
+        Ok(())
+    }
+
+    /// Rings for the events that were committed.
+    fn ring(&self) {
+        let Some(bell) = self.site.bell.get() else {
+            return;
+        };
+        let worlds: BTreeSet<World> = self.told.iter().map(|event| event.world).collect();
+        worlds.into_iter().for_each(bell);
     }
 
     /// Whether nothing of what is read here is part of a transaction of somebody's.
@@ -158,12 +187,16 @@ impl Unit {
 #[port]
 impl Tx for Unit {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
+        let told = std::mem::take(&mut self.told);
+        self.write_told(&told).await?;
+        self.told = told;
         // Postgres answers COMMIT of a failed transaction with a silent ROLLBACK; `writing` does not let it come to that.
         let committed = dialect::commit_in_time(self.writing()?.batch_execute("COMMIT")).await;
         // Nobody knows whether it happened, and the connection goes with this unit.
         let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;
         self.progress = Progress::Finished;
+        self.ring();
         Ok(())
     }
 }
@@ -323,6 +356,10 @@ impl Repositories for Unit {
     }
 
     fn captured(&mut self) -> &mut dyn Captured {
+        self
+    }
+
+    fn events(&mut self) -> &mut dyn Events {
         self
     }
 }

@@ -557,6 +557,54 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    events_inbox (app_id, environment, appended, id) {
+        app_id -> Text,
+        environment -> Text,
+        appended -> BigInt,
+        ordinal -> BigInt,
+        id -> Text,
+        kind -> Text,
+        user_id -> Nullable<Text>,
+        wallet_id -> Nullable<Text>,
+        actor_kind -> Text,
+        actor_id -> Nullable<Text>,
+        request_id -> Nullable<Text>,
+        data -> Text,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    event_heads (app_id, environment) {
+        app_id -> Text,
+        environment -> Text,
+        log -> BigInt,
+        position -> BigInt,
+        newest_id -> Nullable<Text>,
+        oldest_position -> Nullable<BigInt>,
+        oldest_id -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    events (app_id, environment, position) {
+        app_id -> Text,
+        environment -> Text,
+        position -> BigInt,
+        id -> Text,
+        log -> BigInt,
+        kind -> Text,
+        user_id -> Nullable<Text>,
+        wallet_id -> Nullable<Text>,
+        actor_kind -> Text,
+        actor_id -> Nullable<Text>,
+        request_id -> Nullable<Text>,
+        data -> Text,
+        created_at -> BigInt,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
 diesel::allow_tables_to_appear_in_same_query!(sessions, signing_keys);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_ports::port;
-use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
 
 use vestry_store_postgres::{PostgresStore, Spread};
 use vestry_store_rows::migrations::MissingMigrations;
@@ -101,6 +101,13 @@ impl Store for SqlStore {
         match &self.0 {
             Engine::Sqlite(store) => store.append_to_audit_log(entries, heads).await,
             Engine::Postgres(store) => store.append_to_audit_log(entries, heads).await,
+        }
+    }
+
+    fn when_told(&self, bell: Bell) {
+        match &self.0 {
+            Engine::Sqlite(store) => store.when_told(bell),
+            Engine::Postgres(store) => store.when_told(bell),
         }
     }
 

@@ -7,6 +7,7 @@ use vestry_store_rows::wanted::Until;
 use super::in_time;
 
 pub(crate) use super::connection::{Conn, classify, close};
+pub(crate) use super::events::place;
 pub(crate) use super::lists::{
     append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
     whole_user_rows,
@@ -103,3 +104,11 @@ macro_rules! locked {
     };
 }
 pub(crate) use locked;
+
+/// Rows that nobody else so much as holds.
+macro_rules! free {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use free;

@@ -5,6 +5,7 @@
 mod connection;
 mod detached;
 mod dialect;
+mod events;
 mod in_time;
 mod lists;
 mod manager;
@@ -13,6 +14,7 @@ mod migrate;
 mod repositories;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::Runtime;
@@ -25,7 +27,7 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{Repositories, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
@@ -91,11 +93,18 @@ impl SqliteStore {
                 runtime: runtime.clone(),
                 begin: dialect::BEGIN,
                 is_spread: false,
+                bell: Arc::default(),
             },
         };
         // Makes the file, switches it to write-ahead logging and checks both pragmas.
         drop(pools.get(&pools.writer).await?);
         Ok(pools)
+    }
+
+    /// See [`vestry_ports::store::Store::when_told`].
+    pub fn when_told(&self, bell: Bell) {
+        // The first one stays.
+        let _is_second = self.site.bell.set(bell);
     }
 
     async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use vestry_domain::app::{self, App, AppSettings};
+use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid, World, number};
@@ -49,6 +50,7 @@ impl Service {
         for key in &keys {
             tx.app_keys().insert(key).await?;
         }
+        self.tell_app(&mut *tx, app.id, Fact::app_created()).await?;
         Ok(tx.commit().await?)
     }
 
@@ -80,8 +82,7 @@ impl Service {
         changes: &[(String, String)],
     ) -> Result<App, AdminError> {
         let mut app = self.show_app(id).await?;
-        let mut settings = serde_json::to_value(&app.settings)
-            .map_err(|error| Fault::Internal(Box::new(error)))?;
+        let mut settings = json(&app.settings)?;
         for (name, value) in changes {
             if name == "name" {
                 app.name = app::name(value)?;
@@ -106,11 +107,32 @@ impl Service {
 
     async fn update_app(&self, app: &App) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
+        let before = tx.apps().find(app.id).await?;
+        let before = before.ok_or(AdminError::NotFound("app"))?;
         if !tx.apps().update(app).await? {
             return Err(AdminError::NotFound("app"));
         }
+        let changed = changed_fields(&before, app)?;
+        if !changed.0.is_empty() {
+            let told = Fact::app_updated(changed);
+            self.tell_app(&mut *tx, app.id, told).await?;
+        }
         Ok(tx.commit().await?)
     }
+}
+
+fn json(settings: &AppSettings) -> Result<Value, Fault> {
+    serde_json::to_value(settings).map_err(|error| Fault::Internal(Box::new(error)))
+}
+
+/// `name`, and the names of the settings that differ.
+fn changed_fields(before: &App, after: &App) -> Result<ChangedFields, Fault> {
+    let (earlier, later) = (json(&before.settings)?, json(&after.settings)?);
+    let settings = later.as_object().into_iter().flatten();
+    let changed = settings.filter(|(name, value)| earlier.get(name.as_str()) != Some(*value));
+    let changed = changed.map(|(name, _)| name.clone());
+    let name = (before.name != after.name).then(|| "name".to_owned());
+    Ok(ChangedFields(name.into_iter().chain(changed).collect()))
 }
 
 /// `true`, `60`, `60.0` and `null` are JSON; everything else, such as `ES256`, is a word.

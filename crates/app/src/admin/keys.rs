@@ -1,6 +1,7 @@
 //! `vestry key create|list|rotate|revoke`.
 
 use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, Scope};
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{ApiKeyId, AppId};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret, World};
@@ -8,6 +9,7 @@ use vestry_ports::entropy::Bytes;
 
 use super::AdminError;
 use crate::Service;
+use crate::events::Source;
 use crate::fault::retried;
 
 /// A key that was just made. This is the only time it can be read.
@@ -55,6 +57,9 @@ impl Service {
             return Err(AdminError::NotFound("app"));
         }
         tx.api_keys().insert(record).await?;
+        let told = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
+        self.tell(&mut *tx, Source::cli(record.world), [told])
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -96,6 +101,11 @@ impl Service {
             .await?
         {
             return Err(AdminError::NotFound("key that is not revoked"));
+        }
+        let keys = tx.api_keys().list(app).await?;
+        if let Some(key) = keys.iter().find(|key| key.id == id) {
+            let told = Fact::api_key_revoked(id);
+            self.tell(&mut *tx, Source::cli(key.world), [told]).await?;
         }
         Ok(tx.commit().await?)
     }

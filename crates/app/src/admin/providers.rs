@@ -1,11 +1,13 @@
 //! `vestry provider set|list|remove`.
 
+use vestry_domain::event::Fact;
 use vestry_domain::ids::AppId;
 use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
 use vestry_domain::{Secret, World};
 use vestry_ports::store::StoredConnection;
 
 use super::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::provider_connection::secret_place;
 use crate::{Fault, Service};
@@ -84,6 +86,9 @@ impl Service {
             // Somebody set or removed it meanwhile.
             return Err(Fault::LostRace.into());
         }
+        let told = Fact::provider_set(wanted.name.clone());
+        self.tell(&mut *tx, Source::cli(wanted.world), [told])
+            .await?;
         tx.commit().await?;
         Ok(stored.connection)
     }
@@ -119,6 +124,8 @@ impl Service {
         if !tx.provider_connections().remove(&world, name).await? {
             return Err(AdminError::NotFound("provider"));
         }
+        let told = Fact::provider_removed(name.clone());
+        self.tell(&mut *tx, Source::cli(world), [told]).await?;
         Ok(tx.commit().await?)
     }
 

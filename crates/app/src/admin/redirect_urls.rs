@@ -1,11 +1,13 @@
 //! `vestry redirect-url add|list|remove`.
 
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{AppId, RedirectUrlId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
 use super::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::{Fault, Service};
 
@@ -48,6 +50,8 @@ impl Service {
             return Err(AdminError::NotFound("app"));
         }
         if tx.redirect_urls().insert(url).await? {
+            let told = Fact::redirect_url_added(url.id, url.kind);
+            self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
             tx.commit().await?;
             return Ok(url.clone());
         }
@@ -98,10 +102,17 @@ impl Service {
     }
 
     async fn drop_redirect_url(&self, app: AppId, id: RedirectUrlId) -> Result<(), AdminError> {
+        let not_found = AdminError::NotFound("redirect URL");
         let mut tx = self.ports.store.begin().await?;
+        let known = tx.redirect_urls().list(app).await?;
+        let Some(url) = known.into_iter().find(|url| url.id == id) else {
+            return Err(not_found);
+        };
         if !tx.redirect_urls().remove(app, id).await? {
-            return Err(AdminError::NotFound("redirect URL"));
+            return Err(not_found);
         }
+        let told = Fact::redirect_url_removed(id);
+        self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -2,11 +2,13 @@
 
 use vestry_domain::Environment;
 use vestry_domain::app::App;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{AppId, SigningKeyId};
 use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
 use vestry_domain::{Timestamp, World};
 
 use super::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::{Fault, Service};
 
@@ -49,7 +51,10 @@ impl Service {
         } else {
             now + PUBLISHED_BEFORE_USE
         };
-        self.make_signing_key(&app, world, active_from).await
+        let key = self.new_signing_key(&app, world, active_from).await?;
+        let told = || Some(Fact::signing_key_rotated(key.id));
+        retried(|| self.store_signing_key(&key, told())).await?;
+        Ok(key)
     }
 
     /// Withdraws a key that somebody else may have, at once: no JWT under it names a session from now on, on any process, it is
@@ -107,10 +112,13 @@ impl Service {
         if !tx.signing_keys().remove(world, id).await? {
             return Err(AdminError::NotFound("signing key"));
         }
+        let told = next.map(|next| Fact::signing_key_rotated(next.id));
+        self.tell(&mut *tx, Source::cli(*world), told).await?;
         tx.commit().await?;
         Ok(Revocation::Done)
     }
 
+    /// A key that takes the place of none.
     pub(super) async fn make_signing_key(
         &self,
         app: &App,
@@ -118,7 +126,7 @@ impl Service {
         active_from: Timestamp,
     ) -> Result<SigningKey, AdminError> {
         let key = self.new_signing_key(app, world, active_from).await?;
-        retried(|| self.store_signing_key(&key)).await?;
+        retried(|| self.store_signing_key(&key, None)).await?;
         Ok(key)
     }
 
@@ -136,9 +144,14 @@ impl Service {
         Ok(made.await?)
     }
 
-    async fn store_signing_key(&self, key: &SigningKey) -> Result<(), AdminError> {
+    async fn store_signing_key(
+        &self,
+        key: &SigningKey,
+        told: Option<Fact>,
+    ) -> Result<(), AdminError> {
         let mut tx = self.ports.store.begin().await?;
         tx.signing_keys().insert(key).await?;
+        self.tell(&mut *tx, Source::cli(key.world), told).await?;
         Ok(tx.commit().await?)
     }
 }

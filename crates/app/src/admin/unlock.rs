@@ -1,9 +1,11 @@
 //! `users unlock`: somebody was kept from signing in by another person's guesses.
 
 use vestry_domain::World;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 
 use super::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::{Service, guard};
 
@@ -15,16 +17,26 @@ impl Service {
     /// # Errors
     /// There is no such user, or see [`Fault`](crate::Fault).
     pub async fn unlock_user(&self, world: World, id: UserId) -> Result<(), AdminError> {
-        retried(|| self.try_to_unlock(&world, id)).await
+        self.unlock_by(|| Source::cli(world), id).await
     }
 
-    async fn try_to_unlock(&self, world: &World, id: UserId) -> Result<(), AdminError> {
+    pub(crate) async fn unlock_by<'a>(
+        &self,
+        by: impl Fn() -> Source<'a> + Sync,
+        id: UserId,
+    ) -> Result<(), AdminError> {
+        retried(|| self.try_to_unlock(by(), id)).await
+    }
+
+    async fn try_to_unlock(&self, by: Source<'_>, id: UserId) -> Result<(), AdminError> {
+        let world = by.world;
         let mut tx = self.ports.store.begin().await?;
-        if !tx.users().lock(world, id).await? {
+        if !tx.users().lock(&world, id).await? {
             return Err(AdminError::NotFound("user"));
         }
-        let purse = self.purse(world, self.now(world));
+        let purse = self.purse(&world, self.now(&world));
         guard::unlock(&mut *tx, &purse, id).await?;
+        self.tell(&mut *tx, by, [Fact::user_unlocked(id)]).await?;
         Ok(tx.commit().await?)
     }
 }

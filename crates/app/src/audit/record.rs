@@ -1,24 +1,26 @@
 //! What is written to the log, and when.
 
 use vestry_domain::audit::{AuditAction, AuditEvent, ResultHash};
+use vestry_domain::event::{EventKind, SignedBy};
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::{Signed, SigningRequest};
+use vestry_domain::wallet::Wallet;
 use vestry_ports::custody::CustodyError;
 use vestry_ports::store::StoreError;
 
-use crate::audit_trail::unwritten;
+use crate::audit_trail::{Note, Tale, Told, unwritten};
 use crate::{Caller, Fault, Service};
 
 /// Longest name of a method in the log, in bytes; those that there are have fewer.
 const DETAIL_MAX: usize = 64;
 
 impl Service {
-    /// Writes an event to the log. When this answers, the entry is on disk.
+    /// Writes an event to the log, with what is told of it. When this answers, the entry is on disk.
     ///
     /// # Errors
     /// The entry may not be there: what it is about must not be answered.
-    pub(crate) async fn record(&self, event: AuditEvent) -> Result<(), Fault> {
-        let written = self.together(&self.trail, event).await;
+    async fn record(&self, event: AuditEvent, tale: Option<Tale>) -> Result<(), Fault> {
+        let written = self.together(&self.trail, Note { event, tale }).await;
         written.unwrap_or_else(|| Err(unwritten()))
     }
 
@@ -35,28 +37,61 @@ impl Service {
         wallet_id: WalletId,
         action: AuditAction,
     ) -> Result<(), Fault> {
-        self.record(self.event(caller, wallet_id, action, String::new(), None))
-            .await
+        let event = self.event(caller, wallet_id, action, String::new(), None);
+        self.record(event, None).await
     }
 
-    /// What is noted of a signature.
-    pub(crate) fn signature(
+    /// [`Service::note_use`] of a key that is about to leave.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub(crate) async fn note_export(&self, caller: &Caller, wallet: &Wallet) -> Result<(), Fault> {
+        let event = self.event(caller, wallet.id, AuditAction::Export, String::new(), None);
+        let told = Told::Exported(wallet.user_id, wallet.wallet_type);
+        self.record(event, Some(self.tale(caller, told))).await
+    }
+
+    /// [`Service::note_use`] of a signature.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub(crate) async fn note_signature(
         &self,
         caller: &Caller,
         wallet_id: WalletId,
         request: &SigningRequest,
         signed: &Signed,
-    ) -> AuditEvent {
-        let (action, detail) = match request {
-            SigningRequest::Message(_) => (AuditAction::SignMessage, String::new()),
-            SigningRequest::Transaction(_) => (AuditAction::SignTransaction, String::new()),
+    ) -> Result<(), Fault> {
+        let (action, by, detail) = match request {
+            SigningRequest::Message(_) => (
+                AuditAction::SignMessage,
+                SignedBy::SignMessage,
+                String::new(),
+            ),
+            SigningRequest::Transaction(_) => (
+                AuditAction::SignTransaction,
+                SignedBy::SignTransaction,
+                String::new(),
+            ),
             SigningRequest::Method { name, .. } => {
                 let detail = name.chars().take(DETAIL_MAX).collect();
-                (AuditAction::Rpc, detail)
+                (AuditAction::Rpc, SignedBy::Rpc, detail)
             }
         };
         let result = Some(ResultHash::of(signed));
-        self.event(caller, wallet_id, action, detail, result)
+        let is_told = caller.settings().wants(EventKind::WalletSigned);
+        let tale = is_told.then(|| self.tale(caller, Told::Signed(by)));
+        let event = self.event(caller, wallet_id, action, detail, result);
+        self.record(event, tale).await
+    }
+
+    fn tale(&self, caller: &Caller, told: Told) -> Tale {
+        Tale {
+            id: self.new_id(self.machine_time()),
+            actor: caller.actor(),
+            request_id: caller.request_id.as_deref().map(str::to_owned),
+            told,
+        }
     }
 
     /// A failure, after noting it if it is that a wallet or its key was tampered with. That the note could not be written is in
@@ -71,7 +106,8 @@ impl Service {
         if let Some(place) = tampered(&fault) {
             let action = AuditAction::Tampered;
             let event = self.event(caller, wallet_id, action, place.to_owned(), None);
-            drop(self.record(event).await);
+            let tale = self.tale(caller, Told::Tampered);
+            drop(self.record(event, Some(tale)).await);
         }
         fault
     }

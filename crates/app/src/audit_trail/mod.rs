@@ -7,11 +7,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead};
-use vestry_domain::ids::{AppId, AuditChainId, AuditEntryId};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditHead};
+use vestry_domain::event::{Actor, Fact, NewEvent, RpcMethod, SignedBy};
+use vestry_domain::ids::{AppId, AuditChainId, AuditEntryId, EventId, UserId};
+use vestry_domain::wallet::WalletType;
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
-use vestry_ports::store::Store;
+use vestry_ports::store::{Store, StoreResult};
 
 use crate::fault::{causes, retried};
 use crate::ports::Ports;
@@ -23,6 +25,28 @@ use seals::{entry_mac, new_head};
 const MOST_AT_ONCE: usize = 256;
 /// Chains whose ends are remembered at most. Beyond it all are forgotten, and the worlds begin new ones.
 const MOST_ENDS: usize = 10_000;
+
+/// What goes into the log, and what else is told of it, in the transaction of its entry.
+pub(crate) struct Note {
+    pub(crate) event: AuditEvent,
+    pub(crate) tale: Option<Tale>,
+}
+
+/// An event that waits for the entry of which it tells.
+pub(crate) struct Tale {
+    pub(crate) id: EventId,
+    pub(crate) actor: Actor,
+    pub(crate) request_id: Option<String>,
+    pub(crate) told: Told,
+}
+
+/// What happened to the wallet of an entry.
+#[derive(Clone, Copy)]
+pub(crate) enum Told {
+    Signed(SignedBy),
+    Exported(UserId, WalletType),
+    Tampered,
+}
 
 /// Where the log is written.
 pub(crate) struct Trail {
@@ -47,6 +71,8 @@ pub(crate) struct End {
 #[derive(Default)]
 struct Placed {
     entries: Vec<AuditEntry>,
+    /// What is told of them.
+    told: Vec<NewEvent>,
     /// The new ends of the chains that it lengthens.
     ends: Ends,
 }
@@ -72,21 +98,21 @@ fn shared(fault: &Fault) -> Fault {
 }
 
 impl Batch for Trail {
-    type Asked = AuditEvent;
+    type Asked = Note;
     /// After a fault it is not known whether the entry is there.
     type Answer = Result<(), Fault>;
     type Memory = Ends;
 
     const MOST: usize = MOST_AT_ONCE;
 
-    fn app(event: &AuditEvent) -> AppId {
-        event.world.app_id
+    fn app(note: &Note) -> AppId {
+        note.event.world.app_id
     }
 
-    /// Writes events in one transaction; what became of each. After a panic it is not known how far the chains go, and new
+    /// Writes notes in one transaction; what became of each. After a panic it is not known how far the chains go, and new
     /// ones are begun.
-    async fn serve(&self, events: Vec<AuditEvent>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
-        let (batch, outcomes) = self.placed(events, ends).await;
+    async fn serve(&self, notes: Vec<Note>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
+        let (batch, outcomes) = self.placed(notes, ends).await;
         let Err(fault) = self.keep(&batch).await else {
             if ends.len() >= MOST_ENDS {
                 ends.clear();
@@ -113,20 +139,17 @@ impl Trail {
         }
     }
 
-    /// A place for each event, and what becomes of each if those are written.
-    async fn placed(
-        &self,
-        events: Vec<AuditEvent>,
-        ends: &Ends,
-    ) -> (Placed, Vec<Result<(), Fault>>) {
+    /// A place for each note, and what becomes of each if those are written.
+    async fn placed(&self, notes: Vec<Note>, ends: &Ends) -> (Placed, Vec<Result<(), Fault>>) {
         let mut batch = Placed::default();
-        let mut outcomes = Vec::with_capacity(events.len());
-        for event in events {
+        let mut outcomes = Vec::with_capacity(notes.len());
+        for Note { event, tale } in notes {
             let world = event.world;
             let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
             let entry = self.in_place(event, end).await;
             outcomes.push(entry.map(|entry| {
                 batch.ends.insert(world, End::at(&entry));
+                batch.told.extend(tale.map(|tale| tale.of(&entry)));
                 batch.entries.push(entry);
             }));
         }
@@ -168,10 +191,22 @@ impl Trail {
             heads.push(new_head(sealer, world, end.chain, end.sequence, end.hash).await?);
         }
         let appended = retried(|| async {
-            let appended = self.store.append_to_audit_log(&batch.entries, &heads);
-            Ok::<_, Fault>(appended.await?)
+            let appended = if batch.told.is_empty() {
+                let appended = self.store.append_to_audit_log(&batch.entries, &heads);
+                appended.await
+            } else {
+                self.append_and_tell(batch, &heads).await
+            };
+            Ok::<_, Fault>(appended?)
         });
         appended.await
+    }
+
+    async fn append_and_tell(&self, batch: &Placed, heads: &[AuditHead]) -> StoreResult<()> {
+        let mut tx = self.store.begin().await?;
+        tx.audit_log().append(&batch.entries, heads).await?;
+        tx.events().append(&batch.told).await?;
+        tx.commit().await
     }
 }
 
@@ -182,6 +217,40 @@ impl End {
             sequence: entry.sequence,
             hash: entry.hash,
             id: Some(entry.id),
+        }
+    }
+}
+
+impl Tale {
+    fn of(self, entry: &AuditEntry) -> NewEvent {
+        let fact = self.told.fact(entry);
+        NewEvent {
+            id: self.id,
+            world: entry.event.world,
+            kind: fact.kind,
+            user_id: fact.user_id,
+            wallet_id: fact.wallet_id,
+            actor: self.actor,
+            request_id: self.request_id,
+            data: fact.data(),
+            created_at: entry.event.at,
+        }
+    }
+}
+
+impl Told {
+    fn fact(self, entry: &AuditEntry) -> Fact {
+        let event = &entry.event;
+        let wallet = event.wallet_id;
+        match self {
+            Self::Signed(by) => {
+                let is_rpc = event.action == AuditAction::Rpc;
+                let method = is_rpc.then(|| RpcMethod(event.detail.clone()));
+                let result = event.result.map(|hash| hash.0);
+                Fact::wallet_signed(wallet, by, method, result, entry.id)
+            }
+            Self::Exported(user, wallet_type) => Fact::wallet_exported(user, wallet, wallet_type),
+            Self::Tampered => Fact::wallet_tampered(wallet),
         }
     }
 }

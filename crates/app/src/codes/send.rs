@@ -4,6 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
+use vestry_domain::event::Via;
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
 use vestry_domain::message::{Channel, OutboxJob};
@@ -470,9 +471,12 @@ impl Service {
             arrival,
             contact,
         } = &draft.owner
-            && !store_arrival(&mut *tx, user, *arrival, contact).await?
         {
-            return Ok(Stored::ChangedMeanwhile);
+            if !store_arrival(&mut *tx, user, *arrival, contact).await? {
+                return Ok(Stored::ChangedMeanwhile);
+            }
+            let told = arrival.told(user.id, contact.method_id(), via(C::CHANNEL));
+            self.tell(&mut *tx, caller, told).await?;
         }
         tx.codes().replace(&draft.code).await?;
         tx.outbox().push(&draft.job).await?;
@@ -563,6 +567,14 @@ async fn store_arrival<C: Contact>(
     }
     let method = contact.method_id();
     arrival.store_successor(tx, world, user, method).await
+}
+
+/// How a user comes to be to whom a code is sent.
+const fn via(channel: Channel) -> Via {
+    match channel {
+        Channel::Email => Via::EmailOtp,
+        Channel::Sms => Via::SmsOtp,
+    }
 }
 
 /// What the caller learns. With `enumeration_safe`, that is the same for everybody.

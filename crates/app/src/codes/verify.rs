@@ -3,6 +3,7 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::envelope::{Mac, SecretKind};
+use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::LinkPurpose;
 use vestry_domain::phone::PhoneNumber;
@@ -12,7 +13,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::budget::text_was_verified;
 use crate::fault::retried;
-use crate::guard::Guarded;
+use crate::guard::{Failure, Guarded};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
@@ -148,9 +149,10 @@ impl Service {
         let (code, has_failed) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
         if !self.is_right(caller, presented, &code).await? {
             if !reserved {
+                let failure = Failure::wrong(Method::Otp, code.user_id);
                 presented
                     .guarded
-                    .count_failure(&mut *tx, world, now)
+                    .count_failure(self, &mut *tx, caller, failure, now)
                     .await?;
             }
             tx.commit().await?;
@@ -206,15 +208,15 @@ impl Service {
         caller: &Caller,
         presented: &Presented<'_>,
     ) -> Result<(), VerifyCodeError> {
-        let world = &caller.world;
-        let now = self.now(world);
+        let now = self.now(&caller.world);
         let mut tx = self.ports.store.begin().await?;
         let reserved = is_reserved(&mut *tx, caller, presented.command.method_id).await?;
-        begin_try(&mut *tx, caller, presented, reserved, now).await?;
+        let (code, _) = begin_try(&mut *tx, caller, presented, reserved, now).await?;
         if !reserved {
+            let failure = Failure::shut_out(Method::Otp, code.user_id);
             presented
                 .guarded
-                .count_failure(&mut *tx, world, now)
+                .count_failure(self, &mut *tx, caller, failure, now)
                 .await?;
         }
         Ok(tx.commit().await?)

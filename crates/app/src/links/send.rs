@@ -4,6 +4,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::code::{self, Code, CodePurpose, MethodId, Reserved};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::SecretKind;
+use vestry_domain::event::Via;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
 use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
@@ -481,9 +482,13 @@ impl Service {
                 purse.spend_new_user(&mut *tx, caller.settings()).await?;
             }
         }
-        if !draft.owner.store(&mut *tx).await? {
+        let owner = &draft.owner;
+        if !owner.store(&mut *tx).await? {
             return Ok(Stored::ChangedMeanwhile);
         }
+        let (arrival, method) = (owner.arrival, MethodId::Email(owner.email.id));
+        let told = arrival.told(owner.user.id, method, request.via());
+        self.tell(&mut *tx, caller, told).await?;
         tx.links().replace(&draft.link).await?;
         if let Some(code) = &draft.code {
             tx.codes().replace(code).await?;
@@ -497,6 +502,14 @@ impl Service {
 }
 
 impl Request {
+    /// How a user comes to be to whom the link is sent.
+    const fn via(&self) -> Via {
+        match self.purpose {
+            LinkPurpose::Invite => Via::Invite,
+            LinkPurpose::Login | LinkPurpose::Create | LinkPurpose::PasswordReset => Via::MagicLink,
+        }
+    }
+
     /// Where a repeat of this step would lead: where new users land, if the first one made the user.
     fn landing_after(&self, first: &Link) -> String {
         let way = if first.user_created {

@@ -2,6 +2,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::{CodePurpose, MethodId, Reserved};
+use vestry_domain::event::Method;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose, guard_subject};
 use vestry_domain::pkce;
@@ -11,11 +12,12 @@ use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::fault::retried;
+use crate::guard::{self, Failure};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::proof::{ProofError, ProofOf};
-use crate::{Caller, Refusal, Service, guard};
+use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
 #[derive(Debug)]
@@ -165,7 +167,8 @@ impl Service {
         }
         if let Err(refused) = fits(caller, command, &link) {
             if !is_reserved(&mut *tx, caller, link.email_id).await? {
-                guard::count_failure(&mut *tx, world, &subject, now).await?;
+                let failure = Failure::wrong(Method::MagicLink, link.user_id);
+                guard::count_failure(self, &mut *tx, caller, &subject, failure, now).await?;
                 tx.commit().await?;
             }
             return Err(refused);

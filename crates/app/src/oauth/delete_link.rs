@@ -1,8 +1,10 @@
 //! `users/idp_providers/{id}/delete`: a link to an identity provider goes.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{ProviderLinkId, UserId};
 use vestry_domain::message::CredentialChange;
+use vestry_domain::provider::ProviderLink;
 
 use crate::fault::retried;
 use crate::users::credentials::AnnouncedChange;
@@ -30,10 +32,11 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let link = read.provider_links().find(&caller.world, id).await?;
         drop(read);
-        let user_id = link.ok_or(Refusal::NotFound("idp_provider"))?.user_id;
+        let link = link.ok_or(Refusal::NotFound("idp_provider"))?;
+        let user_id = link.user_id;
         let change = CredentialChange::ProviderRemoved;
         let change = self.announce(caller, user_id, change).await?;
-        retried(|| self.remove_provider_link(caller, id, user_id, &change)).await?;
+        retried(|| self.remove_provider_link(caller, &link, &change)).await?;
         self.outbox_bell.notify_one();
         Ok(DeletedProviderLink { user_id })
     }
@@ -41,11 +44,11 @@ impl Service {
     async fn remove_provider_link(
         &self,
         caller: &Caller,
-        id: ProviderLinkId,
-        user: UserId,
+        link: &ProviderLink,
         change: &AnnouncedChange,
     ) -> Result<(), Refusal> {
         let world = &caller.world;
+        let (id, user) = (link.id, link.user_id);
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         // Two that go at once shall not each count on the other one.
@@ -55,6 +58,8 @@ impl Service {
         if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
+        let told = Fact::oauth_link_removed(user, id, link.provider.clone());
+        self.tell(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         Ok(caller.commit_last(tx).await?)
     }

@@ -11,6 +11,7 @@
 
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
+use vestry_domain::event::{Fact, Via};
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::provider::{ProvenIdentity, ProviderLink, ProviderName};
 use vestry_domain::user::{User, UserEmail, UserStatus};
@@ -95,7 +96,7 @@ impl Service {
         if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
             let email_id = self.claim_address(tx, caller, candidate, user, now).await?;
             return self
-                .link_person(tx, world, candidate, user, email_id, true, now)
+                .link_person(tx, caller, candidate, user, email_id, true, now)
                 .await;
         }
         let owned = match candidate.email() {
@@ -116,12 +117,12 @@ impl Service {
                 // What was proved for the first time has taken the account over, or left it: nothing of before is there to end.
                 let was_there = owned.verified || candidate.in_session.is_some();
                 let email_id = Some(owned.id);
-                self.link_person(tx, world, candidate, user, email_id, was_there, now)
+                self.link_person(tx, caller, candidate, user, email_id, was_there, now)
                     .await
             }
             Some(_) => Err(Refusal::Taken("email".into())),
             None if candidate.in_session.is_some() => Err(Refusal::InvalidSession),
-            None => self.join_new_user(tx, world, candidate, now).await,
+            None => self.join_new_user(tx, caller, candidate, now).await,
         }
     }
 
@@ -196,7 +197,7 @@ impl Service {
         let new = || self.person_as_user(world, candidate.identity, now);
         let (user, arrival) = whom(tx, Found::email(owned, owner), new).await?;
         if arrival.is_new() {
-            tx.users().insert(&user).await?;
+            self.insert_person(tx, caller, &user).await?;
         }
         Ok(user.id)
     }
@@ -231,31 +232,48 @@ impl Service {
                 Ok(Some(owned.id))
             }
             Some(_) => Ok(None),
-            None => Ok(Some(self.attach_proved(tx, world, user, email, now).await?)),
+            None => {
+                let attached = self.attach_proved(tx, caller, user, email, now);
+                Ok(Some(attached.await?))
+            }
         }
     }
 
     async fn join_new_user(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         candidate: &Candidate<'_>,
         now: Timestamp,
     ) -> Result<Joined, Refusal> {
-        let user = self.person_as_user(world, candidate.identity, now);
-        tx.users().insert(&user).await?;
+        let user = self.person_as_user(&caller.world, candidate.identity, now);
+        self.insert_person(tx, caller, &user).await?;
         let email_id = match candidate.proved_email() {
-            Some(email) => Some(self.attach_proved(tx, world, user.id, email, now).await?),
+            Some(email) => {
+                let attached = self.attach_proved(tx, caller, user.id, email, now);
+                Some(attached.await?)
+            }
             None => None,
         };
-        self.link_person(tx, world, candidate, user.id, email_id, false, now)
+        self.link_person(tx, caller, candidate, user.id, email_id, false, now)
             .await
+    }
+
+    async fn insert_person(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        user: &User,
+    ) -> Result<(), StoreError> {
+        tx.users().insert(user).await?;
+        let told = Fact::user_created(user.id, Via::Oauth);
+        self.tell(tx, caller, [told]).await
     }
 
     async fn attach_proved(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         user_id: UserId,
         email: Email,
         now: Timestamp,
@@ -270,11 +288,14 @@ impl Service {
             successor: None,
             of_founded: false,
         };
-        match tx.users().attach_email(world, &email).await? {
-            Attached::Yes => Ok(email.id),
+        if tx.users().attach_email(&caller.world, &email).await? == Attached::Taken {
             // Somebody was faster; the next run finds whose it is.
-            Attached::Taken => Err(Fault::LostRace.into()),
+            return Err(Fault::LostRace.into());
         }
+        let added = Fact::email_added(user_id, email.id);
+        let verified = Fact::email_verified(user_id, email.id);
+        self.tell(tx, caller, [added, verified]).await?;
+        Ok(email.id)
     }
 
     #[expect(
@@ -284,13 +305,14 @@ impl Service {
     async fn link_person(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         candidate: &Candidate<'_>,
         user_id: UserId,
         email_id: Option<EmailId>,
         adds_a_way: bool,
         now: Timestamp,
     ) -> Result<Joined, Refusal> {
+        let world = &caller.world;
         let earlier = tx.provider_links().of_user(world, user_id).await?;
         let link = ProviderLink {
             id: self.ids_behind(now, earlier.last().map(|link| link.id))(),
@@ -307,6 +329,8 @@ impl Service {
             // The same person signs in twice at this moment; the next run finds the link.
             return Err(Fault::LostRace.into());
         }
+        let told = Fact::oauth_link_added(user_id, link.id, link.provider.clone());
+        self.tell(&mut *tx, caller, [told]).await?;
         tx.users().found(world, user_id, now).await?;
         Ok(Joined { link, adds_a_way })
     }

@@ -1,6 +1,7 @@
 //! `users/webauthn_credentials/{id}/delete`: a passkey goes.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
 
@@ -57,6 +58,8 @@ impl Service {
         if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
+        let told = Fact::passkey_removed(user, id);
+        self.tell(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         Ok(caller.commit_last(tx).await?)
     }

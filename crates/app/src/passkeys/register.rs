@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::passkey::{
@@ -285,6 +286,8 @@ impl Service {
             tx.commit().await?;
             return Err(Refusal::Taken("public_key_credential".into()));
         }
+        let told = Fact::passkey_added(passkey.user_id, passkey.id);
+        self.tell(&mut *tx, caller, [told]).await?;
         tell(&mut *tx, change).await?;
         Ok(caller.commit_last(tx).await?)
     }

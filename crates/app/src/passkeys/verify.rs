@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -168,6 +169,11 @@ impl Service {
             at: now,
         };
         if !tx.passkeys().record_use(world, passkey.id, usage).await? {
+            // One that is there was refused for its count. The lock of its user keeps it from going meanwhile.
+            let there = tx.passkeys().find(world, passkey.id).await?;
+            let told =
+                there.map(|passkey| Fact::passkey_counter_regressed(passkey.user_id, passkey.id));
+            self.tell(&mut *tx, caller, told).await?;
             tx.commit().await?;
             tracing::warn!(
                 passkey = %passkey.id,

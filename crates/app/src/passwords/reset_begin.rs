@@ -3,6 +3,7 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::limits;
 use vestry_domain::link::{self, Link, LinkPurpose};
@@ -76,6 +77,13 @@ struct Owner {
     is_decoy: bool,
 }
 
+/// What one try at the transaction writes.
+struct Draft {
+    link: Link,
+    job: OutboxJob,
+    is_decoy: bool,
+}
+
 impl Service {
     /// Sends a link to set a new password to an address that a user has. Nothing changes until it is used. An App that is
     /// `enumeration_safe` gets the same answer for an address that nobody has.
@@ -143,13 +151,13 @@ impl Service {
             let landing = |_: &Link| request.landing.without_token(None);
             // What only repeats is not counted, and the transaction is dropped.
             match &draft {
-                Ok((link, _)) => {
+                Ok(Draft { link, .. }) => {
                     if let Some(first) = repeated(&mut *tx, caller, link, landing, now).await? {
                         return Ok(Ok(BegunReset::of(&first)));
                     }
                 }
                 Err(_) if purse.repeats_for_nobody(&mut *tx, send).await? => {
-                    return Ok(draft.map(|(link, _)| BegunReset::of(&link)));
+                    return Ok(draft.map(|draft| BegunReset::of(&draft.link)));
                 }
                 Err(_) => {}
             }
@@ -157,10 +165,14 @@ impl Service {
             purse.spend_mail(&mut *tx, send.identifier).await?;
         }
         let begun = match draft {
-            Ok((link, job)) => {
-                tx.links().replace(&link).await?;
-                tx.outbox().push(&job).await?;
-                Ok(BegunReset::of(&link))
+            Ok(draft) => {
+                tx.links().replace(&draft.link).await?;
+                tx.outbox().push(&draft.job).await?;
+                if !draft.is_decoy {
+                    let told = Fact::password_reset_requested(draft.link.user_id);
+                    self.tell(&mut *tx, caller, [told]).await?;
+                }
+                Ok(BegunReset::of(&draft.link))
             }
             Err(refused) => Err(refused),
         };
@@ -211,7 +223,7 @@ impl Service {
         request: &Request,
         Owner { email, is_decoy }: Owner,
         now: Timestamp,
-    ) -> Result<(Link, OutboxJob), Fault> {
+    ) -> Result<Draft, Fault> {
         let token = mint::link_token(&*self.ports.entropy);
         let url = Secret::new(request.landing.with_token(token.expose(), None));
         let mailed = MailedLink {
@@ -263,6 +275,10 @@ impl Service {
             session_id: None,
             handed_at: None,
         };
-        Ok((link, job))
+        Ok(Draft {
+            link,
+            job,
+            is_decoy,
+        })
     }
 }

@@ -3,6 +3,7 @@
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
 use vestry_domain::code::MethodId;
+use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose, reset_guard_subject};
 use vestry_domain::password::Password;
@@ -10,9 +11,9 @@ use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::Repositories;
 
-use super::set::NewPassword;
+use super::set::{Grounds, NewPassword};
 use crate::fault::retried;
-use crate::guard;
+use crate::guard::{self, Failure};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
@@ -134,16 +135,22 @@ impl Service {
         let rule = caller.settings().device_fingerprint_match;
         let sent = link.fingerprint.as_ref();
         if sent.is_some_and(|sent| !sent.matches(device, rule)) {
-            retried(|| self.count_wrong_device(caller, &subject)).await?;
+            retried(|| self.count_wrong_device(caller, &subject, link.user_id)).await?;
             return Err(CompleteResetError::InvalidToken);
         }
         Ok(link)
     }
 
-    async fn count_wrong_device(&self, caller: &Caller, subject: &str) -> Result<(), Fault> {
-        let world = &caller.world;
+    async fn count_wrong_device(
+        &self,
+        caller: &Caller,
+        subject: &str,
+        user: UserId,
+    ) -> Result<(), Fault> {
+        let now = self.now(&caller.world);
         let mut tx = self.ports.store.begin().await?;
-        guard::count_failure(&mut *tx, world, subject, self.now(world)).await?;
+        let failure = Failure::wrong(Method::MagicLink, user);
+        guard::count_failure(self, &mut *tx, caller, subject, failure, now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -232,7 +239,8 @@ impl Service {
         // After the proof: what somebody else enrolled before the account was founded is gone by now (CL-3).
         self.require_second_factor(&mut *tx, caller, proven.user_id, wish)
             .await?;
-        new.store(self, &mut *tx, caller, None, wish.session(), now)
+        let by_link = Grounds::Link;
+        new.store(self, &mut *tx, caller, by_link, wish.session(), now)
             .await?;
         let sign_in = SignIn {
             user_id: proven.user_id,

@@ -1,5 +1,6 @@
 //! Setting a password: what every way to do it has in common.
 
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::password::{self, Password, PasswordHash, Rules, StoredPassword};
@@ -15,6 +16,17 @@ use crate::{Caller, Fault, Refusal, Service};
 pub(crate) struct NewPassword {
     row: StoredPassword,
     change: AnnouncedChange,
+}
+
+/// By what a password is set.
+#[derive(Clone, Copy)]
+pub(crate) enum Grounds<'a> {
+    /// The present one, which was right.
+    Current(&'a RightPassword),
+    /// The factors of a session.
+    Session,
+    /// A link that was mailed.
+    Link,
 }
 
 impl Service {
@@ -66,7 +78,7 @@ impl Service {
 }
 
 impl NewPassword {
-    /// Writes the password, ends the user's sessions but for `kept`, and queues the notices. With `over`, only in the place
+    /// Writes the password, ends the user's sessions but for `kept`, and queues the notices. By the present one, only in the place
     /// of the very password that was compared: `false`, and nothing is written, when it is another one by now.
     ///
     /// The first statement of its transaction, so that changes of one password come one after the other.
@@ -75,21 +87,36 @@ impl NewPassword {
         service: &Service,
         tx: &mut dyn Repositories,
         caller: &Caller,
-        over: Option<&RightPassword>,
+        grounds: Grounds<'_>,
         kept: Option<SessionId>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        match over {
-            Some(right) => {
+        let user = self.row.user_id;
+        let told = match grounds {
+            Grounds::Current(right) => {
                 let seen = Some(&right.seen().sealed);
                 if !tx.passwords().swap(&self.row, seen).await? {
                     return Ok(false);
                 }
+                Fact::password_changed(user)
             }
-            None => tx.passwords().put(&self.row).await?,
-        }
-        let subject = password::guarded_user(self.row.user_id);
+            Grounds::Session => {
+                // Guarded, so that of two at once one is the first.
+                if tx.passwords().swap(&self.row, None).await? {
+                    Fact::password_set(user)
+                } else {
+                    tx.passwords().put(&self.row).await?;
+                    Fact::password_changed(user)
+                }
+            }
+            Grounds::Link => {
+                tx.passwords().put(&self.row).await?;
+                Fact::password_reset(user)
+            }
+        };
+        let subject = password::guarded_user(user);
         tx.guards().reset(&caller.world, &subject).await?;
+        service.tell(&mut *tx, caller, [told]).await?;
         service
             .carry_out(tx, caller, &self.change, kept, now)
             .await?;

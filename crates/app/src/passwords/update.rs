@@ -1,15 +1,16 @@
 //! `passwords/session/update`: sets the password of a session's user, the first one or another one.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{self, Password};
 use vestry_domain::session::{Factor, Proof, Session};
 use vestry_domain::{Invalid, Secret};
 
 use super::compare::RightPassword;
-use super::set::NewPassword;
+use super::set::{Grounds, NewPassword};
 use crate::fault::retried;
-use crate::guard::Guarded;
+use crate::guard::{Failure, Guarded};
 use crate::sessions::issue::hold;
 use crate::sessions::object::check_size;
 use crate::{Caller, Fault, Refusal, Service};
@@ -116,7 +117,8 @@ impl Service {
         if let Some(right) = compared.await? {
             return Ok(right);
         }
-        retried(|| self.count_wrong_current(caller, &guarded)).await?;
+        let failure = Failure::wrong(Method::Password, session.user_id);
+        retried(|| self.count_wrong_current(caller, &guarded, failure)).await?;
         Err(Refusal::InvalidCredentials)
     }
 
@@ -142,11 +144,17 @@ impl Service {
         }
     }
 
-    async fn count_wrong_current(&self, caller: &Caller, guarded: &Guarded) -> Result<(), Fault> {
-        let world = &caller.world;
+    async fn count_wrong_current(
+        &self,
+        caller: &Caller,
+        guarded: &Guarded,
+        failure: Failure,
+    ) -> Result<(), Fault> {
         let mut tx = self.ports.store.begin().await?;
-        let now = self.now(world);
-        guarded.count_failure(&mut *tx, world, now).await?;
+        let now = self.now(&caller.world);
+        guarded
+            .count_failure(self, &mut *tx, caller, failure, now)
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -163,7 +171,11 @@ impl Service {
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
         let kept = Some(known.id);
-        if !new.store(self, &mut *tx, caller, right, kept, now).await? {
+        let grounds = right.map_or(Grounds::Session, Grounds::Current);
+        if !new
+            .store(self, &mut *tx, caller, grounds, kept, now)
+            .await?
+        {
             return Ok(None);
         }
         let limits = caller.settings().session_limits();

@@ -2,13 +2,14 @@
 
 use vestry_domain::Secret;
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Method;
 use vestry_domain::ids::UserId;
 use vestry_domain::password::{self, Password};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
 
 use super::compare::RightPassword;
 use crate::fault::retried;
-use crate::guard::Guarded;
+use crate::guard::{Failure, Guarded};
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::{Caller, Fault, Refusal, Service};
@@ -129,7 +130,11 @@ impl Service {
             return Err(Refusal::TooMany { retry_after });
         }
         let Some(right) = &compared.right else {
-            compared.guarded.count_failure(&mut *tx, world, now).await?;
+            let failure = Failure::wrong(Method::Password, compared.user);
+            compared
+                .guarded
+                .count_failure(self, &mut *tx, caller, failure, now)
+                .await?;
             tx.commit().await?;
             return Err(Refusal::InvalidCredentials);
         };

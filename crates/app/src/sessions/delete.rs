@@ -1,10 +1,12 @@
 //! `sessions/delete` and `sessions/delete_all`: ending sessions, at once and for good (S-4).
 
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{SessionId, UserId};
-use vestry_domain::session::SessionSelector;
+use vestry_domain::event::EndReason;
+use vestry_domain::ids::UserId;
+use vestry_domain::session::{Session, SessionSelector};
 use vestry_domain::token::TokenHash;
 
+use super::ended;
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -22,7 +24,7 @@ impl Service {
         caller.require(Scope::SessionsWrite)?;
         let by_id = matches!(selector, SessionSelector::Id(_));
         let ended = match self.selected(caller, selector).await? {
-            Some(id) => retried(|| self.end_session(caller, id)).await?,
+            Some(session) => retried(|| self.end_session(caller, &session)).await?,
             None => false,
         };
         match (ended, by_id) {
@@ -37,7 +39,7 @@ impl Service {
         &self,
         caller: &Caller,
         selector: SessionSelector,
-    ) -> Result<Option<SessionId>, Fault> {
+    ) -> Result<Option<Session>, Fault> {
         let world = &caller.world;
         let found = match selector {
             SessionSelector::Token(token) => {
@@ -59,18 +61,21 @@ impl Service {
             },
         };
         let (limits, now) = (caller.settings().session_limits(), self.now(world));
-        let living = found.filter(|session| session.is_alive(limits, now));
-        Ok(living.map(|session| session.id))
+        Ok(found.filter(|session| session.is_alive(limits, now)))
     }
 
-    async fn end_session(&self, caller: &Caller, id: SessionId) -> Result<bool, Fault> {
+    async fn end_session(&self, caller: &Caller, session: &Session) -> Result<bool, Fault> {
         let mut tx = self.ports.store.begin().await?;
-        let ended = tx
+        let is_ended = tx
             .sessions()
-            .delete(&caller.world, id, self.now(&caller.world))
+            .delete(&caller.world, session.id, self.now(&caller.world))
             .await?;
+        if is_ended {
+            let told = ended(Some(session.user_id), vec![session.id], EndReason::Deleted);
+            self.tell(&mut *tx, caller, told).await?;
+        }
         caller.commit_last(tx).await?;
-        Ok(ended)
+        Ok(is_ended)
     }
 
     /// Ends all sessions of a user and says how many there were.
@@ -91,11 +96,14 @@ impl Service {
         if tx.users().profile(&caller.world, user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
-        let ended = tx
+        let ids = tx
             .sessions()
             .delete_all(&caller.world, user_id, self.now(&caller.world))
             .await?;
+        let count = ids.len();
+        let told = ended(Some(user_id), ids, EndReason::Deleted);
+        self.tell(&mut *tx, caller, told).await?;
         caller.commit_last(tx).await?;
-        Ok(ended)
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
     }
 }

@@ -2,10 +2,13 @@
 
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::EndReason;
 use vestry_domain::ids::SessionId;
 use vestry_ports::store::EndedSome;
 
+use super::ended;
 use crate::admin::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::pace::paced;
 use crate::{Caller, Fault, Refusal, Service};
@@ -20,7 +23,7 @@ impl Service {
     /// [`Refusal`]; some may have ended then.
     pub async fn delete_every_session(&self, caller: &Caller) -> Result<u64, Refusal> {
         caller.require(Scope::SessionsWrite)?;
-        Ok(self.end_all(&caller.world).await?)
+        Ok(self.end_all(|| caller.into()).await?)
     }
 
     /// The same for an operator.
@@ -29,14 +32,14 @@ impl Service {
     /// [`AdminError`]; some may have ended then.
     pub async fn end_all_sessions_of(&self, world: World) -> Result<u64, AdminError> {
         self.show_app(world.app_id).await?;
-        Ok(self.end_all(&world).await?)
+        Ok(self.end_all(|| Source::cli(world)).await?)
     }
 
-    async fn end_all(&self, world: &World) -> Result<u64, Fault> {
+    async fn end_all<'a>(&self, by: impl Fn() -> Source<'a> + Sync) -> Result<u64, Fault> {
         let (mut count, mut after) = (0, None);
         loop {
-            let step = paced(retried(|| self.end_some(world, after))).await?;
-            count += step.count;
+            let step = paced(retried(|| self.end_some(by(), after))).await?;
+            count += step.count();
             after = step.last;
             if after.is_none() {
                 return Ok(count);
@@ -44,10 +47,13 @@ impl Service {
         }
     }
 
-    async fn end_some(&self, world: &World, after: Option<SessionId>) -> Result<EndedSome, Fault> {
-        let now = self.now(world);
+    async fn end_some(&self, by: Source<'_>, after: Option<SessionId>) -> Result<EndedSome, Fault> {
+        let world = by.world;
+        let now = self.now(&world);
         let mut tx = self.ports.store.begin().await?;
-        let step = tx.sessions().delete_some(world, after, STEP, now).await?;
+        let step = tx.sessions().delete_some(&world, after, STEP, now).await?;
+        let told = ended(None, step.ids.clone(), EndReason::AppWide);
+        self.tell(&mut *tx, by, told).await?;
         tx.commit().await?;
         Ok(step)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits;
 use vestry_domain::session::{EXPIRES_IN_MINUTES, Session, SessionLimits, SignIn, permissions};
@@ -251,6 +252,11 @@ impl Service {
                 .await?
                 .filter(|session| session.user_id == sign_in.user_id)
                 .ok_or(Refusal::InvalidSession)?;
+            let told = Fact::session_factor_added(
+                sign_in.user_id,
+                session.id,
+                sign_in.factor.proof.clone(),
+            );
             session.add_factor(sign_in.factor, now);
             if let Some(permissions) = &wish.permissions {
                 session.permissions.clone_from(permissions);
@@ -271,16 +277,19 @@ impl Service {
             if !tx.sessions().update(&session, Some(fresh)).await? {
                 return Err(Refusal::InvalidSession.into());
             }
+            self.tell(&mut *tx, caller, [told]).await?;
             return Ok(Some((session, token)));
         }
         let Some(length) = wish.length else {
             return Ok(None);
         };
         let id = self.new_id(now);
+        let told = Fact::session_created(sign_in.user_id, id, sign_in.factor.proof.clone());
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
         session.permissions = wish.permissions.clone().unwrap_or_default();
         check_size(&session, "permissions")?;
         tx.sessions().insert(&session, &hash).await?;
+        self.tell(&mut *tx, caller, [told]).await?;
         Ok(Some((session, token)))
     }
 

@@ -9,7 +9,6 @@ use vestry_domain::ids::{
     WebauthnCredentialId,
 };
 use vestry_domain::session::{Factor, Proof, SESSION_BYTES, Session};
-use vestry_domain::wallet::WalletType;
 use vestry_domain::{Invalid, Timestamp};
 
 /// A session as it is presented, as JSON: the same text in answers and, twice, in its JWTs.
@@ -142,8 +141,8 @@ impl<'a> Members<'a> {
 impl<'a> FactorObject<'a> {
     fn of(factor: &'a Factor) -> Self {
         Self {
-            delivery_channel: delivery_channel(&factor.proof),
-            r#type: kind(&factor.proof),
+            delivery_channel: factor.proof.delivery_channel(),
+            r#type: factor.proof.kind(),
             method: MethodObject::of(factor),
         }
     }
@@ -163,39 +162,6 @@ pub(crate) fn check_size(session: &Session, param: &'static str) -> Result<(), I
             "the session would have more than {SESSION_BYTES} bytes; start another one, or give it fewer permissions"
         ),
     ))
-}
-
-/// How the proof reached us.
-fn delivery_channel(proof: &Proof) -> Cow<'static, str> {
-    let channel = match proof {
-        Proof::Provider { provider, .. } => return format!("{provider}_oauth").into(),
-        Proof::EmailCode { .. } | Proof::EmailLink { .. } => "email",
-        Proof::SmsCode { .. } => "sms",
-        Proof::Password => "password",
-        Proof::Totp { .. } => "totp_authenticator",
-        Proof::RecoveryCode { .. } => "totp_recovery_code",
-        Proof::Passkey { .. } => "webauthn_credential",
-        Proof::Wallet {
-            wallet_type: WalletType::Solana,
-            ..
-        } => "sol_wallet",
-        // No other chain signs people in.
-        Proof::Wallet { .. } => "eth_wallet",
-    };
-    channel.into()
-}
-
-/// What kind of proof it is.
-const fn kind(proof: &Proof) -> &'static str {
-    match proof {
-        Proof::EmailCode { .. } | Proof::SmsCode { .. } => "otp",
-        Proof::EmailLink { .. } => "magic_link",
-        Proof::Password => "password",
-        Proof::Totp { .. } | Proof::RecoveryCode { .. } => "totp",
-        Proof::Passkey { .. } => "webauthn",
-        Proof::Wallet { .. } => "wallet",
-        Proof::Provider { .. } => "oauth",
-    }
 }
 
 impl<'a> MethodObject<'a> {

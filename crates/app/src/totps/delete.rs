@@ -1,6 +1,7 @@
 //! `users/totps/{id}/delete`.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::totp::Totp;
@@ -45,6 +46,8 @@ impl Service {
             return Err(Refusal::NotFound("totp"));
         }
         if totp.verified {
+            let told = Fact::totp_removed(totp.user_id, totp.id);
+            self.tell(&mut *tx, caller, [told]).await?;
             self.carry_out(&mut *tx, caller, change, None, now).await?;
         }
         caller.commit_last(tx).await?;

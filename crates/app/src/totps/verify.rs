@@ -5,6 +5,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::envelope::SecretKind;
+use vestry_domain::event::{Fact, Method};
 use vestry_domain::ids::{TotpId, UserId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -15,7 +16,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use super::seed_place;
 use crate::fault::retried;
-use crate::guard::{Guarded, Try};
+use crate::guard::{self, Failure, Guarded, Try};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
@@ -280,8 +281,17 @@ impl Service {
             return Err(Refusal::InsufficientFactor.into());
         }
         if tried.matches.is_empty() || status == Some(ShownStatus::Disabled) {
-            guarded.failed(&mut *tx, world, failures, now).await?;
-            count_for_the_day(&mut *tx, world, tried, guarded.subject()).await?;
+            let failure = if tried.matches.is_empty() {
+                Failure::wrong(Method::Totp, user_id)
+            } else {
+                Failure::shut_out(Method::Totp, user_id)
+            };
+            guarded
+                .failed(self, &mut *tx, caller, failure, failures, now)
+                .await?;
+            let subject = guarded.subject();
+            self.count_for_the_day(&mut *tx, caller, tried, subject, failure)
+                .await?;
             tx.commit().await?;
             return Err(VerifyTotpError::InvalidCode);
         }
@@ -296,6 +306,8 @@ impl Service {
         let taken = taken.ok_or(VerifyTotpError::InvalidCode)?;
         // The try itself was counted.
         guarded.count_success(&mut *tx, world, true, now).await?;
+        let told = told_of(&mut *tx, world, user_id, taken).await?;
+        self.tell(&mut *tx, caller, told).await?;
         let sign_in = SignIn {
             user_id,
             factor: factor(taken, now),
@@ -311,6 +323,30 @@ impl Service {
         caller.commit_last(tx).await?;
         Ok((taken.totp_id, granted))
     }
+
+    /// Counts a wrong code for the day, which no right one forgets, and bars codes until its end when that was the last
+    /// (attack 3). Recovery codes are too long to be guessed.
+    async fn count_for_the_day(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        tried: &Tried<'_>,
+        subject: &str,
+        failure: Failure,
+    ) -> Result<(), StoreError> {
+        if matches!(tried.command.presented, PresentedTotp::RecoveryCode(_)) {
+            return Ok(());
+        }
+        let limit = totp::failures_a_day(tried.apps);
+        let budgets = tx.budgets();
+        let verdict = budgets
+            .spend(&caller.world, "totp_failures", subject, limit, tried.now)
+            .await?;
+        if verdict.remaining == 0 {
+            guard::block(self, tx, caller, subject, failure, verdict.reset).await?;
+        }
+        Ok(())
+    }
 }
 
 fn guarded(command: &VerifyTotp) -> Guarded {
@@ -321,26 +357,24 @@ fn guarded(command: &VerifyTotp) -> Guarded {
     Guarded::new(subject, &command.device_fingerprint)
 }
 
-/// Counts a wrong code for the day, which no right one forgets, and bars codes until its end when that was the last
-/// (attack 3). Recovery codes are too long to be guessed.
-async fn count_for_the_day(
+/// What is told of a code that was taken: of most, nothing beside the session.
+async fn told_of(
     tx: &mut dyn Repositories,
     world: &World,
-    tried: &Tried<'_>,
-    subject: &str,
-) -> Result<(), StoreError> {
-    if matches!(tried.command.presented, PresentedTotp::RecoveryCode(_)) {
-        return Ok(());
-    }
-    let limit = totp::failures_a_day(tried.apps);
-    let budgets = tx.budgets();
-    let verdict = budgets
-        .spend(world, "totp_failures", subject, limit, tried.now)
-        .await?;
-    if verdict.remaining == 0 {
-        tx.guards().block(world, subject, verdict.reset).await?;
-    }
-    Ok(())
+    user: UserId,
+    taken: Match,
+) -> Result<Option<Fact>, StoreError> {
+    let id = taken.totp_id;
+    Ok(match taken.proof {
+        Matched::First(_) => Some(Fact::totp_added(user, id)),
+        Matched::Step(_) => None,
+        Matched::RecoveryCode(_) => {
+            let codes = tx.totps().recovery_codes(world, user).await?;
+            let unused = codes.iter().filter(|(of, code)| *of == id && !code.used);
+            let remaining = u64::try_from(unused.count()).unwrap_or(u64::MAX);
+            Some(Fact::recovery_code_used(user, id, remaining))
+        }
+    })
 }
 
 /// The first match that can be used up (OTP-3, OTP-12, OTP-13).

@@ -2,6 +2,7 @@
 
 use vestry_domain::World;
 use vestry_domain::code::MethodId;
+use vestry_domain::event::{Fact, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_ports::store::{Repositories, StoreResult};
@@ -74,6 +75,15 @@ impl Arrival {
         !matches!(self, Self::Known)
     }
 
+    /// What is told of it, once it is stored. A successor gets the identifier with its proof only.
+    pub(crate) fn told(self, user: UserId, method: MethodId, via: Via) -> Vec<Fact> {
+        match self {
+            Self::Known => Vec::new(),
+            Self::New => vec![Fact::user_created(user, via), added(user, method)],
+            Self::Successor { .. } => vec![Fact::user_created(user, via)],
+        }
+    }
+
     /// Stores a successor; `false` when the identifier has changed since it was looked at.
     pub(crate) async fn store_successor(
         self,
@@ -89,5 +99,29 @@ impl Arrival {
         tx.users()
             .name_successor(world, method, user.id, instead_of)
             .await
+    }
+}
+
+/// An identifier is this user's now.
+pub(super) fn added(user: UserId, method: MethodId) -> Fact {
+    match method {
+        MethodId::Email(id) => Fact::email_added(user, id),
+        MethodId::Phone(id) => Fact::phone_number_added(user, id),
+    }
+}
+
+/// An identifier is this user's no more.
+pub(super) fn removed(user: UserId, method: MethodId) -> Fact {
+    match method {
+        MethodId::Email(id) => Fact::email_removed(user, id),
+        MethodId::Phone(id) => Fact::phone_number_removed(user, id),
+    }
+}
+
+/// An identifier of this user was proved.
+pub(super) fn verified(user: UserId, method: MethodId) -> Fact {
+    match method {
+        MethodId::Email(id) => Fact::email_verified(user, id),
+        MethodId::Phone(id) => Fact::phone_number_verified(user, id),
     }
 }

@@ -5,6 +5,7 @@ use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::WalletKey;
+use vestry_domain::event::{Fact, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
@@ -199,8 +200,28 @@ impl Service {
             // A fresh user has no wallet and a fresh key no twin.
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
+        self.tell(&mut *tx, caller, new.facts()).await?;
         caller.commit_last(tx).await?;
         Ok(())
+    }
+}
+
+impl NewUser {
+    fn facts(&self) -> Vec<Fact> {
+        let (profile, wallet) = (&self.profile, &self.wallet.wallet);
+        let user = profile.user.id;
+        let mut facts = vec![Fact::user_created(user, Via::Create)];
+        for email in &profile.emails {
+            facts.push(Fact::email_added(user, email.id));
+            facts.extend(email.verified.then(|| Fact::email_verified(user, email.id)));
+        }
+        for phone in &profile.phones {
+            let verified = || Fact::phone_number_verified(user, phone.id);
+            facts.push(Fact::phone_number_added(user, phone.id));
+            facts.extend(phone.verified.then(verified));
+        }
+        facts.push(Fact::wallet_created(user, wallet.id, wallet.wallet_type));
+        facts
     }
 }
 

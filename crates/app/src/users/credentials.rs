@@ -1,11 +1,13 @@
 //! What follows from a change of the ways a user can sign in: other sessions end, and the owner is told (S-6).
 
+use vestry_domain::event::EndReason;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::message::{CredentialChange, NOTICE_LIFETIME, OutboxJob, security_notice};
 use vestry_domain::{Secret, Timestamp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::letters::Delivery;
+use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
 /// A change that is about to be made, with the notices that tell of it.
@@ -50,18 +52,14 @@ impl Service {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         if caller.settings().end_sessions_on_change {
-            let world = &caller.world;
-            match current {
-                Some(current) => {
-                    let sessions = tx.sessions();
-                    sessions
-                        .delete_others(world, change.user, current, now)
-                        .await?;
-                }
-                None => {
-                    tx.sessions().delete_all(world, change.user, now).await?;
-                }
-            }
+            let (world, user) = (&caller.world, change.user);
+            let sessions = tx.sessions();
+            let ids = match current {
+                Some(current) => sessions.delete_others(world, user, current, now).await?,
+                None => sessions.delete_all(world, user, now).await?,
+            };
+            let told = ended(Some(user), ids, EndReason::CredentialChanged);
+            self.tell(&mut *tx, caller, told).await?;
         }
         tell(tx, change).await
     }

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
+use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::{UserId, WalletId};
 
 use crate::fault::retried;
+use crate::sessions::ended;
 use crate::{Caller, Refusal, Service, guard};
 
 impl Service {
@@ -41,10 +43,16 @@ impl Service {
         let world = &caller.world;
         let mut tx = self.ports.store.begin().await?;
         guard::forget_failures_of(&mut *tx, world, id).await?;
+        // Not locked: one that begins at this moment goes with the user, and is not named.
+        let sessions = tx.sessions().of_user(world, id).await?;
         let deleted = tx.users().delete(world, id).await?;
         let mut keys = deleted.ok_or(Refusal::NotFound("user"))?;
         keys.retain(|wallet| !noted.contains(wallet));
         if keys.is_empty() {
+            let ids = sessions.iter().map(|session| session.id).collect();
+            let over = ended(Some(id), ids, EndReason::UserDeleted);
+            let told = over.into_iter().chain([Fact::user_deleted(id)]);
+            self.tell(&mut *tx, caller, told).await?;
             caller.commit_last(tx).await?;
         }
         Ok(keys)

@@ -8,6 +8,7 @@ use vestry_domain::link::LinkPurpose;
 use vestry_domain::message::CredentialChange;
 use vestry_ports::store::{Repositories, StoreError};
 
+use super::arrival::removed;
 use super::credentials::AnnouncedChange;
 use super::last_way::{count_ways, one_remains};
 use crate::fault::retried;
@@ -82,11 +83,11 @@ impl Service {
             None => return Err(Refusal::NotFound(kind)),
         }
         let ways = count_ways(&mut *tx, caller, user).await?;
-        let removed = match method {
+        let is_removed = match method {
             MethodId::Email(id) => tx.users().remove_email(world, id).await?,
             MethodId::Phone(id) => tx.users().remove_phone(world, id).await?,
         };
-        if !removed {
+        if !is_removed {
             return Err(Refusal::NotFound(kind));
         }
         // What signs nobody in can always go: the claim of a founded account.
@@ -94,6 +95,8 @@ impl Service {
         if was_a_way && !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
+        let told = removed(user, method);
+        self.tell(&mut *tx, caller, [told]).await?;
         self.carry_out(&mut *tx, caller, change, None, now).await?;
         caller.commit_last(tx).await?;
         Ok(true)

@@ -1,6 +1,7 @@
 //! `users/wallets/{wallet_id}/delete`: wallets whose key is not here.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::message::CredentialChange;
 use vestry_domain::wallet::Wallet;
@@ -68,6 +69,8 @@ impl Service {
         {
             return Err(Refusal::NotFound("wallet").into());
         }
+        let told = Fact::wallet_deleted(wallet.user_id, wallet.id, wallet.wallet_type);
+        self.tell(&mut *tx, caller, [told]).await?;
         if let Some(change) = change {
             if !one_remains(&mut *tx, caller, wallet.user_id).await? {
                 return Err(Refusal::LastSignInMethod.into());

@@ -1,10 +1,11 @@
 //! `vestry users import`: users of another service, or of another installation, with their passwords.
 //!
-//! Lines come in batches, each in one transaction; a batch in which a line is refused is done again line by line. A line whose
-//! user is there already is passed over, so an import that was cut off is run again from its start.
+//! Lines come in batches, each in one transaction, or in as many as its events need; a transaction in which a line is refused is done
+//! again line by line. A line whose user is there already is passed over, so an import that was cut off is run again from its start.
 
 use std::collections::HashSet;
 
+use vestry_domain::event::{Fact, MOST_AT_ONCE, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone};
@@ -16,6 +17,7 @@ use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
 use super::portable::{CheckedUser, PortableUser};
 use crate::admin::AdminError;
+use crate::events::Source;
 use crate::fault::retried;
 use crate::key_holds::hold_wallet_key;
 use crate::pace::paced;
@@ -37,6 +39,8 @@ pub struct UserImport<'a> {
     service: &'a Service,
     world: World,
     is_rehearsal: bool,
+    /// How many users were made without an event for each; `None` when each has its own.
+    untold: Option<u64>,
     /// What earlier lines of a rehearsal would have taken, with its user: nothing of them is in the database.
     taken: HashSet<String>,
 }
@@ -51,6 +55,9 @@ struct Draft {
     wallets: Vec<StoredWallet>,
     password: Option<StoredPassword>,
 }
+
+/// What there is to store of a line, or why there is nothing.
+type Line = Result<Draft, String>;
 
 /// Whether what a batch wrote stays.
 enum Batch {
@@ -74,16 +81,48 @@ impl Service {
             service: self,
             world,
             is_rehearsal,
+            untold: None,
             taken: HashSet::new(),
         })
     }
 }
 
 impl UserImport<'_> {
+    /// Tells of no user by itself, but of their number when it is over: see [`UserImport::finish`].
+    #[must_use]
+    pub fn without_events(self) -> Self {
+        Self {
+            untold: Some(0),
+            ..self
+        }
+    }
+
+    /// Ends an import. After one without events it tells how many users it made, so it is to be called also when something went
+    /// wrong on the way.
+    ///
+    /// # Errors
+    /// See [`Fault`]; then the number is not told, and the users stay.
+    pub async fn finish(self) -> Result<(), Fault> {
+        let Some(count) = self.untold.filter(|count| *count > 0) else {
+            return Ok(());
+        };
+        retried(|| self.tell_count(count)).await
+    }
+
+    async fn tell_count(&self, count: u64) -> Result<(), Fault> {
+        let service = self.service;
+        let mut tx = service.ports.store.begin().await?;
+        let told = [Fact::users_imported(count)];
+        service
+            .tell(&mut *tx, Source::cli(self.world), told)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Takes some lines; what became of each, in their order.
     ///
     /// # Errors
-    /// See [`Fault`]; what earlier calls answered stays, and of this one nothing may.
+    /// See [`Fault`]; what earlier calls answered stays, and of this one some may.
     pub async fn take(&mut self, lines: &[PortableUser]) -> Result<Vec<Imported>, Fault> {
         let mut drafts = Vec::with_capacity(lines.len());
         for line in lines {
@@ -92,18 +131,51 @@ impl UserImport<'_> {
         if self.is_rehearsal {
             return self.rehearse(&drafts).await;
         }
-        let whole: Vec<_> = drafts.iter().collect();
-        if let Batch::Whole(outcomes) = self.store(&whole).await? {
+        let mut outcomes = Vec::with_capacity(drafts.len());
+        for batch in self.batches(&drafts) {
+            let stored = self.store_batch(&batch).await?;
+            if let Some(untold) = &mut self.untold {
+                let new = stored.iter().filter(|one| matches!(one, Imported::New(_)));
+                *untold += u64::try_from(new.count()).unwrap_or_default();
+            }
+            outcomes.extend(stored);
+        }
+        Ok(outcomes)
+    }
+
+    /// Lines that share a transaction: as many as may be told of in one.
+    fn batches<'a>(&self, drafts: &'a [Line]) -> Vec<Vec<&'a Line>> {
+        let mut batches: Vec<Vec<_>> = Vec::new();
+        let mut room = 0;
+        for draft in drafts {
+            let needed = match (draft, self.untold) {
+                (Ok(draft), None) => draft.facts().len(),
+                _ => 0,
+            };
+            match batches.last_mut() {
+                Some(batch) if needed <= room => batch.push(draft),
+                _ => {
+                    room = MOST_AT_ONCE;
+                    batches.push(vec![draft]);
+                }
+            }
+            room = room.saturating_sub(needed);
+        }
+        batches
+    }
+
+    async fn store_batch(&self, batch: &[&Line]) -> Result<Vec<Imported>, Fault> {
+        if let Batch::Whole(outcomes) = self.store(batch).await? {
             return Ok(outcomes);
         }
-        let mut outcomes = Vec::with_capacity(drafts.len());
-        for draft in &drafts {
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for draft in batch {
             outcomes.push(self.store_alone(draft).await?);
         }
         Ok(outcomes)
     }
 
-    async fn store_alone(&self, draft: &Result<Draft, String>) -> Result<Imported, Fault> {
+    async fn store_alone(&self, draft: &Line) -> Result<Imported, Fault> {
         match self.store(&[draft]).await? {
             Batch::Whole(outcomes) => Ok(outcomes.into_iter().next().unwrap_or_else(taken)),
             Batch::Spoiled => Ok(taken()),
@@ -111,7 +183,7 @@ impl UserImport<'_> {
     }
 
     /// Line by line, in transactions that are dropped.
-    async fn rehearse(&mut self, drafts: &[Result<Draft, String>]) -> Result<Vec<Imported>, Fault> {
+    async fn rehearse(&mut self, drafts: &[Line]) -> Result<Vec<Imported>, Fault> {
         let mut outcomes = Vec::with_capacity(drafts.len());
         for draft in drafts {
             let mut outcome = self.store_alone(draft).await?;
@@ -132,7 +204,7 @@ impl UserImport<'_> {
     }
 
     /// Everything that is slow: before any transaction.
-    async fn draft(&self, line: &PortableUser) -> Result<Result<Draft, String>, Fault> {
+    async fn draft(&self, line: &PortableUser) -> Result<Line, Fault> {
         let now = self.service.now(&self.world);
         let checked = match line.check(now) {
             Ok(checked) => checked,
@@ -234,13 +306,14 @@ impl UserImport<'_> {
         }
     }
 
-    async fn store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
+    async fn store(&self, drafts: &[&Line]) -> Result<Batch, Fault> {
         paced(retried(|| self.try_to_store(drafts))).await
     }
 
-    async fn try_to_store(&self, drafts: &[&Result<Draft, String>]) -> Result<Batch, Fault> {
+    async fn try_to_store(&self, drafts: &[&Line]) -> Result<Batch, Fault> {
         let mut tx = self.service.ports.store.begin().await?;
         let mut outcomes = Vec::with_capacity(drafts.len());
+        let mut told = Vec::new();
         for draft in drafts {
             let outcome = match draft {
                 Err(why) => Imported::Refused(why.clone()),
@@ -249,9 +322,18 @@ impl UserImport<'_> {
                     None => return Ok(Batch::Spoiled),
                 },
             };
+            if let (Ok(draft), Imported::New(_), None) = (draft, &outcome, self.untold) {
+                told.extend(draft.facts());
+            }
             outcomes.push(outcome);
         }
         if !self.is_rehearsal {
+            if told.len() > MOST_AT_ONCE {
+                // One user, of whom there is more to tell than goes into a transaction.
+                told = vec![Fact::users_imported(1)];
+            }
+            let source = Source::cli(self.world);
+            self.service.tell(&mut *tx, source, told).await?;
             tx.commit().await?;
         }
         Ok(Batch::Whole(outcomes))
@@ -296,6 +378,18 @@ impl Draft {
             tx.passwords().put(password).await?;
         }
         Ok(Some(Imported::New(id)))
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let id = self.user.id;
+        let mut facts = vec![Fact::user_created(id, Via::Import)];
+        let emails = self.emails.iter();
+        facts.extend(emails.map(|email| Fact::email_added(id, email.id)));
+        let phones = self.phones.iter();
+        facts.extend(phones.map(|phone| Fact::phone_number_added(id, phone.id)));
+        let wallets = self.wallets.iter().map(|stored| &stored.wallet);
+        facts.extend(wallets.map(|wallet| Fact::wallet_linked(id, wallet.id, wallet.wallet_type)));
+        facts
     }
 
     /// The user that the line has become already: by its id, else by its key, else by its first identifier or wallet.

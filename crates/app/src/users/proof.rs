@@ -16,12 +16,14 @@
 
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
+use vestry_domain::event::{Dropped, EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
-use super::arrival::Found;
+use super::arrival::{Found, added, removed, verified};
+use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
 /// A proof, as the step that asked for it and the call that brings it know it.
@@ -91,12 +93,12 @@ impl Service {
                 return Err(ProofError::Gone);
             }
             // An import may bring a user who is pending although it brings a proof.
-            found(tx, &owner, now).await?;
+            self.found(tx, caller, &owner, now).await?;
             return Ok(identifier.proven_by(owner.id));
         }
         if proof.in_session != Some(owner.id) {
             if proof.user != owner.id {
-                owner = move_out(tx, world, &proof).await?;
+                owner = self.move_out(tx, caller, &proof, owner.id).await?;
             }
             self.clear_for(tx, caller, &proof, &owner, &identifier, now)
                 .await?;
@@ -105,7 +107,9 @@ impl Service {
             MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
             MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
         }
-        found(tx, &owner, now).await?;
+        let told = verified(owner.id, proof.method);
+        self.tell(tx, caller, [told]).await?;
+        self.found(tx, caller, &owner, now).await?;
         Ok(identifier.proven_by(owner.id))
     }
 
@@ -124,7 +128,7 @@ impl Service {
         // What is proved counts also where a process of the release before noted it, which does not know that accounts are founded.
         if !(owner.founded || holdings.proved) {
             if holdings.planted {
-                self.take_over(tx, world, owner.id, now).await?;
+                self.take_over(tx, caller, owner.id, now).await?;
             }
             return Ok(());
         }
@@ -152,22 +156,77 @@ impl Service {
     pub(super) async fn take_over(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         user: UserId,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        tx.totps().remove_all(world, user).await?;
+        let world = &caller.world;
+        let totps = tx.totps().remove_all(world, user).await?;
         tx.wallet_challenges().forget(world, user).await?;
         tx.wallet_imports().forget(world, user).await?;
-        tx.wallets().remove_keyless(world, user).await?;
-        tx.passwords().remove(world, user).await?;
-        tx.passkeys().remove_all(world, user).await?;
-        tx.provider_links().remove_all(world, user).await?;
+        let wallets = tx.wallets().remove_keyless(world, user).await?;
+        let password = tx.passwords().remove(world, user).await?;
+        let passkeys = tx.passkeys().remove_all(world, user).await?;
+        let links = tx.provider_links().remove_all(world, user).await?;
         tx.links().forget_unused(world, user).await?;
         // After what they are begun with: whoever signs in with it at this moment holds its row and is waited for there, and
         // the session ends with the rest.
-        tx.sessions().delete_all(world, user, now).await?;
-        self.disable_unproven_wallets(tx, world, user, now).await
+        let sessions = tx.sessions().delete_all(world, user, now).await?;
+        let dropped = [
+            (Dropped::Sessions, !sessions.is_empty()),
+            (Dropped::Password, password),
+            (Dropped::Totp, totps > 0),
+            (Dropped::Passkeys, passkeys > 0),
+            (Dropped::OauthLinks, links > 0),
+            (Dropped::ReadOnlyWallets, wallets > 0),
+        ];
+        let dropped = dropped.into_iter().filter(|(_, was_there)| *was_there);
+        let dropped: Vec<_> = dropped.map(|(kind, _)| kind).collect();
+        let claimed = (!dropped.is_empty()).then(|| Fact::user_claimed(user, dropped));
+        let ended = ended(Some(user), sessions, EndReason::UserClaimed);
+        let told = claimed.into_iter().chain(ended);
+        self.tell(tx, caller, told).await?;
+        self.disable_unproven_wallets(tx, caller, user, now).await
+    }
+
+    /// Notes that a locked user is founded, and no longer pending, where that is news.
+    async fn found(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        user: &User,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let is_active = user.status == UserStatus::Active;
+        if user.founded && is_active {
+            return Ok(());
+        }
+        tx.users().found(&user.world, user.id, now).await?;
+        let told = (!is_active).then(|| Fact::user_activated(user.id));
+        self.tell(tx, caller, told).await
+    }
+
+    /// Gives a claim to its successor, whose row is locked like that of the account it leaves.
+    async fn move_out(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        proof: &ProofOf,
+        from: UserId,
+    ) -> Result<User, ProofError> {
+        let (world, to) = (&caller.world, proof.user);
+        if !tx.users().lock(world, to).await? {
+            return Err(ProofError::Gone);
+        }
+        let moved = match proof.method {
+            MethodId::Email(id) => tx.users().move_email(world, id, to).await?,
+            MethodId::Phone(id) => tx.users().move_phone(world, id, to).await?,
+        };
+        let successor = tx.users().profile(world, to).await?;
+        let successor = successor.filter(|_| moved).ok_or(ProofError::Gone)?;
+        let told = [removed(from, proof.method), added(to, proof.method)];
+        self.tell(tx, caller, told).await?;
+        Ok(successor.user)
     }
 }
 
@@ -205,14 +264,6 @@ async fn locked(
     Ok((owner, identifier.ok_or(ProofError::Gone)?))
 }
 
-/// Notes that a locked user is founded, and no longer pending, where that is news.
-async fn found(tx: &mut dyn Repositories, user: &User, now: Timestamp) -> Result<(), StoreError> {
-    if user.founded && user.status == UserStatus::Active {
-        return Ok(());
-    }
-    tx.users().found(&user.world, user.id, now).await
-}
-
 async fn read(
     tx: &mut dyn Repositories,
     world: &World,
@@ -240,22 +291,4 @@ async fn read(
             })
         }
     })
-}
-
-/// Gives a claim to its successor, whose row is locked like that of the account it leaves.
-async fn move_out(
-    tx: &mut dyn Repositories,
-    world: &World,
-    proof: &ProofOf,
-) -> Result<User, ProofError> {
-    if !tx.users().lock(world, proof.user).await? {
-        return Err(ProofError::Gone);
-    }
-    let moved = match proof.method {
-        MethodId::Email(id) => tx.users().move_email(world, id, proof.user).await?,
-        MethodId::Phone(id) => tx.users().move_phone(world, id, proof.user).await?,
-    };
-    let successor = tx.users().profile(world, proof.user).await?;
-    let successor = successor.filter(|_| moved).ok_or(ProofError::Gone)?;
-    Ok(successor.user)
 }

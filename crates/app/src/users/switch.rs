@@ -1,12 +1,14 @@
 //! `users/{user_id}/disable` and `enable`: whether a user may sign in.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::{EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::text;
 use vestry_domain::user::{UserDisabled, UserProfile};
 
 use super::get::FullUser;
 use crate::fault::retried;
+use crate::sessions::ended;
 use crate::{Caller, Refusal, Service};
 
 impl Service {
@@ -61,19 +63,24 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
+        let mut told = Vec::new();
         match disabled {
             Some(disabled) => {
-                tx.users().disable(world, id, disabled).await?;
+                let is_changed = tx.users().disable(world, id, disabled).await?;
+                told.extend(is_changed.then(|| Fact::user_disabled(id)));
                 // After the user is locked: whoever signs in at this moment has done so by now, or will find it disabled. Also when
                 // it was disabled before: a process of the release before knows nothing of it, and may have let it in.
-                tx.sessions().delete_all(world, id, now).await?;
+                let over = tx.sessions().delete_all(world, id, now).await?;
+                told.extend(ended(Some(id), over, EndReason::UserDisabled));
             }
             None => {
-                tx.users().enable(world, id, now).await?;
+                let is_changed = tx.users().enable(world, id, now).await?;
+                told.extend(is_changed.then(|| Fact::user_enabled(id)));
             }
         }
         let profile = tx.users().profile(world, id).await?;
         let profile = profile.ok_or(Refusal::NotFound("user"))?;
+        self.tell(&mut *tx, caller, told).await?;
         caller.commit_last(tx).await?;
         Ok(profile)
     }

@@ -13,7 +13,7 @@ impl Service {
     /// [`Refusal`].
     pub async fn unlock_own_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
         caller.require(Scope::UsersWrite)?;
-        self.unlock_user(caller.world, id).await?;
+        self.unlock_by(|| caller.into(), id).await?;
         let user = self.full_user(&caller.world, id).await?;
         user.ok_or(Refusal::NotFound("user"))
     }

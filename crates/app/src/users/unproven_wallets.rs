@@ -1,14 +1,15 @@
 //! Wallets that somebody may have left behind in an account that turns out to be another person's (CL-3).
 
+use vestry_domain::Timestamp;
 use vestry_domain::audit::AuditAction;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
-use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, WalletChange};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::key_holds::hold_wallet_key;
-use crate::{Fault, Service};
+use crate::{Caller, Fault, Service};
 
 impl Service {
     /// Stops the wallets of a user whose keys somebody else may know from signing, and from being taken where no wallet is
@@ -17,15 +18,15 @@ impl Service {
     pub(super) async fn disable_unproven_wallets(
         &self,
         tx: &mut dyn Repositories,
-        world: &World,
+        caller: &Caller,
         user: UserId,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        for stored in tx.wallets().of_user(world, user).await? {
+        for stored in tx.wallets().of_user(&caller.world, user).await? {
             if !may_be_known(tx, &stored.wallet).await? {
                 continue;
             }
-            self.disable_unproven(tx, stored, now).await?;
+            self.disable_unproven(tx, caller, stored, now).await?;
         }
         Ok(())
     }
@@ -33,10 +34,12 @@ impl Service {
     async fn disable_unproven(
         &self,
         tx: &mut dyn Repositories,
+        caller: &Caller,
         stored: StoredWallet,
         now: Timestamp,
     ) -> Result<(), Fault> {
         let seen = stored.mac.clone();
+        let signed = stored.wallet.disabled.is_none();
         let change = WalletChange {
             disabled: Some(DisabledReason::UnprovenOrigin),
             at: now,
@@ -47,13 +50,16 @@ impl Service {
             Err(CustodyError::Tampered { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let world = &changed.wallet.world;
-        hold_wallet_key(tx, world, changed.mac.key_version).await?;
-        match tx.wallets().replace(&changed, &seen).await? {
-            true => Ok(()),
+        let wallet = &changed.wallet;
+        hold_wallet_key(tx, &wallet.world, changed.mac.key_version).await?;
+        if !tx.wallets().replace(&changed, &seen).await? {
             // Somebody changes it at this moment; the next run sees how it is.
-            false => Err(Fault::LostRace),
+            return Err(Fault::LostRace);
         }
+        // One that signed nothing before has got another reason only.
+        let told =
+            signed.then(|| Fact::wallet_disabled(wallet.user_id, wallet.id, wallet.wallet_type));
+        Ok(self.tell(tx, caller, told).await?)
     }
 }
 

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 use vestry_domain::api_key::Scope;
 use vestry_domain::email::Email;
+use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::metadata::Metadata;
 use vestry_domain::phone::PhoneNumber;
-use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile};
+use vestry_domain::user::{User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Repositories};
 
@@ -134,7 +135,7 @@ impl Service {
         let before = before.ok_or(Refusal::NotFound("user"))?;
         let attached_email = self.attach_emails(&mut *tx, &before, change, now).await?;
         let attached_phone = self.attach_phones(&mut *tx, &before, change, now).await?;
-        self.vouch(&mut *tx, &before, change, now).await?;
+        self.vouch(&mut *tx, caller, &before, change, now).await?;
         let user = change.apply(&before.user)?;
         if attached_email || attached_phone || user != before.user {
             let user = User {
@@ -152,6 +153,8 @@ impl Service {
         }
         let after = tx.users().profile(world, id).await?;
         let profile = after.ok_or(Refusal::NotFound("user"))?;
+        self.tell(&mut *tx, caller, changes(&before, &profile))
+            .await?;
         caller.commit_last(tx).await?;
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
@@ -164,6 +167,7 @@ impl Service {
     async fn vouch(
         &self,
         tx: &mut dyn Repositories,
+        caller: &Caller,
         before: &UserProfile,
         change: &Change,
         now: Timestamp,
@@ -175,7 +179,7 @@ impl Service {
         }
         let (world, user) = (&before.user.world, before.user.id);
         if !before.is_founded() {
-            self.take_over(tx, world, user, now).await?;
+            self.take_over(tx, caller, user, now).await?;
         }
         for email in emails() {
             let mut rows = before.emails.iter();
@@ -256,6 +260,49 @@ impl Service {
         }
         Ok(!new.is_empty())
     }
+}
+
+/// What is told of a user that was locked before it was read, and that nobody else can have changed.
+fn changes(before: &UserProfile, after: &UserProfile) -> Vec<Fact> {
+    let user = after.user.id;
+    let mut facts = Vec::new();
+    let changed = changed_fields(&before.user, &after.user);
+    if !changed.0.is_empty() {
+        facts.push(Fact::user_updated(user, changed));
+    }
+    for email in &after.emails {
+        let earlier = before.emails.iter().find(|row| row.id == email.id);
+        if earlier.is_none() {
+            facts.push(Fact::email_added(user, email.id));
+        }
+        if email.verified && !earlier.is_some_and(|row| row.verified) {
+            facts.push(Fact::email_verified(user, email.id));
+        }
+    }
+    for phone in &after.phones {
+        let earlier = before.phones.iter().find(|row| row.id == phone.id);
+        if earlier.is_none() {
+            facts.push(Fact::phone_number_added(user, phone.id));
+        }
+        if phone.verified && !earlier.is_some_and(|row| row.verified) {
+            facts.push(Fact::phone_number_verified(user, phone.id));
+        }
+    }
+    if before.user.status == UserStatus::Pending && after.user.status == UserStatus::Active {
+        facts.push(Fact::user_activated(user));
+    }
+    facts
+}
+
+fn changed_fields(before: &User, after: &User) -> ChangedFields {
+    let compared = [
+        ("first_name", before.first_name != after.first_name),
+        ("middle_name", before.middle_name != after.middle_name),
+        ("last_name", before.last_name != after.last_name),
+        ("metadata", before.metadata != after.metadata),
+    ];
+    let changed = compared.into_iter().filter(|(_, is_changed)| *is_changed);
+    ChangedFields(changed.map(|(name, _)| name.to_owned()).collect())
 }
 
 fn new_emails<'a>(

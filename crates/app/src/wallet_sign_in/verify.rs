@@ -1,6 +1,7 @@
 //! `wallets/verify` and `wallets/siwe/verify`: a signature over a challenge signs in once.
 
 use vestry_domain::api_key::Scope;
+use vestry_domain::event::{Fact, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -184,7 +185,12 @@ impl Service {
         let is_new = stored.is_none();
         let wallet = match stored {
             Some(stored) => self.own_wallet(stored, challenge).await?,
-            None => adopt(&mut *tx, signed, now).await?,
+            None => {
+                let wallet = adopt(&mut *tx, signed, now).await?;
+                self.tell(&mut *tx, caller, adopted(&wallet, challenge))
+                    .await?;
+                wallet
+            }
         };
         // A user that the signature made is active: the wallet is all there is to prove.
         let status = status_of(&mut *tx, world, wallet.user_id).await?;
@@ -271,6 +277,16 @@ async fn adopt(
         // Another challenge of the address was signed at this moment; the next try finds its wallet.
         Created::Exists => Err(Fault::LostRace.into()),
     }
+}
+
+/// What is told of an address that is new.
+fn adopted(wallet: &Wallet, challenge: &WalletChallenge) -> impl Iterator<Item = Fact> + Send {
+    let (id, user) = (wallet.id, wallet.user_id);
+    let created = challenge
+        .is_new_user
+        .then(|| Fact::user_created(user, Via::Wallet));
+    let linked = Fact::wallet_linked(user, id, wallet.wallet_type);
+    created.into_iter().chain([linked])
 }
 
 /// Under the id that the challenge named, and so as old as it: the time inside an id is `created_at`.

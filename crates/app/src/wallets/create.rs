@@ -6,6 +6,7 @@
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
 use vestry_domain::envelope::WalletKey;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 use vestry_domain::wallet::{AddressForm, StoredWallet, Wallet, WalletType};
 use vestry_domain::{Timestamp, World};
@@ -96,6 +97,8 @@ impl Service {
         hold_wallet_key(&mut *tx, &world, key.key_version).await?;
         let created = tx.wallets().insert(wallet, key).await?;
         if created == Created::Yes {
+            let told = Fact::wallet_created(user_id, wallet.wallet.id, wallet_type);
+            self.tell(&mut *tx, caller, [told]).await?;
             caller.commit_last(tx).await?;
         }
         Ok(created)

@@ -2,7 +2,6 @@
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
-use vestry_domain::audit::AuditAction;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::key_transfer::{EntropyType, ExportedKey};
 use vestry_ports::custody::ExportError;
@@ -64,15 +63,15 @@ impl Service {
         let (id, recipient) = (command.wallet_id, &command.recipient_public_key);
         let owner = stored.wallet.user_id;
         let was_founded = self.is_founded(caller, owner).await?;
-        let exported = match self.ports.custodian.export(stored, key, recipient).await {
-            Ok((_wallet, exported)) => exported,
+        let (wallet, exported) = match self.ports.custodian.export(stored, key, recipient).await {
+            Ok(exported) => exported,
             Err(ExportError::Custody(error)) => {
                 return Err(self.noted(caller, id, error).await.into());
             }
             Err(ExportError::Recipient) => return Err(no_recipient().into()),
         };
         // A key that left without a trace must not leave.
-        self.note_use(caller, id, AuditAction::Export).await?;
+        self.note_export(caller, &wallet).await?;
         // Whoever founds the account from now on finds that note. Who founded it before has not: the key stays here, and
         // the next try meets the account as it is.
         if self.is_founded(caller, owner).await? != was_founded {

@@ -2,6 +2,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::{
     EntropyType, ImportKey, MOST_LIVING, SealedMessage, account_index,
@@ -147,6 +148,8 @@ impl Service {
         hold_wallet_key(&mut *tx, world, imported.key.key_version).await?;
         for stored in [&imported.as_default, &imported.as_further] {
             if tx.wallets().insert(stored, &imported.key).await? == Created::Yes {
+                let told = Fact::wallet_imported(wallet.user_id, wallet.id, wallet.wallet_type);
+                self.tell(&mut *tx, caller, [told]).await?;
                 caller.commit_last(tx).await?;
                 return Ok(stored.clone());
             }

@@ -77,8 +77,8 @@ impl Service {
             Err(other) => return Err(self.noted(caller, wallet_id, other).await.into()),
         };
         // A signature that nobody could find in the log must not leave.
-        let event = self.signature(caller, wallet_id, &request, &signed);
-        self.record(event).await?;
+        self.note_signature(caller, wallet_id, &request, &signed)
+            .await?;
         Ok(SignedByWallet { wallet, signed })
     }
 }

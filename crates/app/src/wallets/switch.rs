@@ -2,6 +2,7 @@
 
 use vestry_domain::api_key::Scope;
 use vestry_domain::audit::AuditAction;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::WalletChange;
@@ -81,6 +82,8 @@ impl Service {
                 // Somebody else changed it meanwhile: what to do is decided anew.
                 return Err(SwitchWalletError::from(Fault::LostRace));
             }
+            self.tell(&mut *tx, caller, [switched(&changed.wallet)])
+                .await?;
             caller.commit_last(tx).await?;
             Ok(changed.wallet)
         })
@@ -102,5 +105,13 @@ impl Service {
             return Err(SwitchWalletError::ReadOnly);
         }
         Ok(stored)
+    }
+}
+
+fn switched(wallet: &Wallet) -> Fact {
+    let (user, id, wallet_type) = (wallet.user_id, wallet.id, wallet.wallet_type);
+    match wallet.disabled {
+        Some(_) => Fact::wallet_disabled(user, id, wallet_type),
+        None => Fact::wallet_enabled(user, id, wallet_type),
     }
 }

@@ -50,7 +50,7 @@ async fn a_key_opens_its_world() {
             (caller.world, caller.is_test()),
             (world, environment == Environment::Test)
         );
-        assert_eq!((&caller.key, &caller.app), (&made.record, &rig.app));
+        assert_eq!((&*caller.key, &*caller.app), (&made.record, &rig.app));
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vestry_contract::fakes::FakeStore;
 use vestry_ports::port;
-use vestry_ports::store::{Repositories, Store, StoreError, StoreResult, Tx};
+use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
 
 type Intrusion = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -85,6 +85,10 @@ impl Store for Interposed {
         }
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.read().await
+    }
+
+    fn when_told(&self, bell: Bell) {
+        self.inner.when_told(bell);
     }
 
     async fn ready(&self) -> StoreResult<()> {

@@ -14,6 +14,7 @@ mod changed_wallets;
 mod claims;
 mod codes;
 mod delivery;
+mod events;
 mod fail_open;
 mod faults;
 mod idempotency;

@@ -85,6 +85,8 @@ async fn every_setting_can_be_changed() {
         ("webauthn_origins", "[\"https://app.example.com\"]"),
         ("webauthn_top_origins", "[\"https://shop.example\"]"),
         ("webauthn_user_verification", "required"),
+        ("event_retention_days", "365"),
+        ("events_optional", r#"["wallet.signed", "message.sent"]"#),
     ]);
     let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
     let expected = AppSettings {
@@ -124,6 +126,8 @@ async fn every_setting_can_be_changed() {
         webauthn_origins: vec!["https://app.example.com".to_owned()],
         webauthn_top_origins: vec!["https://shop.example".to_owned()],
         webauthn_user_verification: UserVerification::Required,
+        event_retention_days: Some(365),
+        events_optional: vec!["wallet.signed".to_owned(), "message.sent".to_owned()],
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
     assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));
@@ -166,6 +170,11 @@ async fn settings_change_all_or_none() {
         ("session_idle_minutes", "525601"),
         ("magic_link_max_minutes", "4"),
         ("magic_link_max_minutes", "10081"),
+        ("event_retention_days", "6"),
+        ("event_retention_days", "366"),
+        ("events_optional", r#"["user.created"]"#),
+        ("events_optional", r#"["wallet.*"]"#),
+        ("events_optional", "wallet.signed"),
         ("password_min_length", "7"),
         ("password_min_length", "65"),
         ("test_per_minute", "-1"),

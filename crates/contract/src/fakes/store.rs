@@ -7,6 +7,7 @@
 mod apps;
 mod audit;
 mod codes;
+mod events;
 mod idempotency;
 mod lasting_secrets;
 mod leases;
@@ -25,16 +26,18 @@ mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
+use vestry_domain::World;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Budgets, Captured, Codes, Guards, Idempotency, ImportedUsers,
-    LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections,
-    ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, Store, StoreError,
-    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Events, Guards, Idempotency,
+    ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords,
+    ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
+    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
 };
 
 use self::state::State;
@@ -49,12 +52,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 pub struct FakeStore(Arc<Shared>);
 
+/// A database as it was at one moment.
+pub struct Kept(State);
+
 #[derive(Default)]
 struct Shared {
     committed: Mutex<State>,
     /// One writer at a time, first come, first served.
     turns: Arc<Turns<()>>,
     faults: Mutex<Faults>,
+    bell: OnceLock<Bell>,
 }
 
 #[derive(Default)]
@@ -81,6 +88,16 @@ impl FakeStore {
     /// commit is one each. `None` takes back a failure that was not reached.
     pub fn fail_after(&self, operations: impl Into<Option<usize>>) {
         lock(&self.0.faults).until_failure = operations.into();
+    }
+
+    /// Everything as it is now, for [`FakeStore::set_back`].
+    pub fn kept(&self) -> Kept {
+        Kept(lock(&self.0.committed).clone())
+    }
+
+    /// The database is as it was, as after a failover that lost the last commits.
+    pub fn set_back(&self, kept: Kept) {
+        *lock(&self.0.committed) = kept.0;
     }
 
     /// Whether the failure asked for has not been reached.
@@ -116,6 +133,7 @@ impl FakeStore {
             state: lock(&self.0.committed).clone(),
             turn,
             is_dead: false,
+            told: BTreeSet::new(),
         };
         tokio::task::yield_now().await;
         work
@@ -144,6 +162,11 @@ impl Store for FakeStore {
         Ok(Box::new(self.work(None).await))
     }
 
+    fn when_told(&self, bell: Bell) {
+        // The first one stays.
+        let _is_second = self.0.bell.set(bell);
+    }
+
     async fn ready(&self) -> StoreResult<()> {
         self.reach()
     }
@@ -155,6 +178,8 @@ struct Work {
     state: State,
     turn: Option<Turn<()>>,
     is_dead: bool,
+    /// Worlds with events that the commit makes visible.
+    told: BTreeSet<World>,
 }
 
 impl Work {
@@ -209,6 +234,9 @@ impl Tx for Work {
         }
         drop(faults);
         *lock(&self.store.0.committed) = std::mem::take(&mut self.state);
+        if let Some(bell) = self.store.0.bell.get() {
+            std::mem::take(&mut self.told).into_iter().for_each(bell);
+        }
         Ok(())
     }
 }
@@ -319,6 +347,10 @@ impl Repositories for Work {
     }
 
     fn captured(&mut self) -> &mut dyn Captured {
+        self
+    }
+
+    fn events(&mut self) -> &mut dyn Events {
         self
     }
 }

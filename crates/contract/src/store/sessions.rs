@@ -1,5 +1,6 @@
 //! Sessions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vestry_domain::ids::SessionId;
@@ -98,12 +99,13 @@ pub async fn all_other_sessions_of_a_user_end(store: Arc<dyn Store>) {
     let (second, _) = stage.session(&user).await;
     let (foreign, _) = stage.session(&other).await;
     let at = stage.samples.tick();
-    for expected in [2, 0] {
+    let expected = BTreeSet::from([first.id, second.id]);
+    for expected in [expected, BTreeSet::new()] {
         let ended = in_tx!(stage.store, |tx| tx
             .sessions()
             .delete_others(&world, user.id, kept.id, at)
             .await);
-        assert_eq!(ended, expected);
+        assert_eq!(BTreeSet::from_iter(ended), expected);
     }
     for (session, ended_at) in [
         (kept, None),
@@ -216,7 +218,7 @@ pub async fn writes_stay_in_their_world(store: Arc<dyn Store>) {
             assert!(!sessions.update(&foreign, Some(swap)).await?);
             sessions.touch(&[seen(&stranger, &session, at)]).await?;
             assert!(!sessions.delete(&stranger, session.id, at).await?);
-            assert_eq!(sessions.delete_all(&stranger, user.id, at).await?, 0);
+            assert_eq!(sessions.delete_all(&stranger, user.id, at).await?, []);
             Ok(())
         });
     }
@@ -557,12 +559,13 @@ pub async fn all_sessions_of_a_user_end(store: Arc<dyn Store>) {
     }
     let (bystander, _) = stage.session(&other).await;
     let later = stage.samples.tick();
-    for expected in [3, 0] {
+    let expected = sessions.iter().map(|session| session.id).collect();
+    for expected in [expected, BTreeSet::new()] {
         let ended = in_tx!(stage.store, |tx| tx
             .sessions()
             .delete_all(&world, user.id, later)
             .await);
-        assert_eq!(ended, expected);
+        assert_eq!(BTreeSet::from_iter(ended), expected);
     }
     let found = stage.session_of(world, early.id).await;
     assert_eq!(found.and_then(|session| session.deleted_at), Some(at));
@@ -633,19 +636,25 @@ pub async fn all_sessions_of_a_world_end_in_steps(store: Arc<dyn Store>) {
     let foreign = stage.user(strangers[0]).await;
     let foreign = stage.session(&foreign).await.0;
     let at = stage.samples.tick();
-    let (mut after, mut steps) = (None, Vec::new());
+    let (mut after, mut steps, mut ended) = (None, Vec::new(), BTreeSet::new());
     loop {
         let step = in_tx!(stage.store, |tx| tx
             .sessions()
             .delete_some(&world, after, 4, at)
             .await);
-        steps.push(step.count);
+        steps.push(step.count());
+        ended.extend(step.ids);
         after = step.last;
         if after.is_none() {
             break;
         }
     }
     assert_eq!(steps, [4, 2, 0]);
+    let living = sessions
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| *number != 3);
+    assert_eq!(ended, living.map(|(_, id)| *id).collect());
     for (number, id) in sessions.into_iter().enumerate() {
         let session = stage.session_of(world, id).await;
         let ended = session.and_then(|session| session.deleted_at);

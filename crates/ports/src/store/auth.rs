@@ -161,12 +161,19 @@ pub struct SeenSession {
 }
 
 /// Sessions that ended together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSome {
-    /// How many.
-    pub count: u64,
+    /// Which.
+    pub ids: Vec<SessionId>,
     /// Where the next ones begin; `None` when none are left.
     pub last: Option<SessionId>,
+}
+
+impl EndedSome {
+    /// How many.
+    pub fn count(&self) -> u64 {
+        u64::try_from(self.ids.len()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Sessions.
@@ -210,8 +217,13 @@ pub trait Sessions: Send {
     async fn touch(&mut self, seen: &[SeenSession]) -> StoreResult<()>;
     /// Ends a session; `false` when it has ended or does not exist. `deleted_at` is set once (S-4).
     async fn delete(&mut self, world: &World, id: SessionId, at: Timestamp) -> StoreResult<bool>;
-    /// Ends all sessions of a user; returns how many.
-    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64>;
+    /// Ends all sessions of a user; returns which.
+    async fn delete_all(
+        &mut self,
+        world: &World,
+        user: UserId,
+        at: Timestamp,
+    ) -> StoreResult<Vec<SessionId>>;
     /// Ends sessions of the world, whosesoever they are: at most `limit` in the order of their ids, after one of them.
     async fn delete_some(
         &mut self,
@@ -220,14 +232,14 @@ pub trait Sessions: Send {
         limit: i64,
         at: Timestamp,
     ) -> StoreResult<EndedSome>;
-    /// Ends all sessions of a user but one; returns how many.
+    /// Ends all sessions of a user but one; returns which.
     async fn delete_others(
         &mut self,
         world: &World,
         user: UserId,
         kept: SessionId,
         at: Timestamp,
-    ) -> StoreResult<u64>;
+    ) -> StoreResult<Vec<SessionId>>;
     /// Deletes the rows of sessions that ended or expired before the given moment, in all worlds of an environment; returns how many.
     async fn sweep(&mut self, environment: Environment, over_before: Timestamp)
     -> StoreResult<u64>;

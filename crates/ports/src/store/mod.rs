@@ -8,6 +8,7 @@
 mod apps;
 mod audit;
 mod auth;
+mod events;
 mod idempotency;
 mod lasting_secrets;
 mod leases;
@@ -30,6 +31,7 @@ pub use audit::AuditLog;
 pub use auth::{
     Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, Sessions,
 };
+pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
 pub use leases::Leases;
@@ -108,6 +110,9 @@ pub trait Store: Send + Sync {
         tx.audit_log().append(entries, heads).await?;
         tx.commit().await
     }
+
+    /// Has a bell ring from now on after each commit of events by this process. The first call counts.
+    fn when_told(&self, bell: Bell);
 
     /// Whether Apps lie on several servers, each of which may be away by itself: what is read or written for several at once is then
     /// of one App.
@@ -188,4 +193,6 @@ pub trait Repositories: Send {
     fn captured(&mut self) -> &mut dyn Captured;
     /// Work that one process of all does.
     fn leases(&mut self) -> &mut dyn Leases;
+    /// What happened, for those outside.
+    fn events(&mut self) -> &mut dyn Events;
 }

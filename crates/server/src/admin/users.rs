@@ -18,10 +18,15 @@ pub(super) async fn run(service: &Service, command: cli::Users) -> Result<(), Fa
             environment,
             file,
             dry_run,
+            no_events,
             answer,
         } => {
-            let world = World::new(app, environment);
-            import::run(service, world, &file, dry_run, answer.format()).await
+            let import = service.import_users(World::new(app, environment), dry_run);
+            let mut import = import.await.map_err(failed)?;
+            if no_events {
+                import = import.without_events();
+            }
+            import::run(import, &file, dry_run, answer.format()).await
         }
         cli::Users::Export {
             app,

@@ -19,6 +19,7 @@ mod commands;
 mod crash;
 mod dev;
 mod documentation;
+mod events;
 mod failover;
 mod flood;
 mod https;

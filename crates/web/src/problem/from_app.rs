@@ -2,6 +2,7 @@
 //! to be given its place here.
 
 use vestry_app::codes::VerifyCodeError;
+use vestry_app::events::ListEventsError;
 use vestry_app::idempotency::{BeginRunError, Shown};
 use vestry_app::links::{LoginStatusError, RedirectError, VerifyLinkError};
 use vestry_app::oauth::{BeginOauthError, CallbackError, VerifyOauthError};
@@ -67,6 +68,18 @@ impl From<Fault> for Problem {
         match wait {
             Some(seconds) => problem.after(Seconds(seconds)),
             None => problem,
+        }
+    }
+}
+
+impl From<ListEventsError> for Problem {
+    fn from(error: ListEventsError) -> Self {
+        match error {
+            ListEventsError::CursorUnknown => Self {
+                param: Some("after".into()),
+                ..Self::new(Code::CursorUnknown)
+            },
+            ListEventsError::Common(refusal) => refusal.into(),
         }
     }
 }

@@ -54,6 +54,7 @@ impl Code {
             | Self::KeyNotAllowed
             | Self::MethodNotAllowed
             | Self::IdempotencyKeyReused
+            | Self::CursorUnknown
             | Self::BodyTooLarge
             | Self::UnsupportedMediaType
             | Self::RateLimited

@@ -46,7 +46,10 @@ fn codes_have_the_status_of_the_specification() {
         ),
         (404, &[Code::NotFound]),
         (405, &[Code::MethodNotAllowed]),
-        (409, &[Code::Duplicate, Code::LastSignInMethod]),
+        (
+            409,
+            &[Code::Duplicate, Code::CursorUnknown, Code::LastSignInMethod],
+        ),
         (413, &[Code::BodyTooLarge]),
         (415, &[Code::UnsupportedMediaType]),
         (429, &[Code::RateLimited, Code::TooManyAttempts]),

@@ -15,6 +15,7 @@ mod rig;
 mod attacks;
 mod claims;
 mod cors;
+mod events;
 mod health;
 mod https;
 mod idempotency;

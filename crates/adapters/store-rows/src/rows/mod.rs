@@ -6,6 +6,7 @@
 pub mod apps;
 pub mod audit;
 pub mod codes;
+pub mod events;
 pub mod idempotency;
 pub mod links;
 pub mod messages;

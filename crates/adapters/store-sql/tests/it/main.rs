@@ -9,6 +9,7 @@
 mod contract;
 mod corrupt;
 mod deletion;
+mod events;
 mod limiter;
 mod migrations;
 mod places;

@@ -154,18 +154,22 @@ impl Sessions for Work {
         })
     }
 
-    async fn delete_all(&mut self, world: &World, user: UserId, at: Timestamp) -> StoreResult<u64> {
+    async fn delete_all(
+        &mut self,
+        world: &World,
+        user: UserId,
+        at: Timestamp,
+    ) -> StoreResult<Vec<SessionId>> {
         self.writing(|state| {
             let all = state.sessions.iter_mut().map(|(_, session)| session);
             let living = all
                 .filter(|session| session.world == *world && session.user_id == user)
                 .filter(|session| session.deleted_at.is_none());
-            let mut ended = 0;
-            for session in living {
+            let ended = living.map(|session| {
                 end(session, at);
-                ended += 1;
-            }
-            Ok(ended)
+                session.id
+            });
+            Ok(ended.collect())
         })
     }
 
@@ -185,12 +189,12 @@ impl Sessions for Work {
             next.sort_by_key(|session| session.id);
             next.truncate(at_most(limit));
             let last = next.last().map(|session| session.id);
-            let mut count = 0;
-            for session in next {
+            let ended = next.into_iter().map(|session| {
                 end(session, at);
-                count += 1;
-            }
-            Ok(EndedSome { count, last })
+                session.id
+            });
+            let ids = ended.collect();
+            Ok(EndedSome { ids, last })
         })
     }
 
@@ -200,18 +204,17 @@ impl Sessions for Work {
         user: UserId,
         kept: SessionId,
         at: Timestamp,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<Vec<SessionId>> {
         self.writing(|state| {
             let all = state.sessions.iter_mut().map(|(_, session)| session);
             let others = all
                 .filter(|session| session.world == *world && session.user_id == user)
                 .filter(|session| session.id != kept && session.deleted_at.is_none());
-            let mut ended = 0;
-            for session in others {
+            let ended = others.map(|session| {
                 end(session, at);
-                ended += 1;
-            }
-            Ok(ended)
+                session.id
+            });
+            Ok(ended.collect())
         })
     }
 

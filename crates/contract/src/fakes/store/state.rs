@@ -7,6 +7,7 @@ use vestry_domain::app::App;
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, Sealed, WalletKey};
+use vestry_domain::event::{Event, EventHead, NewEvent};
 use vestry_domain::idempotency::Claim;
 use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::ImportKey;
@@ -64,6 +65,11 @@ pub(super) struct State {
     pub(super) sessions: Vec<(TokenHash, Session)>,
     pub(super) jobs: Vec<Job>,
     pub(super) captured: Vec<CapturedMessage>,
+    /// Without a place yet, in the order in which they were appended.
+    pub(super) inbox: Vec<NewEvent>,
+    /// In the order in which they got their places.
+    pub(super) events: Vec<Event>,
+    pub(super) event_heads: HashMap<World, EventHead>,
 }
 
 #[derive(Clone)]

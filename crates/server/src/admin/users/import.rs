@@ -5,16 +5,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vestry_app::Service;
 use vestry_app::users::{Imported, PortableUser, UserImport};
-use vestry_domain::World;
 
-use crate::admin::failed;
 use crate::admin::progress::Progress;
 use crate::failure::{Context, Failure};
 use crate::output::Format;
 
-/// Lines that go into one transaction.
+/// Lines that go into one transaction at most.
 const BATCH: usize = 100;
 /// Longest line, in bytes; metadata has at most 16 KiB.
 const LONGEST_LINE: u64 = 128 * 1024;
@@ -36,25 +33,23 @@ struct Waiting {
 }
 
 pub(super) async fn run(
-    service: &Service,
-    world: World,
+    mut import: UserImport<'_>,
     file: &Path,
     is_rehearsal: bool,
     format: Format,
 ) -> Result<(), Failure> {
     let opened = File::open(file).context(format!("{} cannot be read", file.display()))?;
     let length = opened.metadata().map_or(0, |data| data.len());
-    let mut import = service
-        .import_users(world, is_rehearsal)
-        .await
-        .map_err(failed)?;
     let mut progress = Progress::of(length);
     let mut report = Report::default();
     let read = take_all(&mut import, opened, &mut report, &mut progress).await;
     progress.end();
     // What was done until then is told even when the rest could not be.
+    let finished = import.finish().await;
     report.print(format, is_rehearsal)?;
     read.context("the import stopped; run it again to go on")?;
+    finished
+        .context("the users are there, but the event with their number could not be written")?;
     if report.refused.is_empty() {
         Ok(())
     } else {

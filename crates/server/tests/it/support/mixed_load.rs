@@ -104,7 +104,7 @@ struct Presented {
 /// What one client has done.
 #[derive(Default)]
 pub(crate) struct History {
-    users: Vec<String>,
+    pub(crate) users: Vec<String>,
     pub(crate) owners: Vec<Owner>,
     /// Users for whom no wallet was acknowledged.
     without_wallet: Vec<String>,

@@ -1,0 +1,51 @@
+//! From the inbox into the log.
+
+use diesel::QueryResult;
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+
+use super::connection::Conn;
+use vestry_store_rows::prepared::Prepared;
+
+/// Moves rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the moment up to
+/// which rows are taken. A transaction has locked the head of the world before: this statement then sees what the one who had it before
+/// took, and takes nothing twice.
+const PLACE: &str = "\
+    WITH taken AS ( \
+        DELETE FROM events_inbox WHERE app_id = $1 AND environment = $2 AND appended <= $5 \
+        RETURNING app_id, environment, appended, ordinal, id, kind, user_id, wallet_id, actor_kind, actor_id, request_id, data, created_at \
+    ) \
+    INSERT INTO events (app_id, environment, position, id, log, kind, user_id, wallet_id, actor_kind, actor_id, request_id, \
+        data, created_at) \
+    SELECT app_id, environment, $3 + row_number() OVER (ORDER BY appended, ordinal, id), id, $4, kind, user_id, wallet_id, actor_kind, \
+        actor_id, request_id, data, created_at \
+    FROM taken \
+    RETURNING position, id";
+
+#[derive(diesel::QueryableByName)]
+struct Placed {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+/// Gives the rows of an inbox that were appended up to a moment the places behind `position`; which event got which.
+pub(crate) async fn place(
+    conn: &mut Conn,
+    world: &World,
+    position: i64,
+    log: i64,
+    until: i64,
+) -> QueryResult<Vec<(i64, String)>> {
+    let place = diesel::sql_query(PLACE)
+        .bind::<Text, _>(world.app_id.to_string())
+        .bind::<Text, _>(world.environment.as_str())
+        .bind::<BigInt, _>(position)
+        .bind::<BigInt, _>(log)
+        .bind::<BigInt, _>(until);
+    let placed: Vec<Placed> = Prepared(place).load(conn).await?;
+    let placed = placed.into_iter();
+    Ok(placed.map(|row| (row.position, row.id)).collect())
+}

@@ -1,0 +1,290 @@
+//! Events, from the inbox to the log.
+
+use diesel::dsl::sql;
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel::sql_types::{Bool, Text};
+use diesel_async::RunQueryDsl;
+use vestry_domain::World;
+use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
+use vestry_domain::ids::EventId;
+use vestry_ports::port;
+use vestry_ports::store::{EventFilter, Events, StoreResult, Stretch};
+
+use super::{Unit, count, dialect, in_world, read_all};
+use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rows::Table;
+use vestry_store_rows::rows::events::{EventHeadRow, EventRow, InboxRow};
+use vestry_store_rows::schema::{event_heads, events, events_inbox};
+
+/// Events that one statement appends at most: its text depends on how many they are, and each text is prepared by itself.
+const IN_ONE: usize = 8;
+
+/// Rows of a table behind those of a world. Both databases begin to read there; they do not where the same is said with `OR`.
+macro_rules! behind {
+    ($world:expr) => {
+        sql::<Bool>("(app_id, environment) > (")
+            .bind::<Text, _>($world.app_id.to_string())
+            .sql(", ")
+            .bind::<Text, _>($world.environment.as_str())
+            .sql(")")
+    };
+}
+
+impl Unit {
+    /// Writes what was left to be told, before the commit.
+    pub(super) async fn write_told(&mut self, told: &[NewEvent]) -> StoreResult<()> {
+        let numbered: Vec<_> = (0..).zip(told).collect();
+        for few in numbered.chunks(IN_ONE) {
+            let few = few.iter();
+            let rows: Vec<_> = few
+                .map(|(ordinal, event)| InboxRow::new(event, *ordinal))
+                .collect();
+            let conn = self.writing()?;
+            let inserted = dialect::insert_all!(conn, events_inbox::table, rows).await;
+            self.done(inserted)?;
+        }
+        Ok(())
+    }
+
+    async fn selected_head(&mut self, world: &World) -> StoreResult<Option<EventHead>> {
+        let head = in_world!(event_heads, world).select(EventHeadRow::as_select());
+        let found = dialect::free!(head).first(self.writing()?).await.optional();
+        self.done(found)?.map(EventHead::try_from).transpose()
+    }
+
+    async fn move_head(&mut self, world: &World, head: &EventHead) -> StoreResult<()> {
+        let row = EventHeadRow::new(world, head);
+        let update = diesel::update(in_world!(event_heads, world)).set(row);
+        let updated = Prepared(update).execute(self.writing()?).await;
+        self.done(updated).map(drop)
+    }
+}
+
+#[port]
+impl Events for Unit {
+    async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()> {
+        self.tell(events)
+    }
+
+    async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
+        let mut query = events_inbox::table
+            .order((events_inbox::app_id, events_inbox::environment))
+            .limit(1)
+            .select((events_inbox::app_id, events_inbox::environment))
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(behind!(after));
+        }
+        let found = query.first::<(String, String)>(self.reading()?).await;
+        let table = Table("events_inbox");
+        let found = self.done(found.optional())?;
+        found
+            .map(|(app, environment)| table.world(&app, &environment))
+            .transpose()
+    }
+
+    async fn lock_head(&mut self, world: &World) -> StoreResult<Option<EventHead>> {
+        if let Some(head) = self.selected_head(world).await? {
+            return Ok(Some(head));
+        }
+        // Somebody has it, or there is none yet.
+        let first = EventHeadRow::new(world, &EventHead::EMPTY);
+        let insert = diesel::insert_into(event_heads::table)
+            .values(first)
+            .on_conflict_do_nothing();
+        let inserted = Prepared(insert).execute(self.writing()?).await;
+        if self.done(inserted)? == 0 {
+            return Ok(None);
+        }
+        self.selected_head(world).await
+    }
+
+    async fn place(
+        &mut self,
+        world: &World,
+        head: EventHead,
+        limit: i64,
+    ) -> StoreResult<(EventHead, u64)> {
+        let last = in_world!(events_inbox, world)
+            .order(events_inbox::appended)
+            .offset(limit.saturating_sub(1))
+            .limit(1)
+            .select(events_inbox::appended);
+        let last = last.first(self.writing()?).await.optional();
+        let last: i64 = self.done(last)?.unwrap_or(i64::MAX);
+        let conn = self.writing()?;
+        let placed = dialect::place(conn, world, head.position(), head.log, last).await;
+        let mut placed = self.done(placed)?;
+        placed.sort_unstable();
+        let placed = placed.as_slice();
+        let table = Table("events");
+        let mark = |placed: Option<&(i64, String)>| {
+            let mark = placed.map(|(position, id)| {
+                let id = table.parse("id", id)?;
+                StoreResult::Ok(Mark {
+                    position: *position,
+                    id,
+                })
+            });
+            mark.transpose()
+        };
+        let moved = EventHead {
+            oldest: match head.oldest {
+                Some(oldest) => Some(oldest),
+                None => mark(placed.first())?,
+            },
+            newest: mark(placed.last())?.or(head.newest),
+            ..head
+        };
+        if moved != head {
+            self.move_head(world, &moved).await?;
+        }
+        Ok((moved, count(placed.len())))
+    }
+
+    async fn restart(
+        &mut self,
+        head: EventHead,
+        log: i64,
+        event: &NewEvent,
+    ) -> StoreResult<EventHead> {
+        let mark = Mark {
+            position: head.position().saturating_add(1),
+            id: event.id,
+        };
+        let world = event.world;
+        let row = EventRow::from(&Event {
+            event: event.clone(),
+            log,
+            position: mark.position,
+        });
+        let insert = diesel::insert_into(events::table).values(row);
+        let inserted = insert.execute(self.writing()?).await;
+        self.done(inserted)?;
+        let head = EventHead {
+            log,
+            oldest: head.oldest.or(Some(mark)),
+            newest: Some(mark),
+        };
+        self.move_head(&world, &head).await?;
+        Ok(head)
+    }
+
+    async fn head(&mut self, world: &World) -> StoreResult<EventHead> {
+        let query = in_world!(event_heads, world).select(EventHeadRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        let head = self.done(found)?.map(EventHead::try_from).transpose()?;
+        Ok(head.unwrap_or(EventHead::EMPTY))
+    }
+
+    async fn find(&mut self, world: &World, id: EventId) -> StoreResult<Option<Event>> {
+        let query = in_world!(events, world)
+            .filter(events::id.eq(id.to_string()))
+            .select(EventRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Event::try_from).transpose()
+    }
+
+    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
+        let query = in_world!(events, world)
+            .filter(events::position.eq(position))
+            .select(events::id);
+        let found = query.first::<String>(self.reading()?).await.optional();
+        let table = Table("events");
+        let id = self.done(found)?;
+        let id = id.map(|id| table.parse("id", &id)).transpose()?;
+        Ok(id.map(|id| Mark { position, id }))
+    }
+
+    async fn page(
+        &mut self,
+        world: &World,
+        stretch: Stretch,
+        filter: &EventFilter,
+        limit: i64,
+    ) -> StoreResult<Vec<Event>> {
+        let mut query = in_world!(events, world)
+            .filter(events::position.ge(stretch.from))
+            .filter(events::position.le(stretch.to))
+            .limit(limit)
+            .select(EventRow::as_select())
+            .into_boxed();
+        query = if stretch.descending {
+            query.order(events::position.desc())
+        } else {
+            query.order(events::position)
+        };
+        if !filter.kinds.is_empty() {
+            let kinds = filter.kinds.iter().copied().map(EventKind::as_str);
+            query = query.filter(events::kind.eq_any(kinds.collect::<Vec<_>>()));
+        }
+        if let Some(user) = filter.user_id {
+            query = query.filter(events::user_id.eq(user.to_string()));
+        }
+        if let Some(wallet) = filter.wallet_id {
+            query = query.filter(events::wallet_id.eq(wallet.to_string()));
+        }
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn heads(
+        &mut self,
+        after: Option<World>,
+        limit: i64,
+    ) -> StoreResult<Vec<(World, EventHead)>> {
+        let mut query = event_heads::table
+            .filter(event_heads::oldest_id.is_not_null())
+            .order((event_heads::app_id, event_heads::environment))
+            .limit(limit)
+            .select(EventHeadRow::as_select())
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(behind!(after));
+        }
+        let found = query.load(self.reading()?).await;
+        let found = self.done(found)?.into_iter();
+        found
+            .map(|row| Ok((row.world()?, EventHead::try_from(row)?)))
+            .collect()
+    }
+
+    async fn sweep(&mut self, world: &World, before: EventId, limit: i64) -> StoreResult<u64> {
+        let Some(head) = self.selected_head(world).await? else {
+            return Ok(0);
+        };
+        let oldest = in_world!(events, world)
+            .order(events::position)
+            .limit(limit.saturating_add(1))
+            .select((events::position, events::id));
+        let oldest = oldest.load::<(i64, String)>(self.writing()?).await;
+        let oldest = self.done(oldest)?;
+        let before = before.to_string();
+        let many = usize::try_from(limit).unwrap_or(usize::MAX);
+        let old = oldest.iter().take(many);
+        let old = old.take_while(|(_, id)| *id < before).count();
+        let kept = oldest.get(old);
+        let Some((last, _)) = old.checked_sub(1).and_then(|last| oldest.get(last)) else {
+            return Ok(0);
+        };
+        let gone = in_world!(events, world).filter(events::position.le(*last));
+        let deleted = diesel::delete(gone).execute(self.writing()?).await;
+        let deleted = self.done(deleted)?;
+        let table = Table("events");
+        let kept = kept.map(|(position, id)| {
+            let id = table.parse("id", id)?;
+            StoreResult::Ok(Mark {
+                position: *position,
+                id,
+            })
+        });
+        let head = EventHead {
+            oldest: kept.transpose()?,
+            ..head
+        };
+        self.move_head(world, &head).await?;
+        Ok(count(deleted))
+    }
+}

@@ -1,0 +1,60 @@
+//! From the inbox into the log.
+
+use diesel::sql_types::{BigInt, Text};
+use diesel::{QueryResult, RunQueryDsl};
+use vestry_domain::World;
+
+use super::connection::Conn;
+use vestry_store_rows::prepared::Prepared;
+
+/// Copies rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the last row that
+/// is taken.
+const PLACE: &str = "\
+    INSERT INTO events (app_id, environment, position, id, log, kind, user_id, wallet_id, actor_kind, actor_id, request_id, \
+        data, created_at) \
+    SELECT app_id, environment, ?3 + row_number() OVER (ORDER BY appended), id, ?4, kind, user_id, wallet_id, actor_kind, \
+        actor_id, request_id, data, created_at \
+    FROM events_inbox WHERE app_id = ?1 AND environment = ?2 AND appended <= ?5 \
+    RETURNING position, id";
+
+/// The parameters are the App, the environment and the last row.
+const TAKE: &str =
+    "DELETE FROM events_inbox WHERE app_id = ?1 AND environment = ?2 AND appended <= ?3";
+
+#[derive(diesel::QueryableByName)]
+struct Placed {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+/// Gives the rows of an inbox up to one of them the places behind `position`; which event got which.
+pub(crate) async fn place(
+    conn: &mut Conn,
+    world: &World,
+    position: i64,
+    log: i64,
+    until: i64,
+) -> QueryResult<Vec<(i64, String)>> {
+    let (app, environment) = (world.app_id.to_string(), world.environment.as_str());
+    let placed: Vec<Placed> = conn
+        .spawn_blocking(move |conn| {
+            let place = diesel::sql_query(PLACE)
+                .bind::<Text, _>(&app)
+                .bind::<Text, _>(environment)
+                .bind::<BigInt, _>(position)
+                .bind::<BigInt, _>(log)
+                .bind::<BigInt, _>(until);
+            let placed = Prepared(place).load(conn)?;
+            let take = diesel::sql_query(TAKE)
+                .bind::<Text, _>(&app)
+                .bind::<Text, _>(environment)
+                .bind::<BigInt, _>(until);
+            Prepared(take).execute(conn)?;
+            Ok(placed)
+        })
+        .await?;
+    let placed = placed.into_iter();
+    Ok(placed.map(|row| (row.position, row.id)).collect())
+}

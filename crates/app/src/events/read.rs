@@ -1,0 +1,261 @@
+//! `GET events`, `events/{event_id}` and `events/head`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::event::{Event, EventHead, EventKind, Mark};
+use vestry_domain::ids::{EventId, UserId, WalletId};
+use vestry_ports::store::{EventFilter, Stretch};
+
+use crate::refusal::has_common;
+use crate::{Caller, Refusal, Service};
+
+/// Events that one call looks at, at most.
+const LOOKED_AT: i64 = 10_000;
+/// How often a call that waits looks by itself: for what other processes placed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Default)]
+pub struct ListEvents {
+    /// The last event that the caller has looked at; from the oldest one, or the newest, when absent.
+    pub after: Option<EventId>,
+    /// 10 to 1000; 100 when absent.
+    pub limit: Option<i64>,
+    /// Only events of these kinds; empty: of all.
+    pub kinds: Vec<EventKind>,
+    /// Only events about this user.
+    pub user_id: Option<UserId>,
+    /// Only events about this wallet.
+    pub wallet_id: Option<WalletId>,
+    /// Newest first, and `after` means what is older.
+    pub descending: bool,
+    /// Seconds to wait while there is none, 0 to 30.
+    pub wait: Option<i64>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct EventPage {
+    /// In the order that was asked for.
+    pub events: Vec<Event>,
+    /// Whether there is more to look at.
+    pub has_more: bool,
+    /// The last event that was looked at, whether it fits or not; what was sent when there was none.
+    pub next_after: Option<EventId>,
+}
+
+/// Why there are no events to show.
+#[derive(Debug, thiserror::Error)]
+pub enum ListEventsError {
+    /// There is no such event in this log: too old, of another world, or lost.
+    #[error("the log does not know this event")]
+    CursorUnknown,
+    /// See [`Refusal`].
+    #[error(transparent)]
+    Common(Refusal),
+}
+
+has_common!(ListEventsError);
+
+impl ListEvents {
+    fn filter(&self) -> EventFilter {
+        EventFilter {
+            kinds: self.kinds.clone(),
+            user_id: self.user_id,
+            wallet_id: self.wallet_id,
+        }
+    }
+
+    fn checked_limit(&self) -> Result<i64, Invalid> {
+        let limit = self.limit.unwrap_or(100);
+        if (10..=1000).contains(&limit) {
+            return Ok(limit);
+        }
+        let message = "limit must be a whole number from 10 to 1000";
+        Err(Invalid::value("limit", message))
+    }
+
+    fn checked_wait(&self) -> Result<Duration, Invalid> {
+        let wait = self.wait.unwrap_or(0);
+        let seconds = u64::try_from(wait).ok().filter(|seconds| *seconds <= 30);
+        let seconds = seconds.ok_or_else(|| {
+            let message = "wait must be a whole number of seconds from 0 to 30";
+            Invalid::value("wait", message)
+        })?;
+        Ok(Duration::from_secs(seconds))
+    }
+}
+
+impl Service {
+    /// Events of the caller's world, in the order of the log. Where none fits and the call may wait, it waits for one.
+    ///
+    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting.
+    ///
+    /// # Errors
+    /// [`ListEventsError`].
+    pub async fn follow_events(
+        self: &Arc<Self>,
+        caller: &Arc<Caller>,
+        mut query: ListEvents,
+    ) -> Result<EventPage, ListEventsError> {
+        caller.require(Scope::EventsRead)?;
+        query.checked_limit()?;
+        let patience = query.checked_wait()?;
+        let until = Instant::now() + patience;
+        let mut page = self.look(caller, &query).await?;
+        if patience.is_zero() || query.descending {
+            return Ok(page);
+        }
+        let Some(waiter) = self.events.wait_for(caller.world, caller.key.id) else {
+            return Ok(page);
+        };
+        let mut bell = std::pin::pin!(waiter.bell.notified());
+        while page.events.is_empty() && !page.has_more && !self.events.is_over() {
+            // Before the look, so that what comes between it and the wait is heard.
+            bell.as_mut().enable();
+            query.after = page.next_after;
+            page = self.look(caller, &query).await?;
+            if !page.events.is_empty() || page.has_more || Instant::now() >= until {
+                break;
+            }
+            let look_again = (Instant::now() + LOOK_EVERY).min(until);
+            if tokio::time::timeout_at(look_again, bell.as_mut())
+                .await
+                .is_ok()
+            {
+                bell.set(waiter.bell.notified());
+            }
+        }
+        Ok(page)
+    }
+
+    async fn look(
+        self: &Arc<Self>,
+        caller: &Arc<Caller>,
+        query: &ListEvents,
+    ) -> Result<EventPage, ListEventsError> {
+        let (caller, query) = (Arc::clone(caller), query.clone());
+        let look = |service: Arc<Self>| async move { service.list_events(&caller, &query).await };
+        self.run(look).await?
+    }
+
+    /// Events of the caller's world, in the order of the log, without waiting.
+    ///
+    /// # Errors
+    /// [`ListEventsError`].
+    pub async fn list_events(
+        &self,
+        caller: &Caller,
+        query: &ListEvents,
+    ) -> Result<EventPage, ListEventsError> {
+        caller.require(Scope::EventsRead)?;
+        let limit = query.checked_limit()?;
+        let world = &caller.world;
+        let mut read = self.ports.store.read().await?;
+        // Before the page: whatever is before the head is there to be seen.
+        let head = read.events().head(world).await?;
+        let after = match query.after {
+            None => None,
+            Some(id) => {
+                let found = read.events().find(world, id).await?;
+                Some(found.ok_or(ListEventsError::CursorUnknown)?.position)
+            }
+        };
+        let Some(window) = Window::behind(&head, after, query.descending) else {
+            return Ok(EventPage {
+                events: Vec::new(),
+                has_more: false,
+                next_after: query.after,
+            });
+        };
+        let stretch = window.stretch;
+        let events = read
+            .events()
+            .page(world, stretch, &query.filter(), limit)
+            .await?;
+        let is_full = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
+        let last = events.last().map(|event| Mark {
+            position: event.position,
+            id: event.event.id,
+        });
+        let looked_at = match last.filter(|last| is_full || last.position == window.end()) {
+            Some(last) => Some(last),
+            None => read.events().at(world, window.end()).await?.or(last),
+        };
+        let has_more = looked_at.is_some_and(|last| last.position != window.far_end);
+        Ok(EventPage {
+            events,
+            has_more,
+            next_after: looked_at.map(|last| last.id).or(query.after),
+        })
+    }
+
+    /// One event of the caller's world.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub async fn get_event(&self, caller: &Caller, id: EventId) -> Result<Event, Refusal> {
+        caller.require(Scope::EventsRead)?;
+        let mut read = self.ports.store.read().await?;
+        let found = read.events().find(&caller.world, id).await?;
+        found.ok_or(Refusal::NotFound("event"))
+    }
+
+    /// Where the log of the caller's world begins and ends; no newest event where none is kept.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn events_head(&self, caller: &Caller) -> Result<EventHead, Refusal> {
+        caller.require(Scope::EventsRead)?;
+        let mut read = self.ports.store.read().await?;
+        let head = read.events().head(&caller.world).await?;
+        let newest = head.newest.filter(|_| head.oldest.is_some());
+        Ok(EventHead { newest, ..head })
+    }
+
+    /// Sends all calls away that wait for events: the service stops.
+    pub fn stop_waiting(&self) {
+        self.events.stop_waiting();
+    }
+}
+
+/// What one call looks at.
+struct Window {
+    stretch: Stretch,
+    /// The last place there is in the order of the call.
+    far_end: i64,
+}
+
+impl Window {
+    /// Behind a place, in the order of the call; `None` when there is nothing.
+    fn behind(head: &EventHead, after: Option<i64>, descending: bool) -> Option<Self> {
+        let oldest = head.oldest?.position;
+        let newest = head.position();
+        let (from, to, far_end) = if descending {
+            let to = after.map_or(newest, |after| after - 1);
+            ((to - (LOOKED_AT - 1)).max(oldest), to, oldest)
+        } else {
+            let from = after.map_or(oldest, |after| after + 1);
+            (from, (from + (LOOKED_AT - 1)).min(newest), newest)
+        };
+        let stretch = Stretch {
+            from,
+            to,
+            descending,
+        };
+        (from <= to).then_some(Self { stretch, far_end })
+    }
+
+    /// The last place that is looked at.
+    const fn end(&self) -> i64 {
+        if self.stretch.descending {
+            self.stretch.from
+        } else {
+            self.stretch.to
+        }
+    }
+}

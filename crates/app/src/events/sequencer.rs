@@ -1,0 +1,248 @@
+//! From the inbox into the log. Any process does it: at once for what it has committed itself, and once a second for what others
+//! have left. Places are given to committed events only, by one writer of a world at a time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use vestry_domain::event::{EventHead, Fact};
+use vestry_domain::{Environment, World};
+use vestry_ports::store::Tx;
+
+use super::Source;
+use crate::fault::{causes, retried};
+use crate::{Fault, Service};
+
+/// How often the inboxes of all are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long events are gathered that share a commit.
+const GATHER: Duration = Duration::from_millis(20);
+/// Worlds in one transaction at most.
+const WORLDS: usize = 64;
+/// Events in one transaction at most.
+const EVENTS: i64 = 1_000;
+/// How long events may be without a place before somebody is told of it.
+const ALARM_AFTER: Duration = Duration::from_secs(60);
+/// How long one App may keep the others waiting, where each is asked by itself.
+const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
+
+impl Service {
+    /// Gives places until `stop` is done.
+    pub async fn run_sequencer(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        let mut second = tokio::time::interval(LOOK_EVERY);
+        second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut worst = Worst::default();
+        loop {
+            let looked = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                looked = self.gathered(&mut second) => looked,
+            };
+            if looked {
+                match self.waiting_worlds().await {
+                    Ok(worlds) => self.events.look_again(worlds),
+                    Err(fault) => {
+                        tracing::warn!(error = causes(&fault), "the inboxes could not be read");
+                    }
+                }
+            }
+            worst.note(self.sequence().await);
+        }
+        // What is left then is for other processes, or the next start.
+        self.sequence().await;
+    }
+
+    /// Waits until there may be events to place; whether the inboxes of all are to be looked at.
+    async fn gathered(&self, second: &mut Interval) -> bool {
+        let looked = tokio::select! {
+            () = self.events.told() => false,
+            _ = second.tick() => true,
+        };
+        tokio::time::sleep(GATHER).await;
+        looked
+    }
+
+    /// Gives places until nothing waits; for whoever cannot wait for the one that runs beside the requests.
+    ///
+    /// # Errors
+    /// The inboxes could not be read, or something could not be placed.
+    pub async fn sequence_all(&self) -> Result<(), Fault> {
+        loop {
+            let worlds = self.waiting_worlds().await?;
+            if worlds.is_empty() {
+                return Ok(());
+            }
+            self.events.look_again(worlds);
+            if !self.sequence().await {
+                return Err(Fault::Unavailable(
+                    "events were left without a place".into(),
+                ));
+            }
+        }
+    }
+
+    /// Worlds with events in their inboxes, some of them when there are many.
+    async fn waiting_worlds(&self) -> Result<Vec<World>, Fault> {
+        let found = self.look_for_worlds().await;
+        if found.is_ok() || !self.ports.store.is_spread() {
+            return found;
+        }
+        // A server is away. All that there may be is looked at; who is there answers.
+        let mut read = self.ports.store.read().await?;
+        let apps = read.apps().list().await?;
+        let worlds = apps
+            .iter()
+            .flat_map(|app| Environment::ALL.map(|environment| World::new(app.id, environment)));
+        Ok(worlds.collect())
+    }
+
+    async fn look_for_worlds(&self) -> Result<Vec<World>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let (mut worlds, mut last) = (Vec::new(), None);
+        while worlds.len() < WORLDS
+            && let Some(world) = read.events().waiting(last).await?
+        {
+            worlds.push(world);
+            last = Some(world);
+        }
+        Ok(worlds)
+    }
+
+    /// One pass over the worlds that are known to wait; whether all was placed that could be.
+    async fn sequence(&self) -> bool {
+        let worlds: Vec<World> = self.events.take_told().into_iter().collect();
+        let mut is_done = true;
+        for batch in self.batches(worlds) {
+            let placing = retried(|| self.place_some(&batch));
+            let placed = if self.ports.store.is_spread() {
+                let placed = tokio::time::timeout(PATIENCE_WITH_ONE, placing).await;
+                placed.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
+            } else {
+                placing.await
+            };
+            match placed {
+                Ok(again) => self.events.look_again(again),
+                // The next look finds them again.
+                Err(fault) => {
+                    is_done = false;
+                    tracing::warn!(error = causes(&fault), "events could not be given places");
+                }
+            }
+        }
+        is_done
+    }
+
+    /// Worlds that may share a transaction: those of one App where Apps lie on several servers.
+    fn batches(&self, worlds: Vec<World>) -> Vec<Vec<World>> {
+        if self.ports.store.is_spread() {
+            let of_one_app = worlds.chunk_by(|one, next| one.app_id == next.app_id);
+            return of_one_app.map(<[World]>::to_vec).collect();
+        }
+        worlds.chunks(WORLDS).map(<[World]>::to_vec).collect()
+    }
+
+    /// Gives places in one transaction; those worlds that are to be looked at again.
+    async fn place_some(&self, worlds: &[World]) -> Result<BTreeSet<World>, Fault> {
+        let mut again = BTreeSet::new();
+        let mut placed = Vec::new();
+        let mut room = EVENTS;
+        let mut tx = self.ports.store.begin().await?;
+        for world in worlds {
+            if room <= 0 {
+                again.insert(*world);
+                continue;
+            }
+            let Some(head) = tx.events().lock_head(world).await? else {
+                // Somebody is at it, and may have begun before our events were there.
+                again.insert(*world);
+                continue;
+            };
+            let head = self.checked(&mut *tx, *world, head).await?;
+            let (moved, count) = tx.events().place(world, head, room).await?;
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            if count >= room {
+                again.insert(*world);
+            }
+            room = room.saturating_sub(count);
+            placed.push((*world, moved));
+        }
+        tx.commit().await?;
+        for (world, head) in placed {
+            self.events.placed(world, head);
+        }
+        Ok(again)
+    }
+
+    /// The head, unless the database is not where this process left it: then the log goes on as another one, whose first event says so.
+    async fn checked(
+        &self,
+        tx: &mut dyn Tx,
+        world: World,
+        head: EventHead,
+    ) -> Result<EventHead, Fault> {
+        let Some(end) = self.events.end_of(world) else {
+            return Ok(head);
+        };
+        if !was_set_back(tx, world, &head, &end).await? {
+            return Ok(head);
+        }
+        tracing::error!(
+            %world,
+            log = end.log,
+            ended_at = end.position(),
+            found_at = head.position(),
+            "ALARM: the database was set back: events that were read may be lost"
+        );
+        let previous = u64::try_from(end.log.max(head.log)).unwrap_or_default();
+        let fact = Fact::log_restarted(previous, head.newest.map(|newest| newest.id));
+        let event = self.new_event(&Source::system(world), &fact);
+        let log = end.log.max(head.log).saturating_add(1);
+        Ok(tx.events().restart(head, log, &event).await?)
+    }
+}
+
+/// Whether events are gone that this process has seen in the log.
+async fn was_set_back(
+    tx: &mut dyn Tx,
+    world: World,
+    head: &EventHead,
+    end: &EventHead,
+) -> Result<bool, Fault> {
+    if head.log != end.log {
+        // Of a later log another process has said so already.
+        return Ok(head.log < end.log);
+    }
+    let Some(newest) = end.newest else {
+        return Ok(false);
+    };
+    if head.position() <= newest.position {
+        return Ok(head.newest != end.newest);
+    }
+    // It went on meanwhile; from there, unless that event is another one. One that is gone by now was old.
+    let there = tx.events().at(&world, newest.position).await?;
+    Ok(there.is_some_and(|there| there != newest))
+}
+
+/// Since when not everything could be placed, and whether somebody was told.
+#[derive(Default)]
+struct Worst {
+    since: Option<Instant>,
+    told: bool,
+}
+
+impl Worst {
+    fn note(&mut self, is_done: bool) {
+        if is_done {
+            *self = Self::default();
+            return;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= ALARM_AFTER && !self.told {
+            self.told = true;
+            tracing::error!(
+                "ALARM: events have been without a place for a minute; whoever reads or is sent events gets none"
+            );
+        }
+    }
+}

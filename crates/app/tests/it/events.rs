@@ -1,0 +1,145 @@
+//! What a process does with events beside its requests.
+
+use vestry_app::Caller;
+use vestry_app::events::{EventPage, ListEvents, ListEventsError};
+use vestry_domain::event::{Event, EventKind};
+use vestry_domain::ids::EventId;
+
+use crate::rig::Rig;
+
+async fn read(rig: &Rig, caller: &Caller, after: Option<EventId>) -> EventPage {
+    let query = ListEvents {
+        after,
+        limit: Some(1000),
+        ..ListEvents::default()
+    };
+    rig.service.list_events(caller, &query).await.unwrap()
+}
+
+fn places(events: &[Event]) -> Vec<(i64, i64)> {
+    let places = events.iter().map(|event| (event.log, event.position));
+    places.collect()
+}
+
+/// A database that lost what a process has seen goes on as another log, and says where the one before ended.
+#[tokio::test]
+async fn e_9_a_database_that_was_set_back_is_noticed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let survived = read(&rig, &test, None).await;
+    let last = survived.events.last().unwrap().clone();
+    let kept = rig.fake.kept();
+    rig.user(&test, "bob@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let seen = read(&rig, &test, Some(last.event.id)).await;
+    let lost = seen.events.last().unwrap().event.id;
+    rig.fake.set_back(kept);
+    rig.user(&test, "cat@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let page = read(&rig, &test, Some(last.event.id)).await;
+    let first = &page.events[0];
+    assert_eq!(first.event.kind, EventKind::LogRestarted);
+    let expected = format!(r#"{{"previous_log":1,"lost_after":"{}"}}"#, last.event.id);
+    assert_eq!(first.event.data, expected);
+    let from = last.position + 1;
+    let expected: Vec<_> = (from..from + 4).map(|position| (2, position)).collect();
+    assert_eq!(places(&page.events), expected);
+    let query = ListEvents {
+        after: Some(lost),
+        ..ListEvents::default()
+    };
+    let refused = rig.service.list_events(&test, &query).await;
+    assert!(matches!(refused, Err(ListEventsError::CursorUnknown)));
+    // It is said once, and by one process.
+    rig.user(&test, "dan@example.com").await;
+    rig.other_process().sequence_all().await.unwrap();
+    rig.user(&test, "eve@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let page = read(&rig, &test, Some(last.event.id)).await;
+    let restarts = page.events.iter();
+    let restarts = restarts.filter(|event| event.event.kind == EventKind::LogRestarted);
+    assert_eq!(restarts.count(), 1);
+}
+
+/// The same where the log has grown past what was seen, with other events in its places.
+#[tokio::test]
+async fn e_9_other_events_in_known_places_are_noticed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.service.sequence_all().await.unwrap();
+    let kept = rig.fake.kept();
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    rig.fake.set_back(kept);
+    let other = rig.other_process();
+    for name in ["bob", "cat", "dan"] {
+        rig.user(&test, &format!("{name}@example.com")).await;
+    }
+    other.sequence_all().await.unwrap();
+    rig.user(&test, "eve@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let page = read(&rig, &test, None).await;
+    let restarted = page.events.iter();
+    let restarted = restarted.filter(|event| event.event.kind == EventKind::LogRestarted);
+    assert_eq!(restarted.count(), 1);
+    let logs: Vec<_> = page.events.iter().map(|event| event.log).collect();
+    assert!(logs.is_sorted() && logs.last() == Some(&2), "{logs:?}");
+    let positions: Vec<_> = page.events.iter().map(|event| event.position).collect();
+    let expected: Vec<_> = (1..=i64::try_from(positions.len()).unwrap()).collect();
+    assert_eq!(positions, expected);
+}
+
+/// An event is there exactly if its change is, whatever fails on the way.
+#[tokio::test]
+async fn e_1_a_failure_at_any_step_tells_all_or_nothing() {
+    for operations in 0.. {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        rig.service.sequence_all().await.unwrap();
+        let before = read(&rig, &test, None).await.events.len();
+        rig.fake.fail_after(operations);
+        let command = vestry_app::users::CreateUser {
+            email: Some("ann@example.com".to_owned()),
+            ..Default::default()
+        };
+        let created = rig.service.create_user(&test, command).await;
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        rig.service.sequence_all().await.unwrap();
+        let told = read(&rig, &test, None).await.events.len() - before;
+        let expected = if created.is_ok() { 3 } else { 0 };
+        assert_eq!(told, expected, "after {operations} operations");
+        if !was_reached {
+            return;
+        }
+    }
+}
+
+/// A step that fails places nothing, or everything, and what is left is placed by the next one (E-2).
+#[tokio::test]
+async fn e_2_a_sequencer_that_fails_at_any_step_leaves_no_hole() {
+    for operations in 0.. {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        rig.user(&test, "ann@example.com").await;
+        rig.fake.fail_after(operations);
+        drop(rig.service.sequence_all().await);
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        rig.user(&test, "bob@example.com").await;
+        rig.service.sequence_all().await.unwrap();
+        let events = read(&rig, &test, None).await.events;
+        let positions: Vec<_> = events.iter().map(|event| event.position).collect();
+        let expected: Vec<_> = (1..=i64::try_from(positions.len()).unwrap()).collect();
+        assert_eq!(positions, expected, "after {operations} operations");
+        let mut ids: Vec<_> = events.iter().map(|event| event.event.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), positions.len());
+        if !was_reached {
+            return;
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Events, from the inbox to the log.
+
+use vestry_domain::World;
+use vestry_domain::event::{Event, EventHead, Mark, NewEvent};
+use vestry_domain::ids::EventId;
+use vestry_ports::port;
+use vestry_ports::store::{EventFilter, Events, StoreResult, Stretch};
+
+use super::Work;
+use super::state::{State, at_most};
+
+/// How worlds are ordered: by the text of their columns.
+fn place_of(world: World) -> (String, &'static str) {
+    (world.app_id.to_string(), world.environment.as_str())
+}
+
+fn is_behind(world: World, after: Option<World>) -> bool {
+    after.is_none_or(|after| place_of(world) > place_of(after))
+}
+
+fn mark(event: &Event) -> Mark {
+    Mark {
+        position: event.position,
+        id: event.event.id,
+    }
+}
+
+fn fits(event: &NewEvent, filter: &EventFilter) -> bool {
+    (filter.kinds.is_empty() || filter.kinds.contains(&event.kind))
+        && (filter.user_id.is_none() || filter.user_id == event.user_id)
+        && (filter.wallet_id.is_none() || filter.wallet_id == event.wallet_id)
+}
+
+impl State {
+    fn log_of(&self, world: World) -> impl DoubleEndedIterator<Item = &Event> {
+        let events = self.events.iter();
+        events.filter(move |event| event.event.world == world)
+    }
+
+    fn enter(&mut self, head: EventHead, log: i64, event: NewEvent) -> EventHead {
+        let world = event.world;
+        let event = Event {
+            event,
+            log,
+            position: head.position() + 1,
+        };
+        let head = EventHead {
+            log,
+            oldest: head.oldest.or(Some(mark(&event))),
+            newest: Some(mark(&event)),
+        };
+        self.events.push(event);
+        self.event_heads.insert(world, head);
+        head
+    }
+}
+
+#[port]
+impl Events for Work {
+    async fn append(&mut self, events: &[NewEvent]) -> StoreResult<()> {
+        self.writing(|state| {
+            state.inbox.extend_from_slice(events);
+            Ok(())
+        })?;
+        self.told.extend(events.iter().map(|event| event.world));
+        Ok(())
+    }
+
+    async fn waiting(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
+        self.reading(|state| {
+            let worlds = state.inbox.iter().map(|event| event.world);
+            let behind = worlds.filter(|world| is_behind(*world, after));
+            behind.min_by_key(|world| place_of(*world))
+        })
+    }
+
+    async fn lock_head(&mut self, world: &World) -> StoreResult<Option<EventHead>> {
+        self.writing(|state| {
+            let head = state.event_heads.entry(*world);
+            Ok(Some(*head.or_insert(EventHead::EMPTY)))
+        })
+    }
+
+    async fn place(
+        &mut self,
+        world: &World,
+        head: EventHead,
+        limit: i64,
+    ) -> StoreResult<(EventHead, u64)> {
+        self.writing(|state| {
+            let waiting = state.inbox.extract_if(.., |event| event.world == *world);
+            let taken: Vec<_> = waiting.take(at_most(limit)).collect();
+            let count = u64::try_from(taken.len()).unwrap_or(u64::MAX);
+            let moved = taken
+                .into_iter()
+                .fold(head, |head, event| state.enter(head, head.log, event));
+            Ok((moved, count))
+        })
+    }
+
+    async fn restart(
+        &mut self,
+        head: EventHead,
+        log: i64,
+        event: &NewEvent,
+    ) -> StoreResult<EventHead> {
+        self.writing(|state| Ok(state.enter(head, log, event.clone())))
+    }
+
+    async fn head(&mut self, world: &World) -> StoreResult<EventHead> {
+        self.reading(|state| {
+            let head = state.event_heads.get(world).copied();
+            head.unwrap_or(EventHead::EMPTY)
+        })
+    }
+
+    async fn find(&mut self, world: &World, id: EventId) -> StoreResult<Option<Event>> {
+        self.reading(|state| {
+            let mut log = state.log_of(*world);
+            log.find(|event| event.event.id == id).cloned()
+        })
+    }
+
+    async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
+        self.reading(|state| {
+            let mut log = state.log_of(*world);
+            log.find(|event| event.position == position).map(mark)
+        })
+    }
+
+    async fn page(
+        &mut self,
+        world: &World,
+        stretch: Stretch,
+        filter: &EventFilter,
+        limit: i64,
+    ) -> StoreResult<Vec<Event>> {
+        self.reading(|state| {
+            let fitting = state.log_of(*world).filter(|event| {
+                (stretch.from..=stretch.to).contains(&event.position) && fits(&event.event, filter)
+            });
+            let limit = at_most(limit);
+            if stretch.descending {
+                fitting.rev().take(limit).cloned().collect()
+            } else {
+                fitting.take(limit).cloned().collect()
+            }
+        })
+    }
+
+    async fn heads(
+        &mut self,
+        after: Option<World>,
+        limit: i64,
+    ) -> StoreResult<Vec<(World, EventHead)>> {
+        self.reading(|state| {
+            let heads = state.event_heads.iter();
+            let heads = heads.map(|(world, head)| (*world, *head));
+            let mut heads: Vec<_> = heads
+                .filter(|(world, head)| head.oldest.is_some() && is_behind(*world, after))
+                .collect();
+            heads.sort_by_key(|(world, _)| place_of(*world));
+            heads.truncate(at_most(limit));
+            heads
+        })
+    }
+
+    async fn sweep(&mut self, world: &World, before: EventId, limit: i64) -> StoreResult<u64> {
+        self.writing(|state| {
+            let log = state.log_of(*world).take(at_most(limit));
+            let old = log.take_while(|event| event.event.id < before).count();
+            let of_world = state
+                .events
+                .extract_if(.., |event| event.event.world == *world);
+            let gone = of_world.take(old).count();
+            let oldest = state.log_of(*world).next().map(mark);
+            if let Some(head) = state.event_heads.get_mut(world) {
+                head.oldest = oldest;
+            }
+            Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+        })
+    }
+}

@@ -1,0 +1,457 @@
+//! Events, from the inbox to the log.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use vestry_domain::World;
+use vestry_domain::event::{EventHead, EventKind, Mark, NewEvent};
+use vestry_domain::ids::{EventId, Id};
+use vestry_ports::store::{EventFilter, Store, Stretch};
+
+use super::stage::{Stage, works};
+use crate::race::race;
+
+const WHOLE: Stretch = Stretch {
+    from: 1,
+    to: i64::MAX,
+    descending: false,
+};
+
+impl Stage {
+    fn events(&mut self, world: World, count: usize) -> Vec<NewEvent> {
+        (0..count).map(|_| self.samples.event(world)).collect()
+    }
+}
+
+async fn append(store: &Arc<dyn Store>, events: &[NewEvent]) {
+    in_tx!(store, |tx| tx.events().append(events).await);
+}
+
+/// Places up to so many, unless another one does at this moment.
+async fn place(store: &Arc<dyn Store>, world: World, limit: i64) -> u64 {
+    in_tx!(store, |tx| {
+        match tx.events().lock_head(&world).await? {
+            None => Ok(0),
+            Some(head) => {
+                let (_, count) = tx.events().place(&world, head, limit).await?;
+                Ok(count)
+            }
+        }
+    })
+}
+
+async fn head(store: &Arc<dyn Store>, world: World) -> EventHead {
+    in_view!(store, |view| view.events().head(&world).await)
+}
+
+/// The ids of a log, which begins at the first place and has no hole.
+async fn log(store: &Arc<dyn Store>, world: World) -> Vec<EventId> {
+    let open = EventFilter::default();
+    let events = in_view!(store, |view| view
+        .events()
+        .page(&world, WHOLE, &open, i64::from(u32::MAX))
+        .await);
+    let mut ids = Vec::with_capacity(events.len());
+    for (event, place) in events.iter().zip(1..) {
+        assert_eq!(event.position, place, "the log has a hole or a repetition");
+        ids.push(event.event.id);
+    }
+    ids
+}
+
+/// Events come back whole, by place and by id, in the order in which they were appended.
+pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 20);
+    append(&stage.store, &events).await;
+    assert_eq!(place(&stage.store, world, 100).await, 20);
+    let open = EventFilter::default();
+    let found = in_view!(stage.store, |view| view
+        .events()
+        .page(&world, WHOLE, &open, 100)
+        .await);
+    let found_events: Vec<_> = found.iter().map(|event| event.event.clone()).collect();
+    assert_eq!(found_events, events);
+    for (event, position) in found.into_iter().zip(1..) {
+        assert_eq!((event.log, event.position), (1, position));
+        let id = event.event.id;
+        let (by_id, at) = in_view!(stage.store, |view| {
+            let by_id = view.events().find(&world, id).await?;
+            Ok((by_id, view.events().at(&world, position).await?))
+        });
+        assert_eq!(by_id, Some(event));
+        assert_eq!(at, Some(Mark { position, id }));
+    }
+    let first = events.first().map(|event| event.id);
+    let last = events.last().map(|event| event.id);
+    let mark = |position, id: Option<EventId>| id.map(|id| Mark { position, id });
+    let expected = EventHead {
+        log: 1,
+        oldest: mark(1, first),
+        newest: mark(20, last),
+    };
+    assert_eq!(head(&stage.store, world).await, expected);
+}
+
+/// An event goes with its transaction.
+pub async fn e_1_what_is_rolled_back_is_not_told(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 3);
+    let mut tx = works(stage.store.begin().await);
+    works(tx.events().append(&events).await);
+    drop(tx);
+    assert_eq!(place(&stage.store, world, 100).await, 0);
+    assert_eq!(head(&stage.store, world).await, EventHead::EMPTY);
+    let mut view = works(stage.store.read().await);
+    let refused = view.events().append(&events).await;
+    assert!(refused.is_err(), "a view told something");
+}
+
+/// Places go on where they ended, however many events are placed at once.
+pub async fn e_2_places_have_no_hole_and_no_repetition(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut expected = Vec::new();
+    for length in [1, 7, 30, 2] {
+        let events = stage.events(world, length);
+        for one in events.chunks(9) {
+            append(&stage.store, one).await;
+        }
+        expected.extend(events.iter().map(|event| event.id));
+        while place(&stage.store, world, 4).await > 0 {}
+    }
+    assert_eq!(log(&stage.store, world).await, expected);
+    assert_eq!(head(&stage.store, world).await.position(), 40);
+}
+
+/// However many place at the same time while others append, each event has one place.
+pub async fn e_2_parallel_placers_give_each_place_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut expected = Vec::new();
+    let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    for _ in 0..8 {
+        let (store, events) = (Arc::clone(&stage.store), stage.events(world, 10));
+        expected.extend(events.iter().map(|event| event.id));
+        tasks.push(Box::pin(async move {
+            for event in events {
+                append(&store, std::slice::from_ref(&event)).await;
+            }
+        }));
+    }
+    for _ in 0..8 {
+        let store = Arc::clone(&stage.store);
+        tasks.push(Box::pin(async move {
+            for _ in 0..10 {
+                place(&store, world, 3).await;
+            }
+        }));
+    }
+    race(tasks).await;
+    while place(&stage.store, world, 100).await > 0 {}
+    let mut found = log(&stage.store, world).await;
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+/// Whoever reads behind the last place it saw misses nothing, whichever transaction commits first.
+pub async fn e_3_no_place_is_seen_before_a_lower_one(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = Vec<EventId>> + Send>>> = Vec::new();
+    let mut expected = Vec::new();
+    for number in 0..8_u32 {
+        let (store, events) = (Arc::clone(&stage.store), stage.events(world, 6));
+        expected.extend(events.iter().map(|event| event.id));
+        tasks.push(Box::pin(async move {
+            for event in &events {
+                in_tx!(store, |tx| {
+                    tx.events().append(std::slice::from_ref(event)).await?;
+                    // Some stay open while others, begun later, commit.
+                    for _ in 0..number {
+                        tx.events().waiting(None).await?;
+                    }
+                    Ok(())
+                });
+                place(&store, world, 2).await;
+            }
+            Vec::new()
+        }));
+    }
+    let whole = expected.len();
+    let reader = Arc::clone(&stage.store);
+    tasks.push(Box::pin(async move {
+        let open = EventFilter::default();
+        let mut seen = Vec::new();
+        while seen.len() < whole {
+            place(&reader, world, 5).await;
+            let next = Stretch {
+                from: i64::try_from(seen.len()).unwrap_or(i64::MAX) + 1,
+                ..WHOLE
+            };
+            let page = in_view!(reader, |view| view
+                .events()
+                .page(&world, next, &open, 3)
+                .await);
+            for event in page {
+                let place = i64::try_from(seen.len()).unwrap_or(i64::MAX) + 1;
+                assert_eq!(event.position, place, "a place was passed over");
+                seen.push(event.event.id);
+            }
+        }
+        seen
+    }));
+    let seen = race(tasks).await.pop().unwrap_or_default();
+    let mut sorted = seen.clone();
+    sorted.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!(log(&stage.store, world).await, seen);
+}
+
+/// Of two changes of one object the one that commits later is told later, whoever makes them.
+pub async fn e_4_the_later_change_tells_later(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let user = stage.user(world).await;
+    let order: Arc<Mutex<Vec<EventId>>> = Arc::default();
+    let mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    for _ in 0..6 {
+        let (store, events) = (Arc::clone(&stage.store), stage.events(world, 5));
+        let (order, user) = (Arc::clone(&order), user.id);
+        tasks.push(Box::pin(async move {
+            for event in events {
+                in_tx!(store, |tx| {
+                    // It is told before the lock is taken, and takes its turn all the same.
+                    tx.events().append(std::slice::from_ref(&event)).await?;
+                    tx.users().lock(&world, user).await?;
+                    let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+                    // A run that is undone is not the one that counts.
+                    order.retain(|id| *id != event.id);
+                    order.push(event.id);
+                    Ok(())
+                });
+                place(&store, world, 2).await;
+            }
+        }));
+    }
+    race(tasks).await;
+    while place(&stage.store, world, 100).await > 0 {}
+    let order = order.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    assert_eq!(log(&stage.store, world).await, order);
+}
+
+/// A page holds the events of a stretch that fit, in either order, up to its limit.
+pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 40);
+    append(&stage.store, &events).await;
+    place(&stage.store, world, 100).await;
+    let somebody = events.iter().find_map(|event| event.user_id);
+    let wallet = stage.samples.tick();
+    let wallet = stage.samples.id(wallet);
+    let filters = [
+        EventFilter::default(),
+        EventFilter {
+            kinds: vec![EventKind::UserCreated, EventKind::AppCreated],
+            ..EventFilter::default()
+        },
+        EventFilter {
+            user_id: somebody,
+            ..EventFilter::default()
+        },
+        EventFilter {
+            kinds: vec![EventKind::UserDeleted],
+            ..EventFilter::default()
+        },
+        EventFilter {
+            wallet_id: Some(wallet),
+            ..EventFilter::default()
+        },
+    ];
+    for filter in filters {
+        for (from, to, descending, limit) in [
+            (1, 40, false, 100),
+            (5, 20, true, 100),
+            (2, 39, false, 3),
+            (2, 39, true, 3),
+        ] {
+            let stretch = Stretch {
+                from,
+                to,
+                descending,
+            };
+            let page = in_view!(stage.store, |view| view
+                .events()
+                .page(&world, stretch, &filter, limit)
+                .await);
+            let found: Vec<_> = page.iter().map(|event| event.position).collect();
+            let places = (1_i64..).zip(&events);
+            let fitting = places.filter(|(place, event)| {
+                (from..=to).contains(place)
+                    && (filter.kinds.is_empty() || filter.kinds.contains(&event.kind))
+                    && (filter.user_id.is_none() || filter.user_id == event.user_id)
+                    && filter.wallet_id.is_none()
+            });
+            let mut expected: Vec<_> = fitting.map(|(place, _)| place).collect();
+            if descending {
+                expected.reverse();
+            }
+            expected.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            assert_eq!(found, expected, "{filter:?} from {from} to {to}");
+        }
+    }
+}
+
+/// Each world with events in its inbox is met once, in one order, and no other.
+pub async fn worlds_with_events_are_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut worlds = Vec::new();
+    for _ in 0..4 {
+        let world = stage.world().await;
+        worlds.push(world);
+        worlds.extend(stage.strangers(world).await.into_iter().take(1));
+        let events = stage.events(world, 2);
+        append(&stage.store, &events).await;
+    }
+    let mut expected: Vec<_> = worlds.iter().copied().step_by(2).collect();
+    expected.sort_by_key(|world| (world.app_id.to_string(), world.environment.as_str()));
+    let (mut met, mut last) = (Vec::new(), None);
+    while let Some(world) = in_view!(stage.store, |view| view.events().waiting(last).await) {
+        met.push(world);
+        last = Some(world);
+    }
+    assert_eq!(met, expected);
+    for world in worlds {
+        while place(&stage.store, world, 1).await > 0 {}
+    }
+    let next = in_view!(stage.store, |view| view.events().waiting(None).await);
+    assert_eq!(next, None);
+    let heads = in_view!(stage.store, |view| view.events().heads(None, 2).await);
+    let behind = heads.last().map(|(world, _)| *world);
+    let rest = in_view!(stage.store, |view| view.events().heads(behind, 100).await);
+    let found: Vec<_> = heads.iter().chain(&rest).map(|(world, _)| *world).collect();
+    assert_eq!(found, expected);
+}
+
+/// Another log goes on with the places of the one before.
+pub async fn another_log_begins_behind_the_last_event(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 3);
+    append(&stage.store, &events).await;
+    place(&stage.store, world, 100).await;
+    let (news, later) = (stage.samples.event(world), stage.events(world, 2));
+    let moved = in_tx!(stage.store, |tx| {
+        let head = tx.events().lock_head(&world).await?;
+        let head = head.unwrap_or(EventHead::EMPTY);
+        tx.events().restart(head, 2, &news).await
+    });
+    assert_eq!((moved.log, moved.position()), (2, 4));
+    append(&stage.store, &later).await;
+    place(&stage.store, world, 100).await;
+    let open = EventFilter::default();
+    let found = in_view!(stage.store, |view| view
+        .events()
+        .page(&world, WHOLE, &open, 100)
+        .await);
+    let logs: Vec<_> = found.iter().map(|event| event.log).collect();
+    assert_eq!(logs, [1, 1, 1, 2, 2, 2]);
+    let ids: Vec<_> = found.iter().map(|event| event.event.id).collect();
+    let expected = events.iter().chain([&news]).chain(&later);
+    assert_eq!(ids, expected.map(|event| event.id).collect::<Vec<_>>());
+}
+
+/// No other world sees an event, a place or a head.
+pub async fn e_7_events_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 3);
+    append(&stage.store, &events).await;
+    for stranger in stage.strangers(world).await {
+        assert_eq!(place(&stage.store, stranger, 100).await, 0);
+    }
+    assert_eq!(place(&stage.store, world, 100).await, 3);
+    for stranger in stage.strangers(world).await {
+        assert_eq!(log(&stage.store, stranger).await, []);
+        assert_eq!(head(&stage.store, stranger).await, EventHead::EMPTY);
+        for event in &events {
+            let found = in_view!(stage.store, |view| view
+                .events()
+                .find(&stranger, event.id)
+                .await);
+            assert_eq!(found, None);
+        }
+        let at = in_view!(stage.store, |view| view.events().at(&stranger, 1).await);
+        assert_eq!(at, None);
+    }
+}
+
+/// A sweep takes the oldest events that are old enough, and leaves no hole.
+pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let events = stage.events(world, 10);
+    append(&stage.store, &events).await;
+    place(&stage.store, world, 100).await;
+    let sixth = events.get(5).map(|event| event.created_at);
+    let bound = EventId::new(sixth.unwrap_or_default(), [0; 16]);
+    let sweep = async |limit, expected| {
+        let swept = in_tx!(stage.store, |tx| tx
+            .events()
+            .sweep(&world, bound, limit)
+            .await);
+        assert_eq!(swept, expected);
+        let head = head(&stage.store, world).await;
+        head.oldest.map(|mark| mark.position)
+    };
+    assert_eq!(sweep(3, 3).await, Some(4));
+    assert_eq!(sweep(3, 2).await, Some(6));
+    assert_eq!(sweep(3, 0).await, Some(6));
+    let latest = EventId::new(stage.samples.tick(), [0; 16]);
+    in_tx!(stage.store, |tx| tx
+        .events()
+        .sweep(&world, latest, 100)
+        .await);
+    let empty = head(&stage.store, world).await;
+    assert_eq!((empty.oldest, empty.position()), (None, 10));
+    let next = stage.events(world, 1);
+    append(&stage.store, &next).await;
+    place(&stage.store, world, 100).await;
+    let head = head(&stage.store, world).await;
+    assert_eq!(head.oldest.map(|mark| mark.position), Some(11));
+    assert_eq!(head.newest, head.oldest);
+}
+
+/// The bell rings once for each world of a transaction, after its commit and not before.
+pub async fn a_bell_rings_after_the_commit(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let rung: Arc<Mutex<HashMap<World, u32>>> = Arc::default();
+    let counted = Arc::clone(&rung);
+    stage.store.when_told(Box::new(move |world| {
+        let mut rung = counted.lock().unwrap_or_else(PoisonError::into_inner);
+        *rung.entry(world).or_default() += 1;
+    }));
+    let times = || {
+        let rung = rung.lock().unwrap_or_else(PoisonError::into_inner);
+        rung.get(&world).copied().unwrap_or_default()
+    };
+    let events = stage.events(world, 3);
+    let mut tx = works(stage.store.begin().await);
+    works(tx.events().append(&events).await);
+    drop(tx);
+    let mut tx = works(stage.store.begin().await);
+    works(tx.events().append(&events).await);
+    works(tx.events().append(&[]).await);
+    assert_eq!(times(), 0);
+    works(tx.commit().await);
+    assert_eq!(times(), 1);
+    let tx = works(stage.store.begin().await);
+    works(tx.commit().await);
+    assert_eq!(times(), 1);
+}

@@ -1,0 +1,184 @@
+//! The log of events, read while processes are killed (E-1 to E-4, EV-K1).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use vestry_contract::rng::Rng;
+
+use crate::on_both_databases;
+use crate::support::client::Api;
+use crate::support::mixed_load::{History, Load, check_all, check_rows};
+use crate::support::site::{Site, text};
+
+on_both_databases! {
+    ev_k1_followers_get_every_event_once_across_kills => super::followers_get_every_event_once_across_kills;
+}
+
+const ROUNDS: usize = 6;
+const FOLLOWERS: usize = 3;
+
+/// Somebody who goes on from `next_after`, whichever process answers.
+struct Follower {
+    rng: Rng,
+    after: Option<String>,
+    seen: Vec<Value>,
+}
+
+impl Follower {
+    /// Reads at a process until it is told to stop, or the process is gone.
+    fn follow(mut self, api: Api, stop: Arc<AtomicBool>) -> JoinHandle<Self> {
+        tokio::spawn(async move {
+            while !stop.load(Ordering::Relaxed) && self.read(&api, 1).await.is_some() {}
+            self
+        })
+    }
+
+    /// One page of a random size, half of them through a filter that lets everything pass; `None` when nobody answers.
+    async fn read(&mut self, api: &Api, wait: u32) -> Option<bool> {
+        let limit = 10 + self.rng.below(200);
+        let mut path = format!("/v1/events?limit={limit}&wait={wait}");
+        if let Some(after) = &self.after {
+            path.push_str(&format!("&after={after}"));
+        }
+        let page = api.try_get(&path).await.ok()?;
+        if page.status == 503 {
+            return None;
+        }
+        let page = page.ok();
+        self.seen.extend(page["events"].as_array()?.iter().cloned());
+        self.after = page["next_after"].as_str().map(str::to_owned);
+        page["has_more"].as_bool()
+    }
+
+    /// Reads on until this user was told of.
+    async fn catch_up(&mut self, api: &Api, last: &str) {
+        let is_there =
+            |event: &Value| event["type"] == "user.created" && event["data"]["user_id"] == last;
+        let mut pages = 0;
+        while !self.seen.iter().rev().any(is_there) {
+            self.read(api, 30).await.unwrap();
+            pages += 1;
+            assert!(pages < 10_000, "the last event does not come");
+        }
+    }
+}
+
+async fn followers_get_every_event_once_across_kills(site: Site) {
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let mut followers: Vec<_> = (0..FOLLOWERS)
+        .map(|_| Follower {
+            rng: Rng::from_seed(rng.next()),
+            after: None,
+            seen: Vec::new(),
+        })
+        .collect();
+    let mut servers = [site.serve().await, site.serve().await];
+    let mut histories = Vec::new();
+    for round in 0..ROUNDS {
+        let [doomed, other] = match round % 2 {
+            0 => [0, 1],
+            _ => [1, 0],
+        };
+        let stop = Arc::<AtomicBool>::default();
+        let following = followers.into_iter().enumerate().map(|(number, follower)| {
+            let server = &servers[number % 2];
+            follower.follow(server.api(&keys.test), Arc::clone(&stop))
+        });
+        let following: Vec<_> = following.collect();
+        let load = Load::start(&servers[doomed].api(&keys.test), round, &mut rng);
+        load.go_on(&mut rng).await;
+        servers[doomed].process.kill().await;
+        let clients = load.end().await;
+        stop.store(true, Ordering::Relaxed);
+        followers = Vec::new();
+        for follower in following {
+            followers.push(follower.await.unwrap());
+        }
+        check_rows(&site).await;
+        servers[doomed] = site.serve().await;
+        let checked = check_all(&servers[other].api(&keys.test), &site, clients).await;
+        histories.extend(checked.into_iter().map(|client| client.history));
+    }
+    let api = servers[0].api(&keys.test);
+    let created = json!({"email": "last@example.com"});
+    let last = text(
+        &api.post("/v1/auth/users/create", &created).await.ok(),
+        "user_id",
+    );
+    for follower in &mut followers {
+        follower.catch_up(&api, &last).await;
+    }
+    let log = the_log(&followers);
+    check_log(&log, &histories);
+    let found = api.post("/v1/auth/users/search", &json!({})).await.ok();
+    let users = log.iter().filter(|event| event["type"] == "user.created");
+    assert_eq!(
+        found["total_count"],
+        users.count(),
+        "users, and events of users"
+    );
+    println!(
+        "{} events, read {FOLLOWERS} times across {ROUNDS} kills",
+        log.len()
+    );
+    for server in servers {
+        server.process.stop().await;
+    }
+}
+
+/// What all of them saw: the same, without a hole or a repetition (E-2, E-3).
+fn the_log(followers: &[Follower]) -> Vec<Value> {
+    let logs: Vec<_> = followers.iter().map(|follower| &follower.seen).collect();
+    let shortest = logs.iter().map(|log| log.len()).min().unwrap();
+    let log = logs[0][..shortest].to_vec();
+    for (event, place) in log.iter().zip(1..) {
+        assert_eq!(event["position"], place, "a hole or a repetition");
+        assert_eq!(event["log"], 1);
+    }
+    for other in &logs {
+        assert_eq!(other[..shortest], log[..]);
+    }
+    log
+}
+
+/// Everything acknowledged was told once, and in its order (E-1, E-4).
+fn check_log(log: &[Value], histories: &[History]) {
+    let mut told = BTreeMap::<(String, String), usize>::new();
+    let mut born = BTreeMap::<String, i64>::new();
+    for event in log {
+        let data = &event["data"];
+        let kind = event["type"].as_str().unwrap();
+        for name in ["user_id", "wallet_id", "session_id"] {
+            if let Some(id) = data[name].as_str() {
+                *told.entry((kind.to_owned(), id.to_owned())).or_default() += 1;
+            }
+        }
+        let user = data["user_id"].as_str().unwrap_or_default();
+        let position = event["position"].as_i64().unwrap();
+        if kind == "user.created" {
+            born.insert(user.to_owned(), position);
+        } else if !user.is_empty() {
+            assert!(born.contains_key(user), "{event} comes before its user");
+        }
+    }
+    let times = |kind: &str, id: &str| {
+        let key = (kind.to_owned(), id.to_owned());
+        told.get(&key).copied().unwrap_or_default()
+    };
+    let (mut users, mut wallets) = (0, 0);
+    for history in histories {
+        for user in &history.users {
+            assert_eq!(times("user.created", user), 1, "{user}");
+            users += 1;
+        }
+        for owner in &history.owners {
+            assert_eq!(times("wallet.created", &owner.wallet_id), 1);
+            wallets += 1;
+        }
+    }
+    assert!(users > 0 && wallets > 0, "{users} users, {wallets} wallets");
+}

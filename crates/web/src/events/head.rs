@@ -1,0 +1,77 @@
+//! `GET /v1/events/head`
+
+use actix_web::web::Json;
+use serde::Serialize;
+use utoipa::ToSchema;
+use vestry_domain::event::{EventHead, Mark};
+
+use crate::call::Call;
+use crate::problem::{Code, Problem};
+
+pub(crate) const ERRORS: &[Code] = &[];
+
+/// An event and its place.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EventMark)]
+struct Place {
+    #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
+    id: String,
+    /// From 1, without a hole.
+    #[schema(minimum = 1)]
+    position: i64,
+}
+
+/// Where a log begins and ends.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EventHeadResponse)]
+pub(crate) struct Answer {
+    /// Which log: one more each time that events were lost with a part of the database.
+    #[schema(minimum = 1)]
+    log: i64,
+    /// `null` where no event is kept.
+    #[schema(required = true)]
+    oldest: Option<Place>,
+    /// `null` where no event is kept.
+    #[schema(required = true)]
+    newest: Option<Place>,
+}
+
+impl From<Mark> for Place {
+    fn from(mark: Mark) -> Self {
+        Self {
+            id: mark.id.to_string(),
+            position: mark.position,
+        }
+    }
+}
+
+impl From<EventHead> for Answer {
+    fn from(head: EventHead) -> Self {
+        Self {
+            log: head.log,
+            oldest: head.oldest.map(Place::from),
+            newest: head.newest.map(Place::from),
+        }
+    }
+}
+
+/// Get the ends of the log
+///
+/// The oldest and the newest event that there are. Begin at the newest to learn of what happens from now on.
+///
+/// Needs the scope `events:read`.
+#[utoipa::path(
+    get,
+    path = "/v1/events/head",
+    operation_id = "getEventsHead",
+    tag = "Events",
+    responses((status = 200, description = "The ends of the log", body = Answer))
+)]
+pub(crate) async fn handle(call: Call) -> Result<Json<Answer>, Problem> {
+    let head = call
+        .run(|service, caller| async move { service.events_head(&caller).await })
+        .await?;
+    Ok(Json(head.into()))
+}

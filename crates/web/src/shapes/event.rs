@@ -1,0 +1,212 @@
+//! Events as callers see them.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+use vestry_domain::event::{self, EventKind, FieldKind, MOST_IDS};
+use vestry_domain::rfc3339;
+
+use crate::problem::Problem;
+
+/// Something that happened.
+#[derive(Serialize)]
+pub(crate) struct Event {
+    #[serde(flatten)]
+    envelope: Envelope,
+    data: Box<RawValue>,
+}
+
+/// What every event has; its `type` and `data` are described for each type.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EventEnvelope)]
+struct Envelope {
+    /// Sorts by the second in which it was written.
+    #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
+    id: String,
+    /// What happened.
+    r#type: &'static str,
+    /// Which log: one more each time that events were lost with a part of the database.
+    #[schema(minimum = 1)]
+    log: i64,
+    /// The place in the log, from 1, without a hole. Of two events, the one with the greater `(log, position)` happened later.
+    #[schema(minimum = 1)]
+    position: i64,
+    #[schema(pattern = "^app_[0-9A-Za-z]{27}$")]
+    app_id: String,
+    /// `test` or `live`.
+    #[schema(pattern = "^(test|live)$")]
+    environment: &'static str,
+    /// Unix seconds, by the clock of the environment.
+    created_at: i64,
+    /// The same moment, RFC 3339.
+    timestamp: String,
+    /// The `X-Request-Id` of the call by which it happened; `null` where there was none.
+    #[schema(required = true)]
+    request_id: Option<String>,
+    actor: Actor,
+}
+
+/// Who did it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EventActor)]
+struct Actor {
+    #[schema(value_type = ActorKind)]
+    r#type: &'static str,
+    /// `null` for `cli` and `system`.
+    #[schema(required = true)]
+    id: Option<String>,
+}
+
+/// A kind of actor.
+#[derive(ToSchema)]
+#[schema(as = EventActorType, rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes names that the domain gives")]
+enum ActorKind {
+    ApiKey,
+    PublicToken,
+    EndUser,
+    Cli,
+    System,
+}
+
+impl TryFrom<event::Event> for Event {
+    type Error = Problem;
+
+    fn try_from(placed: event::Event) -> Result<Self, Problem> {
+        let event = placed.event;
+        let data = RawValue::from_string(event.data)
+            .map_err(|_not_json| Problem::internal("the data of an event is not JSON"))?;
+        Ok(Self {
+            envelope: Envelope {
+                id: event.id.to_string(),
+                r#type: event.kind.as_str(),
+                log: placed.log,
+                position: placed.position,
+                app_id: event.world.app_id.to_string(),
+                environment: event.world.environment.as_str(),
+                created_at: event.created_at.unix(),
+                timestamp: rfc3339::format(event.created_at),
+                request_id: event.request_id,
+                actor: Actor {
+                    r#type: event.actor.kind(),
+                    id: event.actor.id(),
+                },
+            },
+            data,
+        })
+    }
+}
+
+/// `UserCreatedEvent` of `user.created`.
+fn schema_name(kind: EventKind) -> String {
+    let words = kind.as_str().split(['.', '_']);
+    let capitals = words.map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    capitals.chain(["Event".to_owned()]).collect()
+}
+
+impl PartialSchema for Event {
+    fn schema() -> RefOr<Schema> {
+        let kinds = EventKind::ALL.iter();
+        let one_of = kinds.fold(OneOfBuilder::new(), |one_of, kind| {
+            one_of.item(Ref::from_schema_name(schema_name(*kind)))
+        });
+        let text = "Something that happened. New types and new fields may appear; pass over what you do not know.";
+        Schema::OneOf(one_of.description(Some(text)).build()).into()
+    }
+}
+
+impl ToSchema for Event {
+    fn name() -> Cow<'static, str> {
+        "Event".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Envelope::name().into_owned(), Envelope::schema()));
+        Envelope::schemas(schemas);
+        let kinds = EventKind::ALL.iter();
+        schemas.extend(kinds.map(|kind| (schema_name(*kind), of_kind(*kind))));
+    }
+}
+
+/// What an event of one kind is.
+fn of_kind(kind: EventKind) -> RefOr<Schema> {
+    let mut data = ObjectBuilder::new();
+    for (name, field) in kind.fields() {
+        data = data.property(*name, of_field(*field)).required(*name);
+    }
+    let name = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([kind.as_str()]));
+    let own = ObjectBuilder::new()
+        .property("type", name)
+        .required("type")
+        .property("data", data)
+        .required("data");
+    let mut text = kind.text().to_owned();
+    if kind.is_optional() {
+        text.push_str(" Written only where the App's setting `events_optional` lists it.");
+    }
+    let all = AllOfBuilder::new()
+        .item(Ref::from_schema_name(Envelope::name()))
+        .item(own)
+        .description(Some(text));
+    Schema::AllOf(all.build()).into()
+}
+
+fn of_field(kind: FieldKind) -> RefOr<Schema> {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let id = |prefix: &str| text().pattern(Some(format!("^{prefix}_[0-9A-Za-z]{{27}}$")));
+    let number = || {
+        let number = ObjectBuilder::new().schema_type(Type::Integer);
+        number.minimum(Some(0))
+    };
+    let object: ObjectBuilder = match kind {
+        FieldKind::Id(prefix) => id(prefix),
+        FieldKind::Ids(prefix) => {
+            let ids = ArrayBuilder::new().items(id(prefix));
+            return Schema::Array(ids.max_items(Some(MOST_IDS)).build()).into();
+        }
+        FieldKind::OneOf(words) => text().enum_values(Some(words.iter().copied())),
+        FieldKind::SomeOf(words) => {
+            let word = text().enum_values(Some(words.iter().copied()));
+            return Schema::Array(ArrayBuilder::new().items(word).build()).into();
+        }
+        FieldKind::Names => return Schema::Array(ArrayBuilder::new().items(text()).build()).into(),
+        FieldKind::Name => text(),
+        FieldKind::Count | FieldKind::Time => number(),
+        FieldKind::Sha256 => text().pattern(Some("^[0-9a-f]{64}$")),
+        FieldKind::Factor => ObjectBuilder::new()
+            .property("type", text())
+            .required("type")
+            .property("delivery_channel", text())
+            .required("delivery_channel"),
+        FieldKind::OrNull(kind) => return or_null(of_field(*kind)),
+    };
+    Schema::Object(object.build()).into()
+}
+
+fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
+    let null = |kind: &mut SchemaType| {
+        if let SchemaType::Type(one) = kind {
+            *kind = SchemaType::Array(vec![one.clone(), Type::Null]);
+        }
+    };
+    match schema {
+        RefOr::T(Schema::Object(mut object)) => {
+            null(&mut object.schema_type);
+            if let Some(words) = &mut object.enum_values {
+                words.push(serde_json::Value::Null);
+            }
+            RefOr::T(Schema::Object(object))
+        }
+        other => other,
+    }
+}

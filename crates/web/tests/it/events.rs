@@ -1,0 +1,511 @@
+//! Events: what is told of a change, and how it is read.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::event::EventKind;
+use vestry_domain::{Environment, World};
+
+use crate::journeys::sent;
+use crate::rig::{Api, Client, on_both};
+
+on_both! {
+    e_1_a_user_tells_of_its_life
+    e_1_a_sign_in_is_told
+    e_8_what_is_refused_or_repeated_tells_nothing
+    e_7_a_key_reads_its_own_world
+    e_3_pages_show_every_event_once
+    e_9_an_unknown_cursor_is_refused
+    e_10_nothing_waits_for_the_sequencer
+    a_reader_is_told_what_it_asks_wrongly
+    a_call_waits_for_an_event
+    five_calls_of_a_key_may_wait
+    events_need_a_scope
+    optional_events_are_told_on_demand
+    old_events_are_swept
+    the_clock_of_a_test_world_dates_events
+    what_belongs_to_the_app_is_told_in_both_worlds
+}
+
+/// What was told so far, once it has its place.
+pub(crate) async fn told(api: &Api, client: &Client<'_>) -> Vec<Value> {
+    api.service.sequence_all().await.unwrap();
+    let page = client.get("/v1/events?limit=1000").await.ok();
+    assert_eq!(page.body["has_more"], false);
+    let events = page.body["events"].as_array().unwrap().clone();
+    events.iter().for_each(assert_described);
+    events
+}
+
+/// The data of an event has the fields of its type, and no others (E-5).
+fn assert_described(event: &Value) {
+    let kind: EventKind = event["type"].as_str().unwrap().parse().unwrap();
+    let data = event["data"].as_object().unwrap();
+    let mut found: Vec<_> = data.keys().map(String::as_str).collect();
+    let mut described: Vec<_> = kind.fields().iter().map(|(name, _)| *name).collect();
+    found.sort_unstable();
+    described.sort_unstable();
+    assert_eq!(found, described, "{event}");
+}
+
+/// The types of what was told after so many events.
+async fn types(api: &Api, client: &Client<'_>, after: usize) -> Vec<String> {
+    let events = told(api, client).await.into_iter().skip(after);
+    let types = events.map(|event| event["type"].as_str().unwrap().to_owned());
+    types.collect()
+}
+
+async fn create(client: &Client<'_>, body: Value) -> String {
+    let created = client.post("/v1/auth/users/create", body).await.ok();
+    created.text_at("/user_id")
+}
+
+async fn e_1_a_user_tells_of_its_life(api: &Api) {
+    let client = api.test().header("X-Request-Id", "r-1");
+    let before = told(api, &client).await.len();
+    let id = create(&client, json!({"email": "ann@example.com"})).await;
+    let events = told(api, &client).await.split_off(before);
+    let kinds: Vec<_> = events.iter().map(|event| &event["type"]).collect();
+    assert_eq!(kinds, ["user.created", "email.added", "wallet.created"]);
+    for event in &events {
+        assert_eq!(event["data"]["user_id"], id);
+        assert_eq!(event["request_id"], "r-1");
+        assert_eq!(event["actor"]["type"], "api_key");
+        assert_eq!(event["environment"], "test");
+        assert_eq!(event["app_id"], api.app.id.to_string());
+        assert_eq!(event["created_at"], 1_800_000_000);
+        assert_eq!(event["timestamp"], "2027-01-15T08:00:00Z");
+        let path = format!("/v1/events/{}", event["id"].as_str().unwrap());
+        assert_eq!(client.get(&path).await.ok().body, *event);
+    }
+    assert_eq!(events[0]["data"], json!({"user_id": id, "via": "create"}));
+    let text = json!(events).to_string();
+    assert!(!text.contains("ann@") && !text.contains("0x"), "{text}");
+
+    let user = format!("/v1/auth/users/{id}");
+    let steps = [
+        (
+            "update",
+            json!({"first_name": "Ann", "metadata": {"a": 1}}),
+            vec!["user.updated"],
+        ),
+        ("update", json!({"first_name": "Ann"}), vec![]),
+        (
+            "update",
+            json!({"phone_numbers": [{"phone_number": "+12025550123"}]}),
+            vec!["phone_number.added"],
+        ),
+        ("disable", json!({}), vec!["user.disabled"]),
+        ("disable", json!({}), vec![]),
+        ("enable", json!({}), vec!["user.enabled"]),
+        ("enable", json!({}), vec![]),
+    ];
+    for (call, body, expected) in steps {
+        let before = told(api, &client).await.len();
+        let path = format!("{user}/{call}");
+        let method = if call == "update" { "PUT" } else { "POST" };
+        client.send(method, &path, Some(body.clone())).await.ok();
+        assert_eq!(types(api, &client, before).await, expected, "{call} {body}");
+    }
+    let before = told(api, &client).await.len();
+    client.delete(&format!("{user}/delete"), None).await.ok();
+    let expected = ["user.deleted"];
+    assert_eq!(types(api, &client, before).await, expected);
+}
+
+async fn e_1_a_sign_in_is_told(api: &Api) {
+    let client = api.test();
+    let before = told(api, &client).await.len();
+    let sent = sent(api, &client, "bob@example.com").await;
+    let verify = json!({
+        "method_id": sent.method_id, "otp": sent.code, "session_expires_in": 60,
+    });
+    let path = "/v1/auth/otps/verify";
+    let verified = client.post(path, verify.clone()).await.ok();
+    let session = verified.text_at("/session/id");
+    let events = told(api, &client).await.split_off(before);
+    let kinds: Vec<_> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "user.created",
+            "email.added",
+            "email.verified",
+            "user.activated",
+            "session.created"
+        ]
+    );
+    assert_eq!(events[0]["data"]["via"], "email_otp");
+    let factor = json!({"type": "otp", "delivery_channel": "email"});
+    assert_eq!(events[4]["data"]["factor"], factor);
+    // The same code again, and what only looks.
+    let before = before + events.len();
+    client
+        .post(path, verify)
+        .await
+        .refuses(400, "invalid_otp", None);
+    let body = json!({"session_token": verified.text_at("/session_token")});
+    client
+        .post("/v1/auth/sessions/verify", body.clone())
+        .await
+        .ok();
+    assert_eq!(types(api, &client, before).await, [""; 0]);
+    client
+        .delete("/v1/auth/sessions/delete", Some(body))
+        .await
+        .ok();
+    let ended = told(api, &client).await.split_off(before);
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["type"], "session.ended");
+    assert_eq!(
+        ended[0]["data"],
+        json!({"user_id": sent.user_id, "session_ids": [session], "count": 1, "reason": "deleted"})
+    );
+}
+
+async fn e_8_what_is_refused_or_repeated_tells_nothing(api: &Api) {
+    let client = api.test();
+    let keyed = client.clone().header("Idempotency-Key", "once");
+    let before = told(api, &client).await.len();
+    let body = json!({"email": "cat@example.com"});
+    let path = "/v1/auth/users/create";
+    let first = keyed.post(path, body.clone()).await.ok();
+    let again = keyed.post(path, body.clone()).await.ok();
+    assert_eq!(first.body, again.body);
+    let expected = ["user.created", "email.added", "wallet.created"];
+    assert_eq!(types(api, &client, before).await, expected);
+    let refused = client.post(path, body).await;
+    refused.refuses(409, "duplicate", Some("email"));
+    let nobody = "/v1/auth/users/user_000000000000000000000000000/delete";
+    client
+        .delete(nobody, None)
+        .await
+        .refuses(404, "not_found", Some("user"));
+    assert_eq!(types(api, &client, before + 3).await, [""; 0]);
+}
+
+async fn e_7_a_key_reads_its_own_world(api: &Api) {
+    create(&api.test(), json!({"email": "dan@example.com"})).await;
+    let own = told(api, &api.test()).await;
+    let id = own.last().unwrap()["id"].as_str().unwrap();
+    for stranger in [api.live(), api.other_app().await] {
+        let theirs = told(api, &stranger).await;
+        assert!(own.iter().all(|event| !theirs.contains(event)));
+        let path = format!("/v1/events/{id}");
+        stranger
+            .get(&path)
+            .await
+            .refuses(404, "not_found", Some("event"));
+        let path = format!("/v1/events?after={id}");
+        stranger
+            .get(&path)
+            .await
+            .refuses(409, "cursor_unknown", Some("after"));
+    }
+}
+
+async fn e_3_pages_show_every_event_once(api: &Api) {
+    let client = api.test();
+    let mut users = Vec::new();
+    for number in 0..15 {
+        users.push(create(&client, json!({"email": format!("u{number}@example.com")})).await);
+    }
+    let all = told(api, &client).await;
+    let filters = [
+        String::new(),
+        "&types=user.created".to_owned(),
+        "&types=email.*,wallet.created".to_owned(),
+        format!("&user_id={}", users[7]),
+        "&types=user.deleted".to_owned(),
+    ];
+    for filter in filters {
+        for order in ["asc", "desc"] {
+            let (mut seen, mut after) = (Vec::new(), String::new());
+            loop {
+                let path = format!("/v1/events?limit=10&order={order}{filter}{after}");
+                let page = client.get(&path).await.ok();
+                let events = page.body["events"].as_array().unwrap();
+                assert!(events.len() <= 10);
+                seen.extend(events.clone());
+                after = format!("&after={}", page.text_at("/next_after"));
+                if page.body["has_more"] == false {
+                    break;
+                }
+            }
+            if order == "desc" {
+                seen.reverse();
+            }
+            let fits = |event: &&Value| {
+                let kind = event["type"].as_str().unwrap();
+                match filter.as_str() {
+                    "" => true,
+                    "&types=user.created" => kind == "user.created",
+                    "&types=email.*,wallet.created" => {
+                        kind.starts_with("email.") || kind == "wallet.created"
+                    }
+                    "&types=user.deleted" => false,
+                    _ => event["data"]["user_id"] == users[7],
+                }
+            };
+            let expected: Vec<_> = all.iter().filter(fits).cloned().collect();
+            assert_eq!(seen, expected, "{filter} {order}");
+            // Who has read everything is where it is.
+            let end = client
+                .get(&format!("/v1/events?order={order}{after}"))
+                .await
+                .ok();
+            assert_eq!(end.body["events"], json!([]));
+            assert_eq!(format!("&after={}", end.text_at("/next_after")), after);
+        }
+    }
+    let head = client.get("/v1/events/head").await.ok();
+    assert_eq!(head.body["log"], 1);
+    assert_eq!(head.body["oldest"]["id"], all[0]["id"]);
+    assert_eq!(head.body["newest"]["position"], all.len());
+}
+
+async fn e_9_an_unknown_cursor_is_refused(api: &Api) {
+    let client = api.test();
+    let path = "/v1/events?after=event_000000000000000000000000000";
+    client
+        .get(path)
+        .await
+        .refuses(409, "cursor_unknown", Some("after"));
+}
+
+async fn e_10_nothing_waits_for_the_sequencer(api: &Api) {
+    // None runs here but when it is told to.
+    let client = api.test();
+    let before = told(api, &client).await.len();
+    for number in 0..12 {
+        create(&client, json!({"email": format!("w{number}@example.com")})).await;
+    }
+    let page = client.get("/v1/events?limit=1000").await.ok();
+    assert_eq!(page.body["events"].as_array().unwrap().len(), before);
+    let events = told(api, &client).await;
+    assert_eq!(events.len(), before + 36);
+}
+
+async fn a_reader_is_told_what_it_asks_wrongly(api: &Api) {
+    let client = api.test();
+    for (query, code, param) in [
+        ("limit=9", "invalid_field", "limit"),
+        ("limit=1001", "invalid_field", "limit"),
+        ("limit=many", "invalid_field", "limit"),
+        ("wait=31", "invalid_field", "wait"),
+        ("wait=-1", "invalid_field", "wait"),
+        ("order=up", "invalid_field", "order"),
+        ("after=event_1", "invalid_field", "after"),
+        (
+            "after=user_000000000000000000000000000",
+            "invalid_field",
+            "after",
+        ),
+        ("user_id=1", "invalid_field", "user_id"),
+        ("wallet_id=1", "invalid_field", "wallet_id"),
+        ("types=user.borne", "unknown_field", "types"),
+        ("types=user.created,", "unknown_field", "types"),
+        ("types=nobody.*", "unknown_field", "types"),
+    ] {
+        let refused = client.get(&format!("/v1/events?{query}")).await;
+        refused.refuses(400, code, Some(param));
+    }
+    let refused = client.get("/v1/events/event_1").await;
+    refused.refuses(404, "not_found", Some("event"));
+}
+
+async fn a_call_waits_for_an_event(api: &Api) {
+    let client = api.test();
+    told(api, &client).await;
+    let newest = client.get("/v1/events/head").await.ok();
+    let after = newest.text_at("/newest/id");
+    let begun = Instant::now();
+    let path = format!("/v1/events?wait=1&after={after}");
+    let nothing = client.get(&path).await.ok();
+    assert_eq!(nothing.body["events"], json!([]));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert_eq!(nothing.text_at("/next_after"), after);
+    let path = format!("/v1/events?wait=30&types=email.*&after={after}");
+    let waiting = client.get(&path);
+    let telling = async {
+        create(&client, json!({"email": "eve@example.com"})).await;
+        api.service.sequence_all().await.unwrap();
+    };
+    let (page, ()) = tokio::join!(waiting, telling);
+    let page = page.ok();
+    assert_eq!(page.body["events"][0]["type"], "email.added");
+    assert!(begun.elapsed() < Duration::from_secs(25), "it did not wake");
+}
+
+async fn five_calls_of_a_key_may_wait(api: &Api) {
+    let client = api.test();
+    told(api, &client).await;
+    let head = client.get("/v1/events/head").await.ok();
+    let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
+    let calls = (0..6).map(|_| client.get(&path));
+    let mut calls: FuturesUnordered<_> = calls.collect();
+    // One is one too many, and is answered at once.
+    let surplus = calls.next().await.unwrap().ok();
+    assert_eq!(surplus.body["events"], json!([]));
+    let telling = async {
+        create(&client, json!({"email": "fay@example.com"})).await;
+        api.service.sequence_all().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(calls.collect::<Vec<_>>(), telling);
+    for answer in answers {
+        assert_ne!(answer.ok().body["events"], json!([]));
+    }
+    // Whoever waits is sent away when the service stops.
+    let head = client.get("/v1/events/head").await.ok();
+    let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
+    let (waited, ()) = tokio::join!(client.get(&path), async { api.service.stop_waiting() });
+    assert_eq!(waited.ok().body["events"], json!([]));
+}
+
+async fn events_need_a_scope(api: &Api) {
+    let key = api.new_key(Environment::Test, &[Scope::UsersRead]).await;
+    for path in [
+        "/v1/events",
+        "/v1/events?wait=5",
+        "/v1/events/head",
+        "/v1/events/event_000000000000000000000000000",
+    ] {
+        let refused = api.with_key(&key).get(path).await;
+        refused.refuses(403, "key_not_allowed", None);
+    }
+    let key = api.new_key(Environment::Test, &[Scope::EventsRead]).await;
+    api.with_key(&key).get("/v1/events").await.ok();
+    let public = api.key_of(&api.app, ApiKeyKind::Public, Environment::Test, &[]);
+    let refused = api.with_key(&public.await).get("/v1/events").await;
+    refused.refuses(401, "invalid_api_key", None);
+}
+
+async fn optional_events_are_told_on_demand(api: &Api) {
+    let client = api.test();
+    let id = create(&client, json!({"email": "gus@example.com"})).await;
+    let user = client.get(&format!("/v1/auth/users/{id}")).await.ok();
+    let wallet = user.text_at("/wallets/0/id");
+    let sign = format!("/v1/wallets/{wallet}/sign_message");
+    let before = told(api, &client).await.len();
+    client.post(&sign, json!({"message": "one"})).await.ok();
+    assert_eq!(types(api, &client, before).await, [""; 0]);
+    let optional = (
+        "events_optional".to_owned(),
+        r#"["wallet.signed"]"#.to_owned(),
+    );
+    api.service.set_app(api.app.id, &[optional]).await.unwrap();
+    // Settings are followed within a second.
+    api.pass(1);
+    let before = told(api, &client).await.len();
+    client.post(&sign, json!({"message": "two"})).await.ok();
+    let events = told(api, &client).await.split_off(before);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["type"], "wallet.signed");
+    let audit = client
+        .get(&format!("/v1/wallets/{wallet}/audit"))
+        .await
+        .ok();
+    let entry = &audit.body["entries"][0];
+    assert_eq!(events[0]["data"]["audit_entry_id"], entry["id"]);
+    assert_eq!(events[0]["data"]["result_sha256"], entry["result_sha256"]);
+    let group = client
+        .get("/v1/events?limit=1000&types=wallet.*")
+        .await
+        .ok();
+    assert!(!group.text.contains("wallet.signed"));
+    let bad = (
+        "events_optional".to_owned(),
+        r#"["user.created"]"#.to_owned(),
+    );
+    let refused = api.service.set_app(api.app.id, &[bad]).await.unwrap_err();
+    assert!(refused.to_string().contains("events_optional"), "{refused}");
+}
+
+async fn old_events_are_swept(api: &Api) {
+    const DAY: i64 = 86_400;
+    let client = api.test();
+    create(&client, json!({"email": "old@example.com"})).await;
+    create(&api.live(), json!({"email": "old@example.com"})).await;
+    let old = told(api, &client).await;
+    let live = told(api, &api.live()).await;
+    api.pass(6 * DAY);
+    create(&client, json!({"email": "young@example.com"})).await;
+    let all = told(api, &client).await;
+    api.pass(DAY + 1);
+    api.service.sweep("one").await;
+    let kept = told(api, &client).await;
+    assert_eq!(kept, all[old.len()..]);
+    assert_eq!(told(api, &api.live()).await, live);
+    let head = client.get("/v1/events/head").await.ok();
+    assert_eq!(head.body["oldest"]["position"], old.len() + 1);
+    let path = format!("/v1/events?after={}", old[0]["id"].as_str().unwrap());
+    client
+        .get(&path)
+        .await
+        .refuses(409, "cursor_unknown", Some("after"));
+    api.pass(24 * DAY);
+    api.service.sweep("one").await;
+    for client in [&client, &api.live()] {
+        let head = client.get("/v1/events/head").await.ok();
+        assert_eq!(head.body, json!({"log": 1, "oldest": null, "newest": null}));
+    }
+    // The places go on.
+    create(&client, json!({"email": "new@example.com"})).await;
+    let next = told(api, &client).await;
+    assert_eq!(next[0]["position"], all.len() + 1);
+}
+
+async fn the_clock_of_a_test_world_dates_events(api: &Api) {
+    let client = api.test();
+    client
+        .post("/v1/test/clock", json!({"now": 1_900_000_000}))
+        .await
+        .ok();
+    create(&client, json!({"email": "hal@example.com"})).await;
+    let events = told(api, &client).await;
+    let last = events.last().unwrap();
+    assert_eq!(last["created_at"], 1_900_000_000);
+    assert_eq!(last["timestamp"], "2030-03-17T17:46:40Z");
+}
+
+async fn what_belongs_to_the_app_is_told_in_both_worlds(api: &Api) {
+    let change = [("wallet_export".to_owned(), "true".to_owned())];
+    api.service.set_app(api.app.id, &change).await.unwrap();
+    api.service.set_app(api.app.id, &change).await.unwrap();
+    for client in [api.test(), api.live()] {
+        let events = told(api, &client).await;
+        let kinds: Vec<_> = events
+            .iter()
+            .map(|event| event["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds.first(), Some(&"app.created"));
+        let updates = events.iter().filter(|event| event["type"] == "app.updated");
+        let updates: Vec<_> = updates.collect();
+        assert_eq!(updates.len(), 1, "{kinds:?}");
+        assert_eq!(updates[0]["data"], json!({"changed": ["wallet_export"]}));
+        assert_eq!(updates[0]["actor"], json!({"type": "cli", "id": null}));
+    }
+    let world = World::new(api.app.id, Environment::Test);
+    let made = api
+        .service
+        .create_api_key(world, ApiKeyKind::Secret, vec![Scope::UsersRead])
+        .await
+        .unwrap();
+    let events = told(api, &api.test()).await;
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], "api_key.created");
+    let expected = json!({"api_key_id": made.record.id.to_string(), "kind": "secret", "scopes": ["users:read"]});
+    assert_eq!(last["data"], expected);
+    assert!(
+        !told(api, &api.live())
+            .await
+            .iter()
+            .any(|event| event["id"] == last["id"])
+    );
+}
