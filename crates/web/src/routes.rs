@@ -149,13 +149,16 @@ pub(crate) fn by_prefix() -> Vec<(String, Vec<Vec<Endpoint>>)> {
     groups
 }
 
-/// `/v1/auth/<what>` or `/v1/<what>`, where more follows; else nothing.
+/// `/v1/auth/<what>` or `/v1/<what>`; nothing for paths of no version.
 fn prefix(path: &str) -> &str {
     let version = ["/v1/auth/", "/v1/"]
         .into_iter()
         .find(|version| path.starts_with(version));
     version
-        .and_then(|version| Some(version.len() + path.get(version.len()..)?.find('/')?))
+        .and_then(|version| {
+            let what = path.get(version.len()..)?;
+            Some(version.len() + what.find('/').unwrap_or(what.len()))
+        })
         .and_then(|end| path.get(..end))
         .unwrap_or_default()
 }

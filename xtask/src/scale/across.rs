@@ -31,7 +31,7 @@ const MAY: &[(&[&str], &str)] = &[
         "which worlds have events without a place, once a second; it does without when a server is away",
     ),
     (
-        &["FROM \"event_heads\" WHERE (\"event_heads\".\"oldest_id\" IS NOT NULL)"],
+        &["FROM \"event_heads\" WHERE ", "\"oldest_id\" IS NOT NULL"],
         "a sweep: the ends of all logs, a thousand at a time, by one process",
     ),
     (

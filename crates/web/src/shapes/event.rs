@@ -52,6 +52,7 @@ struct Envelope {
 
 /// Who did it.
 #[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = EventActor)]
 struct Actor {
     #[schema(value_type = ActorKind)]

@@ -123,6 +123,8 @@ impl TryFrom<EventRow> for Event {
 /// Where a log begins and ends.
 #[derive(Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = event_heads, treat_none_as_default_value = false, treat_none_as_null = true)]
+// An update leaves the key alone: on a cluster it says where the row lies, and may not even be set to what it is.
+#[diesel(primary_key(app_id, environment))]
 pub struct EventHeadRow {
     app_id: String,
     environment: String,
