@@ -27,6 +27,7 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   session_jwt   PyJWT verifies the session of a sign-in by passcode against the App's JWK Set
   totp          PyOTP is the authenticator app
   wallet_sign_in  eth-account and cryptography are the wallets that sign in
+  webhooks      standardwebhooks of PyPI and of npm verifies what we send, and the lines of docs/webhooks.md what it signs
 Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
 --no-install   do not install Python or Node with apt-get where they are missing";
 
@@ -43,6 +44,7 @@ const SCRIPTS: &[&str] = &[
     "session_jwt.py",
     "totp.py",
     "wallet_sign_in.py",
+    "webhooks.py",
     "streambird_client.py",
 ];
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
 use vestry_domain::app::{App, AppSettings};
-use vestry_domain::event::Actor;
+use vestry_domain::event::{Actor, EventKind};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreResult, Tx};
 
@@ -53,6 +53,11 @@ impl Caller {
             ApiKeyKind::Secret => Actor::ApiKey(self.key.id),
             ApiKeyKind::Public => Actor::PublicToken(self.key.id),
         }
+    }
+
+    /// Whether such events are written in its world.
+    pub(crate) fn wants(&self, kind: EventKind) -> bool {
+        self.app.wants(self.world.environment, kind)
     }
 
     /// The caller of a request that has an `Idempotency-Key`: what its use case does is on disk together with its answer.

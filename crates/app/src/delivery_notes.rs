@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vestry_domain::app::AppSettings;
+use vestry_domain::app::App;
 use vestry_domain::event::NewEvent;
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{CapturedMessage, JobEnd};
@@ -96,20 +96,24 @@ impl Batch for Notes {
     }
 }
 
-/// What is always told, and of the rest what the settings of its App ask for, which are only read if there is such an event.
+/// What is always told, and of the rest what its App asks for, which is only read if there is such an event.
 async fn wanted(tx: &mut dyn Repositories, told: Vec<NewEvent>) -> Result<Vec<NewEvent>, Fault> {
-    let mut settings: HashMap<AppId, AppSettings> = HashMap::new();
+    let mut apps: HashMap<AppId, App> = HashMap::new();
     for event in told.iter().filter(|event| event.kind.is_optional()) {
         let id = event.world.app_id;
-        if !settings.contains_key(&id)
+        if !apps.contains_key(&id)
             && let Some(app) = tx.apps().find(id).await?
         {
-            settings.insert(id, app.settings);
+            apps.insert(id, app);
         }
     }
     let is_wanted = |event: &NewEvent| {
-        let settings = settings.get(&event.world.app_id);
-        !event.kind.is_optional() || settings.is_some_and(|settings| settings.wants(event.kind))
+        let World {
+            app_id,
+            environment,
+        } = event.world;
+        let app = apps.get(&app_id);
+        !event.kind.is_optional() || app.is_some_and(|app| app.wants(environment, event.kind))
     };
     Ok(told.into_iter().filter(is_wanted).collect())
 }

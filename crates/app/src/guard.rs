@@ -101,7 +101,7 @@ async fn tell_failure(
     failure: Failure,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    if !caller.settings().wants(EventKind::SignInFailed) {
+    if !caller.wants(EventKind::SignInFailed) {
         return Ok(());
     }
     let budgets = tx.budgets();

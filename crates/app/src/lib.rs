@@ -29,6 +29,7 @@ pub mod users;
 pub mod vault;
 pub mod wallet_sign_in;
 pub mod wallets;
+pub mod webhooks;
 
 mod admission;
 mod audit_trail;
@@ -50,6 +51,8 @@ mod spraying;
 mod starter;
 mod together;
 mod touches;
+mod webhook_desk;
+mod webhook_notes;
 
 pub use caller::{AuthenticateError, Caller};
 pub use fault::Fault;

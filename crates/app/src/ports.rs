@@ -14,6 +14,7 @@ use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::tokens::TokenSigner;
 use vestry_ports::vault::Vaults;
+use vestry_ports::webhooks::WebhookSender;
 
 /// All of it, put together by the composition root.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub struct Ports {
     pub mailer: Option<Arc<dyn Mailer>>,
     /// Live text messages; `None` until they are configured.
     pub sms: Option<Arc<dyn SmsSender>>,
+    /// Sends events; `None` in a process that does not.
+    pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Hashes of passwords.
     pub passwords: Arc<dyn PasswordHasher>,
     /// The list of breached passwords; `None` where there is none.

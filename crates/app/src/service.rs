@@ -20,6 +20,8 @@ use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
 use crate::together::{Batch, Together};
 use crate::touches::Touches;
+use crate::webhook_desk::WebhookDesk;
+use crate::webhook_notes::WebhookNotes;
 use crate::{Fault, mint};
 
 /// How long one waits for a statement that is asked for many. One that hangs must not hold up everybody.
@@ -40,12 +42,17 @@ pub struct Settings {
     pub sends_per_identifier: u32,
     /// How long a search of users may take in the database before it is given up.
     pub search_within: Duration,
+    /// Requests to webhook endpoints at the same time, of this process.
+    pub webhooks_in_flight: usize,
 }
 
 impl Settings {
     /// How long a search may take, unless a test says otherwise: longer than any search by a whole value takes, and shorter than
     /// anybody waits.
     pub const SEARCH_WITHIN: Duration = Duration::from_secs(2);
+
+    /// Requests to webhook endpoints at the same time, unless the operator says otherwise.
+    pub const WEBHOOKS_IN_FLIGHT: usize = 256;
 
     pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
         match environment {
@@ -75,6 +82,8 @@ pub struct Service {
     pub(crate) whole_users: Arc<Together<Reads<WholeUsers>>>,
     pub(crate) jwt_times: JwtTimes,
     pub(crate) events: Desk,
+    pub(crate) webhooks: WebhookDesk,
+    pub(crate) webhook_notes: Arc<Together<WebhookNotes>>,
 }
 
 impl Service {
@@ -90,6 +99,8 @@ impl Service {
             whole_users: Reads::desk(&ports),
             jwt_times: JwtTimes::default(),
             events: Desk::of(&*ports.store),
+            webhooks: WebhookDesk::new(settings.webhooks_in_flight),
+            webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports), apart)),
             ports,
             settings,
             runtime,

@@ -21,6 +21,8 @@ const LEASE: Seconds = Seconds(60);
 const REST: Seconds = Seconds(240);
 /// How long ended jobs, dead sessions and captured messages stay readable for an operator.
 const KEPT: Seconds = Seconds(7 * 86_400);
+/// How long one can see what was sent to a webhook endpoint, and what is held for one can still be sent.
+const DELIVERIES_KEPT: Seconds = Seconds(30 * 86_400);
 /// Logs that are looked at in one go.
 const HEADS: i64 = 1_000;
 /// How long failures in a row are remembered after the last one: longer than any wait, and so long that being forgotten gives a
@@ -43,6 +45,8 @@ enum Remains {
     Sessions,
     Jobs,
     Captured,
+    Deliveries,
+    WebhookSecrets,
 }
 
 impl Remains {
@@ -84,6 +88,8 @@ impl Remains {
             Self::Jobs => tx.outbox().sweep(now - KEPT).await,
             // Read by tests within the minute, and as plain text: not to be kept for ever.
             Self::Captured => tx.captured().sweep(now - KEPT).await,
+            Self::Deliveries => tx.deliveries().sweep(now - DELIVERIES_KEPT).await,
+            Self::WebhookSecrets => tx.webhook_endpoints().sweep_secrets(now).await,
         }
     }
 }
@@ -176,7 +182,9 @@ impl Service {
                 if !tx.leases().take(WORK, holder, now, now + LEASE).await? {
                     return Ok(None);
                 }
-                let swept = tx.events().sweep(&world, before, SWEEP_STEP).await?;
+                // What waits for an endpoint is told there first.
+                let kept = tx.deliveries().first_waiting(&world).await?;
+                let swept = tx.events().sweep(&world, before, kept, SWEEP_STEP).await?;
                 tx.commit().await?;
                 Ok::<_, Fault>(Some(swept))
             });
@@ -237,7 +245,12 @@ impl Service {
             Err(fault) => put_off(&fault),
         }
         // Delivered and captured by the machine's time, in both environments at once.
-        let of_machine = [Remains::Jobs, Remains::Captured];
+        let of_machine = [
+            Remains::Jobs,
+            Remains::Captured,
+            Remains::Deliveries,
+            Remains::WebhookSecrets,
+        ];
         heaps.extend(of_machine.map(|one| heap(one, Environment::Live, now)));
         heaps
     }

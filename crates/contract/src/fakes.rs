@@ -10,6 +10,7 @@ mod mailer;
 mod providers;
 mod sms;
 mod store;
+mod webhooks;
 
 pub use breached::FakeBreached;
 pub use clock::FakeClock;
@@ -19,6 +20,7 @@ pub use mailer::FakeMailer;
 pub use providers::FakeProviders;
 pub use sms::FakeSms;
 pub use store::FakeStore;
+pub use webhooks::FakeWebhooks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

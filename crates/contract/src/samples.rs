@@ -5,13 +5,13 @@
 
 use serde_json::{Map, Value, json};
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Scope};
-use vestry_domain::app::{App, AppSettings, AttachedIdentifiers};
+use vestry_domain::app::{App, AppSettings, AttachedIdentifiers, NamedEvents};
 use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{AppKey, KeyPurpose, Mac, Sealed, WalletKey, WrappedKey};
-use vestry_domain::event::{Actor, Fact, NewEvent, Via};
+use vestry_domain::event::{Actor, EventKind, Fact, NewEvent, Via};
 use vestry_domain::idempotency::{Claim, KeyDigest};
-use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
+use vestry_domain::ids::{EmailId, Id, PhoneNumberId, WebhookEndpointId};
 use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
@@ -36,6 +36,9 @@ use vestry_domain::totp::{RECOVERY_CODES, StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::webhook::{
+    Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, SealedSecret,
+};
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{RedirectUrl, StoredConnection};
 
@@ -231,8 +234,13 @@ impl Samples {
                     .pick(&[UserVerification::Required, UserVerification::Discouraged]),
                 event_retention_days: self.pick(&[None, Some(90)]),
                 events_optional: vec!["wallet.signed".to_owned()],
+                webhook_disable_after_days: self.pick(&[0, 30]),
             },
             test_clock: self.test_clock(),
+            named_events: NamedEvents {
+                test: vec!["wallet.signed".to_owned()],
+                live: vec!["message.sent".to_owned()],
+            },
             created_at,
             updated_at: self.moment(),
         }
@@ -932,6 +940,96 @@ impl Samples {
             request_id: self.pick(&[None, Some("req_1")]).map(str::to_owned),
             data: fact.data(),
             created_at,
+        }
+    }
+
+    /// An endpoint that is sent events and has never failed, at a URL that no other sample has.
+    ///
+    /// # Panics
+    /// Never: URL and types are well formed.
+    pub fn endpoint(&mut self, world: World) -> Endpoint {
+        let created_at = self.tick();
+        let label = self.letters(12);
+        let url = match (self.below(3), world.environment) {
+            (0, _) => format!("https://Bücher.example.com:8443/{label}/../x-{label}"),
+            (1, Environment::Test) => format!("http://localhost:3000/{label}?next=%2F&q=%25_'"),
+            _ => format!("https://{label}.example.com/events"),
+        };
+        Endpoint {
+            id: self.id(created_at),
+            world,
+            url: match EndpointUrl::parse(&url, world.environment) {
+                Ok(url) => url,
+                Err(refused) => panic!("{url}: {refused}"),
+            },
+            name: self.coin().then(|| self.text()),
+            types: self.event_types(),
+            disabled: None,
+            failing_since: None,
+            last_success_at: self.coin().then(|| self.moment()),
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    fn event_types(&mut self) -> EventTypes {
+        let names = self.pick(&[
+            &["*"][..],
+            &["user.*"],
+            &["*", "wallet.signed"],
+            &["session.created", "user.deleted", "wallet.*"],
+        ]);
+        match EventTypes::parse(names.iter().copied()) {
+            Ok(types) => types,
+            Err(refused) => panic!("{names:?}: {refused}"),
+        }
+    }
+
+    /// The newest secret of an endpoint.
+    pub fn webhook_secret(&mut self, world: World, endpoint_id: WebhookEndpointId) -> SealedSecret {
+        let created_at = self.tick();
+        SealedSecret {
+            id: self.id(created_at),
+            endpoint_id,
+            world,
+            sealed: self.sealed(),
+            last_four: self.pick(&["", "aZ0=", "+/9A"]).to_owned(),
+            created_at,
+            expires_at: None,
+        }
+    }
+
+    /// A delivery of some event to the endpoint that was never tried, and is due; a replay as the coin falls.
+    pub fn delivery(&mut self, endpoint: &Endpoint, position: i64) -> Delivery {
+        let created_at = self.tick();
+        Delivery {
+            id: self.id(created_at),
+            world: endpoint.world,
+            endpoint_id: endpoint.id,
+            event_id: self.id(created_at),
+            position,
+            kind: self.pick(EventKind::ALL),
+            is_replay: self.coin(),
+            state: DeliveryState::Waiting,
+            attempts: 0,
+            due_at: created_at,
+            created_at,
+        }
+    }
+
+    /// An attempt of a delivery, answered or not.
+    pub fn attempt(&mut self, delivery: &Delivery, number: u32) -> Attempt {
+        let status = self.pick(&[None, Some(200), Some(503), Some(u16::MAX)]);
+        Attempt {
+            world: delivery.world,
+            delivery_id: delivery.id,
+            endpoint_id: delivery.endpoint_id,
+            number,
+            at: self.tick(),
+            duration_ms: self.pick(&[0, 1, 15_000, u32::MAX]),
+            status,
+            error: status.is_none().then(|| self.text()),
+            response_excerpt: (status.is_some() && self.coin()).then(|| self.text()),
         }
     }
 

@@ -39,6 +39,7 @@ pub mod audit;
 pub mod budgets;
 pub mod captured;
 pub mod codes;
+pub mod deliveries;
 pub mod events;
 pub mod guards;
 pub mod holdings;
@@ -61,6 +62,7 @@ pub mod users;
 pub mod wallet_challenges;
 pub mod wallet_imports;
 pub mod wallets;
+pub mod webhook_endpoints;
 pub mod whole_users;
 
 mod stage;
@@ -90,6 +92,7 @@ macro_rules! store_suite {
                 an_update_writes_one_app
                 an_update_of_an_unknown_app_does_nothing
                 a_test_clock_is_swapped_once
+                what_endpoints_name_is_kept
                 parallel_swaps_of_a_test_clock_succeed_once
             }
             store::api_keys {
@@ -258,6 +261,52 @@ macro_rules! store_suite {
                 e_7_events_stay_in_their_world
                 a_sweep_takes_the_oldest
                 a_bell_rings_after_the_commit
+            }
+            store::webhook_endpoints {
+                an_endpoint_comes_back_as_it_was
+                endpoints_of_an_app_are_listed
+                a_url_with_its_types_is_there_once
+                parallel_additions_of_an_endpoint_go_to_one
+                an_update_writes_what_its_owner_says
+                an_update_needs_the_endpoint_as_it_was_seen
+                an_update_takes_nobodys_place
+                parallel_updates_of_an_endpoint_succeed_once
+                parallel_endpoints_of_a_url_are_one
+                an_endpoint_is_disabled_and_enabled_once
+                parallel_switches_of_an_endpoint_succeed_once
+                enabled_endpoints_are_found
+                wh_12_nothing_waits_for_an_endpoint_that_is_removed
+                an_endpoint_is_locked_in_its_world
+                a_removed_endpoint_takes_its_secrets_along
+                successes_are_noted_once_a_minute
+                failures_are_counted_since_the_first
+                parallel_failures_are_exact
+                wh_11_an_owner_is_told_once
+                secrets_come_back_newest_first
+                wh_3_an_expired_secret_is_not_found
+                wh_3_a_rotation_leaves_the_secret_before_it
+                wh_3_parallel_rotations_leave_one_newest_secret
+                a_sweep_deletes_expired_secrets
+                endpoints_stay_in_their_world
+            }
+            store::deliveries {
+                deliveries_come_back_as_they_were
+                a_delivery_is_added_once
+                a_list_holds_what_fits
+                queues_are_met_in_one_order
+                what_is_due_is_taken
+                a_lease_keeps_others_away_until_it_ends
+                parallel_takers_share_the_deliveries
+                wh_9_a_lost_lease_ends_nothing
+                wh_9_a_late_answer_counts_until_somebody_else_begins
+                an_ended_delivery_is_over
+                a_delivery_is_given_back
+                parallel_ends_count_once
+                wh_12_what_waits_is_dropped
+                the_lowest_place_that_waits_is_known
+                attempts_come_back_in_their_order
+                deliveries_stay_in_their_world
+                a_sweep_deletes_what_is_old
             }
             store::leases {
                 work_is_one_holders_at_a_time

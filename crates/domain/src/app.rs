@@ -12,6 +12,7 @@ use crate::signing_key::Algorithm;
 use crate::test_clock::TestClock;
 use crate::timestamp::Seconds;
 use crate::wallet::WalletType;
+use crate::webhook::Endpoint;
 use crate::{Environment, Invalid, Timestamp, phone, siwe, text};
 
 /// The container of all users, keys, sessions and wallets of one customer.
@@ -25,10 +26,59 @@ pub struct App {
     pub settings: AppSettings,
     /// The clock of its test environment.
     pub test_clock: TestClock,
+    /// What its webhook endpoints name.
+    pub named_events: NamedEvents,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// Types of events that are written on demand only, and that webhook endpoints name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedEvents {
+    /// In the test environment.
+    pub test: Vec<String>,
+    /// In the live environment.
+    pub live: Vec<String>,
+}
+
+impl NamedEvents {
+    /// Those that these endpoints name.
+    pub fn by<'a>(endpoints: impl IntoIterator<Item = &'a Endpoint>) -> Self {
+        let mut named = Self::default();
+        for endpoint in endpoints {
+            let list = match endpoint.world.environment {
+                Environment::Test => &mut named.test,
+                Environment::Live => &mut named.live,
+            };
+            let kinds = endpoint.types.optional();
+            list.extend(kinds.map(|kind| kind.as_str().to_owned()));
+        }
+        for list in [&mut named.test, &mut named.live] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        named
+    }
+
+    fn of(&self, environment: Environment) -> &[String] {
+        match environment {
+            Environment::Test => &self.test,
+            Environment::Live => &self.live,
+        }
+    }
+}
+
+impl App {
+    /// Whether such events are written in an environment: a type that is written on demand only must be listed by the setting
+    /// `events_optional`, or named by an endpoint.
+    pub fn wants(&self, environment: Environment, kind: EventKind) -> bool {
+        let by_endpoints = self.named_events.of(environment).iter();
+        let mut named = self.settings.events_optional.iter().chain(by_endpoints);
+        !kind.is_optional() || named.any(|name| name == kind.as_str())
+    }
 }
 
 /// What an App can change with `vestry app set`. Absent names take their default, and unknown
@@ -117,6 +167,8 @@ pub struct AppSettings {
     /// Types of events that are only written where they are listed here: `sign_in.failed`, `password.reset_requested`,
     /// `wallet.signed`, `message.sent`.
     pub events_optional: Vec<String>,
+    /// Days without a success after which a webhook endpoint is sent nothing any more, 1 to 30; 0 means never.
+    pub webhook_disable_after_days: i64,
 }
 
 impl AppSettings {
@@ -188,17 +240,12 @@ impl Default for AppSettings {
             webauthn_user_verification: UserVerification::Preferred,
             event_retention_days: None,
             events_optional: Vec::new(),
+            webhook_disable_after_days: 5,
         }
     }
 }
 
 impl AppSettings {
-    /// Whether events of this kind are written.
-    pub fn wants(&self, kind: EventKind) -> bool {
-        let mut named = self.events_optional.iter();
-        !kind.is_optional() || named.any(|name| name == kind.as_str())
-    }
-
     /// Checks every value against its bounds.
     ///
     /// # Errors
@@ -241,6 +288,12 @@ impl AppSettings {
         if let Some(days) = self.event_retention_days {
             within("event_retention_days", days, 7, 365)?;
         }
+        within(
+            "webhook_disable_after_days",
+            self.webhook_disable_after_days,
+            0,
+            30,
+        )?;
         self.check_optional_events()?;
         self.check_webauthn()?;
         siwe::check_domains(&self.siwe_domains)?;

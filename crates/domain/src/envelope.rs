@@ -179,6 +179,8 @@ pub enum SecretKind {
     OauthFlow,
     /// Whom an identity provider has vouched for, with its tokens, until it is verified (sealed).
     OauthIdentity,
+    /// What requests to a webhook endpoint are signed with (sealed).
+    WebhookSecret,
     /// The answer to a request with an `Idempotency-Key` (sealed), and that request (keyed hash).
     KeptAnswer,
 }
@@ -197,6 +199,7 @@ impl SecretKind {
             Self::ProviderSecret => "provider-secret",
             Self::OauthFlow => "oauth-flow",
             Self::OauthIdentity => "oauth-identity",
+            Self::WebhookSecret => "webhook-secret",
             Self::KeptAnswer => "kept-answer",
         }
     }

@@ -4,12 +4,16 @@
 //! log of its world, and is an [`Event`] then. Nothing in it is a value that a person entered.
 
 mod field;
+mod json;
 mod kind;
 mod words;
 
 pub use field::{Field, FieldKind, MOST_IDS};
+pub use json::{TEST, sample};
 pub use kind::{EventKind, Fact, kinds};
-pub use words::{ChangedFields, Dropped, EndReason, FailReason, Method, RpcMethod, SignedBy, Via};
+pub use words::{
+    ChangedFields, DisabledReason, Dropped, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
+};
 
 use crate::ids::{ApiKeyId, EventId, UserId, WalletId};
 use crate::{Invalid, Timestamp, World};

@@ -266,6 +266,12 @@ ids! {
     WalletRegistrationId "walletrr";
     /// A passkey of a user.
     WebauthnCredentialId "webauthn";
+    /// An event on its way to an endpoint.
+    WebhookDeliveryId "whdel";
+    /// A receiver of events.
+    WebhookEndpointId "whep";
+    /// A secret with which what is sent to an endpoint is signed; callers never see it.
+    WebhookSecretId "whsecret";
 }
 
 impl OauthCallbackId {

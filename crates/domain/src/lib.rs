@@ -43,6 +43,7 @@ pub mod totp;
 pub mod user;
 pub mod wallet;
 pub mod wallet_sign_in;
+pub mod webhook;
 pub mod world;
 
 pub use invalid::Invalid;

@@ -23,5 +23,6 @@ pub mod sms;
 pub mod store;
 pub mod tokens;
 pub mod vault;
+pub mod webhooks;
 
 pub use vestry_port_macro::port;

@@ -10,6 +10,7 @@ mod sessions;
 mod signing_keys;
 mod users;
 mod vault;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ pub(crate) async fn run(
         Command::Sessions(command) => sessions::run(&service, command).await,
         Command::RedirectUrl(command) => redirect_urls::run(&service, command).await,
         Command::Provider(command) => providers::run(&service, command, base_url.is_some()).await,
+        Command::Webhook(command) => webhooks::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
         Command::Audit(command) => audit::run(&service, command).await,
         Command::Vault(command) => vault::run(&service, command).await,
@@ -55,6 +57,8 @@ pub(crate) async fn run(
         | Command::Worker
         | Command::Migrate(_)
         | Command::Check(_)
+        | Command::Listen(_)
+        | Command::Events(_)
         | Command::Openapi
         | Command::Operator(_)
         | Command::Backup(_)

@@ -1,4 +1,4 @@
-//! Tasks that run beside the listeners: delivering, sweeping, and giving events their places.
+//! Tasks that run beside the listeners: delivering, sending events, sweeping, and giving events their places.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,49 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use vestry_app::Service;
 
+use crate::config::Settings;
+
 /// The tasks of this process.
 pub(crate) struct Background {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
+/// What a process does besides what every one does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Duties {
+    /// Delivering messages.
+    pub(crate) messages: bool,
+    /// Sending events.
+    pub(crate) webhooks: bool,
+}
+
+impl Duties {
+    /// Those of `vestry worker`.
+    pub(crate) const ALL: Self = Self {
+        messages: true,
+        webhooks: true,
+    };
+
+    /// Those of a process that answers requests.
+    pub(crate) const fn of(settings: &Settings) -> Self {
+        Self {
+            messages: settings.outbox.worker,
+            webhooks: settings.webhooks.worker,
+        }
+    }
+}
+
 impl Background {
-    /// Starts the sweeper, the sequencer of events and, when asked to, the outbox worker, on the service's runtime.
-    pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, deliver: bool) -> Self {
+    /// Starts the sweeper, the sequencer of events and what else is to be done, on the service's runtime.
+    pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, duties: Duties) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        if deliver {
+        if duties.webhooks {
+            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
+            tasks.spawn_on(async move { service.run_webhooks(stopped).await }, runtime);
+        }
+        if duties.messages {
             let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
             tasks.spawn_on(async move { service.run_outbox(stopped).await }, runtime);
         }

@@ -2,17 +2,26 @@
 
 mod earlier;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
-use vestry_domain::Environment;
+use url::Url;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId, UserId};
+use vestry_domain::event::EventKind;
+use vestry_domain::ids::{
+    ApiKeyId, AppId, EventId, RedirectUrlId, SigningKeyId, UserId, WebhookDeliveryId,
+    WebhookEndpointId,
+};
 use vestry_domain::provider::{ProviderName, TokenEndpointAuth};
 use vestry_domain::redirect::RedirectKind;
+use vestry_domain::webhook::DeliveryState;
+use vestry_domain::{Environment, Secret};
 
+use crate::config::BaseUrl;
 use crate::output::Format;
 
 /// Sign-in, user records and managed wallets, as one service that you host.
@@ -73,7 +82,7 @@ pub(crate) enum Command {
     Dev(Dev),
     /// Start the service
     Serve,
-    /// Deliver messages only, without an HTTP listener; any number may run beside `serve`
+    /// Deliver messages and send events only, without an HTTP listener; any number may run beside `serve`
     Worker,
     /// Bring the tables of the database up to this version
     Migrate(Migrate),
@@ -97,6 +106,14 @@ pub(crate) enum Command {
     /// Identity providers through which users of an App sign in
     #[command(subcommand)]
     Provider(Provider),
+    /// Receivers of the events of an App: where they are sent, and what became of them
+    #[command(subcommand)]
+    Webhook(Webhook),
+    /// Have events sent to a program on this machine while you write it, with no endpoint set up
+    Listen(Listen),
+    /// Events of an App, one by one
+    #[command(subcommand)]
+    Events(Events),
     /// Keys that sign session JWTs
     #[command(subcommand)]
     SigningKey(SigningKey),
@@ -426,6 +443,252 @@ Examples:
     },
 }
 
+/// `vestry webhook`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    /// Have events of an environment sent to a URL; the secret that signs them is shown this once
+    #[command(after_help = "\
+Requests are signed as Standard Webhooks says; docs/webhooks.md has ten lines that
+check them. To have events of a test environment on this machine, with no endpoint
+at all: vestry listen.
+
+Examples:
+  vestry webhook create app_… live https://shop.example.com/events
+  vestry webhook create app_… live https://shop.example.com/events --types 'user.*,wallet.exported'
+  vestry webhook create app_… test http://127.0.0.1:3000/events      where outbound.allowed_networks allows it")]
+    Create {
+        /// Id of the App (app_…)
+        app: AppId,
+        /// test or live
+        environment: Environment,
+        /// https://…; in a test environment http://… into a network of outbound.allowed_networks as well
+        url: String,
+        /// Names of types, group.* or *
+        #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "*")]
+        types: Vec<String>,
+        /// What to call it
+        #[arg(long)]
+        name: Option<String>,
+        /// Send it nothing until `vestry webhook enable`
+        #[arg(long)]
+        disabled: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List the endpoints of an App
+    List {
+        /// Id of the App (app_…)
+        app: AppId,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Show one endpoint: how it does, and which secrets sign
+    Show {
+        #[command(flatten)]
+        which: WhichWebhook,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Change where events go, which ones, or the name; what is not named stays as it is
+    Set {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// Where to
+        #[arg(long)]
+        url: Option<String>,
+        /// Names of types, group.* or *
+        #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+        types: Option<Vec<String>>,
+        /// What to call it; an empty name takes it away
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Sign with a new secret, shown this once; the one before signs as well for a while
+    RotateSecret {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// Minutes for which the secret before signs as well, 0 to 10080
+        #[arg(long, value_name = "MINUTES", default_value_t = 1440)]
+        overlap: i64,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Send it events again, and what was held for it
+    Enable {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// Drop what was held for it
+        #[arg(long)]
+        drop_held: bool,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Send it nothing more; what waits is held for 30 days, and what comes meanwhile is not sent
+    Disable {
+        #[command(flatten)]
+        which: WhichWebhook,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Send it a sample at once, signed; exit code 1 unless it answers 2xx
+    Test {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// Type of the sample [default: webhook.test]
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<EventKind>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Send it an event of the log once more
+    #[command(group = clap::ArgGroup::new("what").required(true))]
+    Replay {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// The event (event_…)
+        #[arg(long, value_name = "ID", group = "what")]
+        event: Option<EventId>,
+        /// The delivery whose event it is (whdel_…)
+        #[arg(long, value_name = "ID", group = "what")]
+        delivery: Option<WebhookDeliveryId>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List what was sent to it and what waits, newest first; with an id, one delivery and its attempts
+    Deliveries {
+        #[command(flatten)]
+        which: WhichWebhook,
+        /// Id of a delivery (whdel_…)
+        delivery: Option<WebhookDeliveryId>,
+        /// Only waiting, held, delivered, exhausted or dropped ones
+        #[arg(long)]
+        state: Option<DeliveryState>,
+        /// Only of this event (event_…)
+        #[arg(long, value_name = "ID")]
+        event: Option<EventId>,
+        /// At most so many, 1 to 1000
+        #[arg(long, default_value_t = 50)]
+        limit: i64,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Remove it; what waits for it is dropped
+    Delete {
+        #[command(flatten)]
+        which: WhichWebhook,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// One endpoint.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct WhichWebhook {
+    /// Id of the App (app_…)
+    pub(crate) app: AppId,
+    /// Id of the endpoint (whep_…)
+    pub(crate) id: WebhookEndpointId,
+}
+
+/// `vestry listen`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads GET /v1/events with a key of the App, and needs neither the database nor
+settings. Each event is posted to URL, in order, signed like a webhook with a
+secret that is printed first. An event that fails three times is shown as failed
+and passed over. When the service is away, it waits and goes on where it was.
+Ctrl-C ends it.
+
+Beside a running `vestry dev`, --url and --key are known from .vestry/dev.json.
+A key on the command line can be seen by everybody who may run `ps` here; better
+put it into the variable VESTRY_KEY.
+
+Examples:
+  vestry listen --forward-to http://127.0.0.1:3000/events
+  vestry listen --forward-to http://127.0.0.1:3000/events --types 'user.*,wallet.exported'
+  vestry listen --forward-to http://127.0.0.1:3000/events --since event_…
+  VESTRY_KEY=sk_test_… vestry listen --forward-to http://127.0.0.1:3000/events \\
+    --url https://id.example.com")]
+pub(crate) struct Listen {
+    #[command(flatten)]
+    pub(crate) forward: Forward,
+    /// Names of types, or group.* [default: all]
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) types: Vec<String>,
+    /// Begin behind this event (event_…), or with what happens from now on
+    #[arg(long, value_name = "ID", default_value = "now")]
+    pub(crate) since: Since,
+    /// Print JSON documents on stdout, each on a line: one about the beginning, then one about each event
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `vestry events`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Events {
+    /// Send one event to a program on this machine; exit code 1 unless it answers 2xx
+    #[command(after_help = "\
+Asks the service for the event and posts it once, signed as `vestry listen` does
+it. To send it to an endpoint of the App instead: vestry webhook replay.
+
+Example:
+  vestry events resend event_… --forward-to http://127.0.0.1:3000/events")]
+    Resend {
+        /// The event (event_…)
+        event: EventId,
+        #[command(flatten)]
+        forward: Forward,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// From which service events come, and where they go.
+#[derive(Debug, Args)]
+pub(crate) struct Forward {
+    /// Where to: http://… or https://…
+    #[arg(long, value_name = "URL")]
+    pub(crate) forward_to: Url,
+    /// The service [default: the `vestry dev` of this directory, else http://127.0.0.1:8080]
+    #[arg(long, value_name = "BASE")]
+    pub(crate) url: Option<BaseUrl>,
+    /// Secret key of the App (sk_test_…); everybody on this machine can see it here, VESTRY_KEY is better [default: VESTRY_KEY, else the
+    /// key of the `vestry dev` of this directory]
+    #[arg(long, value_name = "KEY", value_parser = secret)]
+    pub(crate) key: Option<Secret<String>>,
+    /// What to sign with (whsec_…) [default: a new one each time]
+    #[arg(long, value_name = "SECRET", value_parser = secret)]
+    pub(crate) secret: Option<Secret<String>>,
+    /// Take a live key too: what happened to real users goes to the URL
+    #[arg(long)]
+    pub(crate) live: bool,
+}
+
+/// Where in the log to begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Since {
+    /// Behind its end.
+    Now,
+    /// Behind this event.
+    Event(EventId),
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "now" => Ok(Self::Now),
+            id => id
+                .parse()
+                .map(Self::Event)
+                .map_err(|_invalid| "write it as event_… or now".to_owned()),
+        }
+    }
+}
+
 /// `vestry provider`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Provider {
@@ -650,6 +913,8 @@ impl Command {
             | Self::Selftest(later) => later.format(),
             Self::Migrate(Migrate { answer, .. }) | Self::Check(answer) => answer.format(),
             Self::Provider(Provider::Set(set)) => set.answer.format(),
+            Self::Listen(listen) => Answer { json: listen.json }.format(),
+            Self::Events(Events::Resend { answer, .. }) => answer.format(),
             Self::App(
                 App::Create { answer, .. }
                 | App::List { answer }
@@ -668,6 +933,19 @@ impl Command {
                 RedirectUrl::Add { answer, .. }
                 | RedirectUrl::List { answer, .. }
                 | RedirectUrl::Remove { answer, .. },
+            )
+            | Self::Webhook(
+                Webhook::Create { answer, .. }
+                | Webhook::List { answer, .. }
+                | Webhook::Show { answer, .. }
+                | Webhook::Set { answer, .. }
+                | Webhook::RotateSecret { answer, .. }
+                | Webhook::Enable { answer, .. }
+                | Webhook::Disable { answer, .. }
+                | Webhook::Test { answer, .. }
+                | Webhook::Replay { answer, .. }
+                | Webhook::Deliveries { answer, .. }
+                | Webhook::Delete { answer, .. },
             )
             | Self::Provider(Provider::List { answer, .. } | Provider::Remove { answer, .. })
             | Self::SigningKey(
@@ -693,6 +971,11 @@ fn assignment(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE".to_owned()),
     }
+}
+
+/// Whatever it is: what is wrong with it is said later, by somebody who does not repeat it.
+fn secret(text: &str) -> Result<Secret<String>, Infallible> {
+    Ok(Secret::new(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -23,10 +23,12 @@ use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, Vaults};
+use vestry_ports::webhooks::WebhookSender;
 use vestry_sms_http::HttpSms;
 use vestry_store_sql::{Database, SqlStore};
 use vestry_token_jwt::JwtSigner;
 use vestry_vault_local::LocalVault;
+use vestry_webhook_http::HttpWebhooks;
 
 use crate::clock::SystemClock;
 use crate::config::{
@@ -163,6 +165,15 @@ pub(crate) fn sms(
     }
 }
 
+/// What sends events, wherever Apps say that they go: on the internet, or into the networks that are allowed.
+fn webhooks(settings: &Settings) -> Result<Arc<dyn WebhookSender>, Failure> {
+    let webhooks = HttpWebhooks::new(&vestry_webhook_http::Settings {
+        allowed_networks: settings.outbound.allowed_networks.clone(),
+        whole: settings.webhooks.timeout,
+    });
+    Ok(Arc::new(webhooks.context("events cannot be sent")?))
+}
+
 /// The limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -212,6 +223,7 @@ pub(crate) fn service(
         passwords: hasher(&settings.passwords, &entropy)?,
         breached: breached(&settings.passwords)?,
         sms: sms(&settings.sms, &settings.outbound)?,
+        webhooks: Some(webhooks(settings)?),
         clock,
         entropy,
     };
@@ -222,6 +234,7 @@ pub(crate) fn service(
         live_per_minute: settings.limits.live_per_minute,
         sends_per_identifier: settings.limits.sends_per_identifier,
         search_within: vestry_app::Settings::SEARCH_WITHIN,
+        webhooks_in_flight: settings.webhooks.max_in_flight,
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

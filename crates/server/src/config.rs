@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitSettings,
     pub(crate) passwords: PasswordSettings,
     pub(crate) outbox: OutboxSettings,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -186,6 +187,17 @@ pub(crate) struct OutboxSettings {
     pub(crate) worker: bool,
 }
 
+/// `webhooks.*`
+#[derive(Debug)]
+pub(crate) struct WebhookSettings {
+    /// Whether `serve` sends events to webhook endpoints; `vestry worker` always does.
+    pub(crate) worker: bool,
+    /// Requests at the same time, of each process.
+    pub(crate) max_in_flight: usize,
+    /// For a whole request.
+    pub(crate) timeout: Duration,
+}
+
 /// `log.*`
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSettings {
@@ -315,6 +327,11 @@ impl Settings {
             passwords: PasswordSettings::from_entries(entries)?,
             outbox: OutboxSettings {
                 worker: entries.switch("outbox.worker")?,
+            },
+            webhooks: WebhookSettings {
+                worker: entries.switch("webhooks.worker")?,
+                max_in_flight: entries.number("webhooks.max_in_flight", 2..=10_000)?,
+                timeout: entries.seconds("webhooks.timeout", 1..=30)?,
             },
             log: LogSettings {
                 format: entries.one_of(

@@ -18,6 +18,7 @@ use vestry_ports::entropy::Bytes;
 use vestry_ports::store::Store;
 use vestry_store_sql::Database;
 
+use crate::background::Duties;
 use crate::cli::Dev;
 use crate::config::{BaseUrl, Settings, VaultSettings};
 use crate::entropy::SystemEntropy;
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
             ..Times::of(&settings.http)
         },
         workers: settings.http.workers,
-        deliver: settings.outbox.worker,
+        duties: Duties::of(&settings),
     };
     let served = edge.serve(runtime.handle(), async || {
         prober::until_answered(address).await?;

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use vestry_app::Service;
 use vestry_web::WebSettings;
 
-use crate::background::Background;
+use crate::background::{Background, Duties};
 use crate::config::HttpSettings;
 use crate::failure::{Context, Failure};
 use crate::signals::{self, StopSignals};
@@ -50,8 +50,8 @@ pub(crate) struct Edge {
     pub(crate) times: Times,
     /// Threads that parse and present; 0 means one per core.
     pub(crate) workers: usize,
-    /// Whether this process delivers messages.
-    pub(crate) deliver: bool,
+    /// What this process does besides.
+    pub(crate) duties: Duties,
 }
 
 /// How the edge starts and stops.
@@ -105,7 +105,7 @@ impl Edge {
             rt::spawn(renew_on_hangup(Arc::clone(certificate)));
         }
         let service = Arc::clone(&self.service);
-        let background = Background::start(&service, runtime, self.deliver);
+        let background = Background::start(&service, runtime, self.duties);
         let server = self.start()?;
         let handle = server.handle();
         let server = rt::spawn(server);

@@ -16,6 +16,7 @@ mod failure;
 mod hardening;
 mod http;
 mod late_vault;
+mod listen;
 mod logging;
 mod migrate;
 mod output;
@@ -114,6 +115,8 @@ fn run(cli: Cli, started: Instant, refused: &[&str]) -> Result<(), Failure> {
             worker::run(&settings)
         }
         Command::Check(answer) => check::run(file, answer),
+        Command::Listen(asked) => with_runtime(async |_runtime| listen::run(&asked).await),
+        Command::Events(asked) => with_runtime(async |_runtime| listen::events(&asked).await),
         Command::Operator(_) => Err(not_built("operator", "there is no console to sign in to")),
         Command::Backup(_) => Err(not_built("backup", COPIES)),
         Command::Restore(_) => Err(not_built("restore", COPIES)),

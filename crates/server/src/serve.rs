@@ -6,6 +6,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_store_sql::SqlStore;
 use vestry_web::{Draining, WebSettings};
 
+use crate::background::Duties;
 use crate::config::{
     BaseUrl, DatabaseSettings, HttpSettings, LimitSettings, MailSettings, Settings, SmsSettings,
 };
@@ -49,7 +50,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         tls,
         times: Times::of(http),
         workers: http.workers,
-        deliver: settings.outbox.worker,
+        duties: Duties::of(settings),
     };
     let handle = runtime.handle().clone();
     let served = edge.serve(&handle, async || {

@@ -1,10 +1,10 @@
-//! `vestry worker`: delivers messages and nothing else.
+//! `vestry worker`: delivers messages, sends events, and answers no requests.
 
 use std::sync::Arc;
 
 use vestry_limiter::MemoryLimiter;
 
-use crate::background::Background;
+use crate::background::{Background, Duties};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::signals::StopSignals;
@@ -17,7 +17,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         // A worker answers no requests, so there is nothing to count and nobody to issue a token for.
         let limiter = Arc::new(MemoryLimiter::new());
         let service = compose::service(settings, store, limiter, None, runtime.clone())?;
-        let background = Background::start(&service, &runtime, true);
+        let background = Background::start(&service, &runtime, Duties::ALL);
         tracing::info!(pid = std::process::id(), "worker ready");
         let signal = stop.next().await;
         tracing::info!(signal, "stopping");

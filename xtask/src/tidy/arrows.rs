@@ -27,6 +27,7 @@ const OURS: &str = "
     # The one HTTP client, used by adapters that speak HTTP.
     outbound    : domain              |
     sms-http    : domain ports outbound |
+    webhook-http: ports outbound | domain
     vault-local : domain ports        | contract
     limiter     : domain ports        | contract
     password-argon2 : domain ports    | contract
@@ -94,7 +95,7 @@ const OTHERS: &str = "
     async-trait: contract |: ports stand under `#[port]`, which compiles several times as fast
     syn quote proc-macro2: port-macro |: one macro is enough
     futures*: contract app store-sqlite store-postgres mail-smtp sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server | port-macro store-sql: domain and chains are pure, without async
-    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql: domain, chains and ports know no runtime
+    tokio*: contract testkit app store-rows store-sqlite store-postgres mail-smtp outbound sms-http vault-local custody limiter token-jwt idp-oauth password-argon2 breached-passwords web server bench-baseline bench-load | store-sql webhook-http: domain, chains and ports know no runtime
 ";
 
 /// A line of [`OURS`].

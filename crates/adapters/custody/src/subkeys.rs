@@ -58,6 +58,7 @@ pub(crate) struct SecretSubkeys {
     provider_secret: KindSubkeys,
     oauth_flow: KindSubkeys,
     oauth_identity: KindSubkeys,
+    webhook_secret: KindSubkeys,
     kept_answer: KindSubkeys,
 }
 
@@ -74,6 +75,7 @@ impl SecretSubkeys {
             SecretKind::ProviderSecret => &self.provider_secret,
             SecretKind::OauthFlow => &self.oauth_flow,
             SecretKind::OauthIdentity => &self.oauth_identity,
+            SecretKind::WebhookSecret => &self.webhook_secret,
             SecretKind::KeptAnswer => &self.kept_answer,
         }
     }
@@ -95,6 +97,7 @@ impl Subkeys for SecretSubkeys {
             provider_secret: KindSubkeys::derive(&root, SecretKind::ProviderSecret)?,
             oauth_flow: KindSubkeys::derive(&root, SecretKind::OauthFlow)?,
             oauth_identity: KindSubkeys::derive(&root, SecretKind::OauthIdentity)?,
+            webhook_secret: KindSubkeys::derive(&root, SecretKind::WebhookSecret)?,
             kept_answer: KindSubkeys::derive(&root, SecretKind::KeptAnswer)?,
         })
     }

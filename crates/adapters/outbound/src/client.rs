@@ -1,15 +1,16 @@
 //! One call and its answer.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, redirect, retry};
 use url::Url;
 use vestry_domain::Secret;
 use vestry_domain::timestamp::Seconds;
 
-use crate::failure::{NotSetUp, OutboundError};
+use crate::failure::{BadHeader, NotSetUp, OutboundError};
 use crate::reach::Reach;
 use crate::resolver::Guarded;
 use crate::trust;
@@ -64,6 +65,24 @@ impl<'a> Call<'a> {
         Self::new(Method::POST, url, headers, Some(body))
     }
 
+    /// A POST of these bytes with these headers, by name and value.
+    ///
+    /// # Errors
+    /// [`BadHeader`] when one of them cannot be sent.
+    pub fn post_with<'h>(
+        url: Url,
+        headers: impl IntoIterator<Item = (&'h str, &'h str)>,
+        body: Vec<u8>,
+    ) -> Result<Self, BadHeader> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| BadHeader)?;
+            let value = HeaderValue::from_str(value).map_err(|_invalid| BadHeader)?;
+            map.append(name, value);
+        }
+        Ok(Self::post(url, map, body))
+    }
+
     /// A POST of a form.
     pub fn post_form(url: Url, fields: &[(&str, &str)]) -> Self {
         let form = url::form_urlencoded::Serializer::new(String::new())
@@ -113,7 +132,10 @@ pub struct Answer {
     pub status: u16,
     /// `Retry-After`, when it is a number of seconds; a date in its place is passed over.
     pub retry_after: Option<Seconds>,
-    /// The body.
+    /// Whether it came from outside: from a public address that is in no network of the operator's own. `false` as well when
+    /// nobody knows where it came from.
+    pub from_outside: bool,
+    /// The body; of [`Outbound::call_and_cut`] its beginning.
     pub body: Vec<u8>,
 }
 
@@ -155,6 +177,25 @@ impl Outbound {
     /// # Errors
     /// See [`OutboundError`].
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, OutboundError> {
+        let response = self.response_to(call).await?;
+        let mut answer = self.head_of(&response);
+        answer.body = self.body_of(response).await?;
+        Ok(answer)
+    }
+
+    /// The same, for a caller whom the status tells enough: of a body that is larger than it may be, the beginning is read, and
+    /// the connection is given up with the rest.
+    ///
+    /// # Errors
+    /// See [`OutboundError`]; never [`OutboundError::TooLarge`].
+    pub async fn call_and_cut(&self, call: Call<'_>) -> Result<Answer, OutboundError> {
+        let response = self.response_to(call).await?;
+        let mut answer = self.head_of(&response);
+        answer.body = self.beginning_of(response).await?;
+        Ok(answer)
+    }
+
+    async fn response_to(&self, call: Call<'_>) -> Result<Response, OutboundError> {
         self.reach.check(&call.url)?;
         let mut request = self.client.request(call.method, call.url);
         request = request.headers(call.headers);
@@ -168,14 +209,18 @@ impl Outbound {
         if let Some(body) = call.body {
             request = request.body(body);
         }
-        let response = request.send().await?;
-        let status = response.status().as_u16();
-        let retry_after = retry_after(&response);
-        Ok(Answer {
-            status,
-            retry_after,
-            body: self.body_of(response).await?,
-        })
+        Ok(request.send().await?)
+    }
+
+    /// The answer, as yet without its body.
+    fn head_of(&self, response: &Response) -> Answer {
+        let peer = response.remote_addr().as_ref().map(SocketAddr::ip);
+        Answer {
+            status: response.status().as_u16(),
+            retry_after: retry_after(response),
+            from_outside: peer.is_some_and(|address| self.reach.is_outside(address)),
+            body: Vec::new(),
+        }
     }
 
     async fn body_of(&self, mut response: Response) -> Result<Vec<u8>, OutboundError> {
@@ -186,6 +231,17 @@ impl Outbound {
             }
             body.extend_from_slice(&chunk);
         }
+        Ok(body)
+    }
+
+    async fn beginning_of(&self, mut response: Response) -> Result<Vec<u8>, OutboundError> {
+        let mut body = Vec::new();
+        while body.len() < self.body
+            && let Some(chunk) = response.chunk().await?
+        {
+            body.extend_from_slice(&chunk);
+        }
+        body.truncate(self.body);
         Ok(body)
     }
 }

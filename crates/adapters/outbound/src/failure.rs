@@ -13,11 +13,16 @@ pub enum NotSetUp {
     Client(#[source] reqwest::Error),
 }
 
+/// A name or a value that cannot stand in a header. Does not repeat it.
+#[derive(Debug, thiserror::Error)]
+#[error("a header has a name or a value that cannot be sent")]
+pub struct BadHeader;
+
 /// Why a call came to nothing. No URL, no header, no body in any of it.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
     /// The host is, or leads to, an address that may not be connected to.
-    #[error("the host is not a public one, nor in a network that is allowed")]
+    #[error("the host leads to an address that may not be connected to")]
     NotPublic,
     /// `http` to another machine.
     #[error("plain HTTP is spoken within this machine only")]
@@ -39,7 +44,8 @@ pub enum OutboundError {
     TooLarge,
 }
 
-/// A name leads inwards only. The resolver says it through the library, which hands it back inside an error of its own.
+/// A name leads only where nothing may be connected to. The resolver says it through the library, which hands it back inside an
+/// error of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("the name leads to addresses that may not be connected to")]
 pub(crate) struct LeadsInwards;

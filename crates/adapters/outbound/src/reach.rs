@@ -9,10 +9,12 @@ use url::{Host, Url};
 use crate::address::is_public;
 use crate::failure::OutboundError;
 
-/// Where calls may go: to public addresses, and to the networks that were added.
+/// Where calls may go: to public addresses, and to the networks that were added; or to the latter alone.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     allowed: Arc<[IpNet]>,
+    /// Nowhere but to the allowed networks.
+    only_allowed: bool,
 }
 
 impl Reach {
@@ -20,6 +22,16 @@ impl Reach {
     pub fn public_and(allowed: impl IntoIterator<Item = IpNet>) -> Self {
         Self {
             allowed: allowed.into_iter().collect(),
+            only_allowed: false,
+        }
+    }
+
+    /// To these networks and nowhere else, a public address included; there `http` may be spoken as well as `https`. Nobody but
+    /// the operator may choose them.
+    pub fn only(allowed: impl IntoIterator<Item = IpNet>) -> Self {
+        Self {
+            allowed: allowed.into_iter().collect(),
+            only_allowed: true,
         }
     }
 
@@ -38,14 +50,24 @@ impl Reach {
         };
         Self {
             allowed: self.allowed.iter().copied().chain(named).collect(),
+            only_allowed: self.only_allowed,
         }
     }
 
     /// Whether this address may be connected to.
     pub(crate) fn admits(&self, address: IpAddr) -> bool {
+        self.allows(address) || (!self.only_allowed && is_public(address))
+    }
+
+    /// Whether this address is public and in no network of the operator's own.
+    pub(crate) fn is_outside(&self, address: IpAddr) -> bool {
+        is_public(address) && !self.allows(address)
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
         // An allowed IPv4 network is meant in every way to write its addresses.
         let plain = address.to_canonical();
-        is_public(address) || self.allowed.iter().any(|network| network.contains(&plain))
+        self.allowed.iter().any(|network| network.contains(&plain))
     }
 
     /// Checks what can be said before a name is resolved: the scheme, and an address in the place of a name.
@@ -58,7 +80,8 @@ impl Reach {
         };
         match url.scheme() {
             "https" => {}
-            "http" if is_this_machine(url) => {}
+            // Of such a reach a name leads into an allowed network, or nowhere.
+            "http" if self.only_allowed || is_this_machine(url) => {}
             "http" => return Err(OutboundError::InClear),
             _ => return Err(OutboundError::NotHttp),
         }
@@ -78,3 +101,6 @@ fn is_this_machine(url: &Url) -> bool {
         None => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

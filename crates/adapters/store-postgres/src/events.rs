@@ -21,7 +21,7 @@ const PLACE: &str = "\
     SELECT app_id, environment, $3 + row_number() OVER (ORDER BY appended, ordinal, id), id, $4, kind, user_id, wallet_id, actor_kind, \
         actor_id, request_id, data, created_at \
     FROM taken \
-    RETURNING position, id";
+    RETURNING position, id, kind";
 
 #[derive(diesel::QueryableByName)]
 struct Placed {
@@ -29,16 +29,18 @@ struct Placed {
     position: i64,
     #[diesel(sql_type = Text)]
     id: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
 }
 
-/// Gives the rows of an inbox that were appended up to a moment the places behind `position`; which event got which.
+/// Gives the rows of an inbox that were appended up to a moment the places behind `position`; which event of which type got which.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,
     position: i64,
     log: i64,
     until: i64,
-) -> QueryResult<Vec<(i64, String)>> {
+) -> QueryResult<Vec<(i64, String, String)>> {
     let place = diesel::sql_query(PLACE)
         .bind::<Text, _>(world.app_id.to_string())
         .bind::<Text, _>(world.environment.as_str())
@@ -47,5 +49,5 @@ pub(crate) async fn place(
         .bind::<BigInt, _>(until);
     let placed: Vec<Placed> = Prepared(place).load(conn).await?;
     let placed = placed.into_iter();
-    Ok(placed.map(|row| (row.position, row.id)).collect())
+    Ok(placed.map(|row| (row.position, row.id, row.kind)).collect())
 }

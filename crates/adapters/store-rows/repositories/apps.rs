@@ -2,13 +2,13 @@
 
 use diesel::prelude::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
-use vestry_domain::app::App;
+use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_ports::port;
 use vestry_ports::store::{Apps, StoreResult};
 
-use super::{Unit, read_all};
+use super::{Unit, dialect, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::apps::AppRow;
 use vestry_store_rows::rows::to_json;
@@ -49,6 +49,24 @@ impl Apps for Unit {
             diesel::update(apps::table.filter(apps::id.eq(app.id.to_string()))).set(changes);
         let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
+    }
+
+    async fn lock(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        let query = apps::table
+            .filter(apps::id.eq(id.to_string()))
+            .select(AppRow::as_select());
+        let found = dialect::locked!(query)
+            .first(self.writing()?)
+            .await
+            .optional();
+        self.done(found)?.map(App::try_from).transpose()
+    }
+
+    async fn name_events(&mut self, id: AppId, named: &NamedEvents) -> StoreResult<()> {
+        let app = apps::table.filter(apps::id.eq(id.to_string()));
+        let update = diesel::update(app).set(apps::named_events.eq(to_json(named)?));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        self.done(updated).map(drop)
     }
 
     async fn swap_test_clock(

@@ -10,7 +10,7 @@ use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
 use vestry_domain::ids::EventId;
 use vestry_ports::port;
-use vestry_ports::store::{EventFilter, Events, StoreResult, Stretch};
+use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
@@ -30,6 +30,19 @@ macro_rules! behind {
             .bind::<Text, _>($world.environment.as_str())
             .sql(")")
     };
+}
+
+/// Rows of position, id and type.
+fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
+    let table = Table("events");
+    let placed = rows.into_iter().map(|(position, id, kind)| {
+        let id = table.parse("id", &id)?;
+        Ok(Placed {
+            mark: Mark { position, id },
+            kind: table.parse("kind", &kind)?,
+        })
+    });
+    placed.collect()
 }
 
 impl Unit {
@@ -106,7 +119,7 @@ impl Events for Unit {
         world: &World,
         head: EventHead,
         limit: i64,
-    ) -> StoreResult<(EventHead, u64)> {
+    ) -> StoreResult<(EventHead, Vec<Placed>)> {
         let last = in_world!(events_inbox, world)
             .order(events_inbox::appended)
             .offset(limit.saturating_sub(1))
@@ -115,33 +128,20 @@ impl Events for Unit {
         let last = last.first(self.writing()?).await.optional();
         let last: i64 = self.done(last)?.unwrap_or(i64::MAX);
         let conn = self.writing()?;
-        let placed = dialect::place(conn, world, head.position(), head.log, last).await;
-        let mut placed = self.done(placed)?;
-        placed.sort_unstable();
-        let placed = placed.as_slice();
-        let table = Table("events");
-        let mark = |placed: Option<&(i64, String)>| {
-            let mark = placed.map(|(position, id)| {
-                let id = table.parse("id", id)?;
-                StoreResult::Ok(Mark {
-                    position: *position,
-                    id,
-                })
-            });
-            mark.transpose()
-        };
+        let moved = dialect::place(conn, world, head.position(), head.log, last).await;
+        let mut placed = placed(self.done(moved)?)?;
+        placed.sort_unstable_by_key(|placed| placed.mark.position);
+        let first = placed.as_slice().first().map(|placed| placed.mark);
+        let newest = placed.as_slice().last().map(|placed| placed.mark);
         let moved = EventHead {
-            oldest: match head.oldest {
-                Some(oldest) => Some(oldest),
-                None => mark(placed.first())?,
-            },
-            newest: mark(placed.last())?.or(head.newest),
+            oldest: head.oldest.or(first),
+            newest: newest.or(head.newest),
             ..head
         };
         if moved != head {
             self.move_head(world, &moved).await?;
         }
-        Ok((moved, count(placed.len())))
+        Ok((moved, placed))
     }
 
     async fn restart(
@@ -251,7 +251,13 @@ impl Events for Unit {
             .collect()
     }
 
-    async fn sweep(&mut self, world: &World, before: EventId, limit: i64) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        world: &World,
+        before: EventId,
+        kept: Option<i64>,
+        limit: i64,
+    ) -> StoreResult<u64> {
         let Some(head) = self.selected_head(world).await? else {
             return Ok(0);
         };
@@ -264,7 +270,12 @@ impl Events for Unit {
         let before = before.to_string();
         let many = usize::try_from(limit).unwrap_or(usize::MAX);
         let old = oldest.iter().take(many);
-        let old = old.take_while(|(_, id)| *id < before).count();
+        let is_old = |position: i64, id: &str| {
+            id < before.as_str() && kept.is_none_or(|kept| position < kept)
+        };
+        let old = old
+            .take_while(|(position, id)| is_old(*position, id))
+            .count();
         let kept = oldest.get(old);
         let Some((last, _)) = old.checked_sub(1).and_then(|last| oldest.get(last)) else {
             return Ok(0);

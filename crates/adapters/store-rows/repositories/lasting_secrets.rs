@@ -11,7 +11,7 @@ use vestry_ports::store::{LastingKind, LastingSecret, LastingSecrets, StoreError
 use super::{Unit, count, in_world};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::{
-    passwords, provider_connections, signing_keys, totp_recovery_codes, totps,
+    passwords, provider_connections, signing_keys, totp_recovery_codes, totps, webhook_secrets,
 };
 
 /// A page of the secrets of a table that has one in each row.
@@ -219,6 +219,9 @@ impl LastingSecrets for Unit {
                 secret_key_version,
                 secret
             ),
+            LastingKind::WebhookSecret => {
+                page!(self, wanted, webhook_secrets, id, key_version, secret)
+            }
         }
     }
 
@@ -249,6 +252,9 @@ impl LastingSecrets for Unit {
                 secret_key_version,
                 secret
             ),
+            LastingKind::WebhookSecret => {
+                put!(self, fresh, seen, webhook_secrets, id, key_version, secret)
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod audit;
 mod budgets;
 mod captured;
 mod codes;
+mod deliveries;
 mod events;
 mod guards;
 mod holdings;
@@ -34,6 +35,7 @@ mod users;
 mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
+mod webhook_endpoints;
 mod whole_users;
 
 use vestry_store_rows::{in_world, its_key};

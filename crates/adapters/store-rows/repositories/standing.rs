@@ -12,6 +12,7 @@ use super::{Unit, in_world};
 use vestry_store_rows::schema::{
     codes, idempotency_keys, oauth_flows, oauth_tokens, outbox, passwords, provider_connections,
     signing_keys, totp_recovery_codes, totps, wallet_imports, wallet_keys, wallets,
+    webhook_secrets,
 };
 
 /// The rows of a world under each version below the given one, by the column that says the version and, where there is one more
@@ -90,6 +91,7 @@ impl Unit {
                 version,
                 provider_connections::secret_key_version
             ),
+            by_version!(self, world, version, webhook_secrets::key_version),
         ]
         .concat())
     }

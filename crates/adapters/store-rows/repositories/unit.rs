@@ -11,10 +11,11 @@ use vestry_domain::World;
 use vestry_domain::event::NewEvent;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Events, Guards, Idempotency,
-    ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords,
-    ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys,
-    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Deliveries, Events, Guards,
+    Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys,
+    Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
+    SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    WebhookEndpoints,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -360,6 +361,14 @@ impl Repositories for Unit {
     }
 
     fn events(&mut self) -> &mut dyn Events {
+        self
+    }
+
+    fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints {
+        self
+    }
+
+    fn deliveries(&mut self) -> &mut dyn Deliveries {
         self
     }
 }

@@ -8,6 +8,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         test_clock -> Text,
+        named_events -> Text,
     }
 }
 
@@ -602,6 +603,75 @@ diesel::table! {
         request_id -> Nullable<Text>,
         data -> Text,
         created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    webhook_endpoints (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        url -> Text,
+        name -> Nullable<Text>,
+        types -> Text,
+        fingerprint -> Text,
+        disabled_reason -> Nullable<Text>,
+        failed_attempts -> BigInt,
+        failed_deliveries -> BigInt,
+        failures_since -> Nullable<BigInt>,
+        failing_since -> Nullable<BigInt>,
+        failing_told -> Bool,
+        last_success_at -> Nullable<BigInt>,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    webhook_secrets (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        endpoint_id -> Text,
+        key_version -> BigInt,
+        secret -> Binary,
+        last_four -> Text,
+        created_at -> BigInt,
+        expires_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    webhook_deliveries (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        endpoint_id -> Text,
+        event_id -> Text,
+        position -> BigInt,
+        kind -> Text,
+        is_replay -> Bool,
+        rank -> BigInt,
+        attempts -> BigInt,
+        due_at -> BigInt,
+        created_at -> BigInt,
+        ended_at -> Nullable<BigInt>,
+        ended_as -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    webhook_attempts (app_id, environment, delivery_id, number) {
+        app_id -> Text,
+        environment -> Text,
+        delivery_id -> Text,
+        number -> BigInt,
+        endpoint_id -> Text,
+        at -> BigInt,
+        duration_ms -> BigInt,
+        status -> Nullable<BigInt>,
+        error -> Nullable<Text>,
+        response_excerpt -> Nullable<Text>,
     }
 }
 

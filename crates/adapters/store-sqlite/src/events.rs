@@ -15,7 +15,7 @@ const PLACE: &str = "\
     SELECT app_id, environment, ?3 + row_number() OVER (ORDER BY appended), id, ?4, kind, user_id, wallet_id, actor_kind, \
         actor_id, request_id, data, created_at \
     FROM events_inbox WHERE app_id = ?1 AND environment = ?2 AND appended <= ?5 \
-    RETURNING position, id";
+    RETURNING position, id, kind";
 
 /// The parameters are the App, the environment and the last row.
 const TAKE: &str =
@@ -27,16 +27,18 @@ struct Placed {
     position: i64,
     #[diesel(sql_type = Text)]
     id: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
 }
 
-/// Gives the rows of an inbox up to one of them the places behind `position`; which event got which.
+/// Gives the rows of an inbox up to one of them the places behind `position`; which event of which type got which.
 pub(crate) async fn place(
     conn: &mut Conn,
     world: &World,
     position: i64,
     log: i64,
     until: i64,
-) -> QueryResult<Vec<(i64, String)>> {
+) -> QueryResult<Vec<(i64, String, String)>> {
     let (app, environment) = (world.app_id.to_string(), world.environment.as_str());
     let placed: Vec<Placed> = conn
         .spawn_blocking(move |conn| {
@@ -56,5 +58,5 @@ pub(crate) async fn place(
         })
         .await?;
     let placed = placed.into_iter();
-    Ok(placed.map(|row| (row.position, row.id)).collect())
+    Ok(placed.map(|row| (row.position, row.id, row.kind)).collect())
 }

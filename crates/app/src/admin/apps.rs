@@ -1,7 +1,7 @@
 //! `vestry app create|list|show|set`.
 
 use serde_json::Value;
-use vestry_domain::app::{self, App, AppSettings};
+use vestry_domain::app::{self, App, AppSettings, NamedEvents};
 use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
@@ -24,6 +24,7 @@ impl Service {
             name: app::name(name)?,
             settings: AppSettings::default(),
             test_clock: TestClock::default(),
+            named_events: NamedEvents::default(),
             created_at: now,
             updated_at: now,
         };

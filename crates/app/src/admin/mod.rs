@@ -6,6 +6,7 @@ pub mod providers;
 pub mod redirect_urls;
 pub mod signing_keys;
 mod unlock;
+pub mod webhooks;
 
 pub use keys::NewApiKey;
 pub use providers::ListedConnection;

@@ -79,7 +79,7 @@ impl Service {
             }
         };
         let result = Some(ResultHash::of(signed));
-        let is_told = caller.settings().wants(EventKind::WalletSigned);
+        let is_told = caller.wants(EventKind::WalletSigned);
         let tale = is_told.then(|| self.tale(caller, Told::Signed(by)));
         let event = self.event(caller, wallet_id, action, detail, result);
         self.record(event, tale).await

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use vestry_domain::event::{EventHead, Fact};
+use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
-use vestry_ports::store::Tx;
+use vestry_ports::store::{Placed, Queue, Tx};
 
 use super::Source;
 use crate::fault::{causes, retried};
@@ -146,6 +147,7 @@ impl Service {
     async fn place_some(&self, worlds: &[World]) -> Result<BTreeSet<World>, Fault> {
         let mut again = BTreeSet::new();
         let mut placed = Vec::new();
+        let mut queues = BTreeSet::new();
         let mut room = EVENTS;
         let mut tx = self.ports.store.begin().await?;
         for world in worlds {
@@ -158,9 +160,11 @@ impl Service {
                 again.insert(*world);
                 continue;
             };
-            let head = self.checked(&mut *tx, *world, head).await?;
-            let (moved, count) = tx.events().place(world, head, room).await?;
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            let (head, restarted) = self.checked(&mut *tx, *world, head).await?;
+            let (moved, mut events) = tx.events().place(world, head, room).await?;
+            let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
+            events.extend(restarted);
+            queues.extend(self.address(&mut *tx, world, &events).await?);
             if count >= room {
                 again.insert(*world);
             }
@@ -171,7 +175,53 @@ impl Service {
         for (world, head) in placed {
             self.events.placed(world, head);
         }
+        self.webhooks.ring(queues);
         Ok(again)
+    }
+
+    /// Leaves a delivery of each event for every endpoint that it is meant for, in the transaction that gives it its place: no event is
+    /// in the log that was forgotten. The queues that have grown.
+    async fn address(
+        &self,
+        tx: &mut dyn Tx,
+        world: &World,
+        events: &[Placed],
+    ) -> Result<Vec<Queue>, Fault> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.ports.clock.machine();
+        let endpoints = tx.webhook_endpoints().hold_enabled(world).await?;
+        let mut deliveries = Vec::new();
+        let mut queues = Vec::new();
+        for endpoint in endpoints {
+            let wanted = events
+                .iter()
+                .filter(|placed| endpoint.types.select(placed.kind));
+            let before = deliveries.len();
+            deliveries.extend(wanted.map(|placed| Delivery {
+                id: self.new_id(now),
+                world: *world,
+                endpoint_id: endpoint.id,
+                event_id: placed.mark.id,
+                position: placed.mark.position,
+                kind: placed.kind,
+                is_replay: false,
+                state: DeliveryState::Waiting,
+                attempts: 0,
+                due_at: now,
+                created_at: now,
+            }));
+            if deliveries.len() > before {
+                queues.push(Queue {
+                    world: *world,
+                    endpoint_id: endpoint.id,
+                    is_later: false,
+                });
+            }
+        }
+        tx.deliveries().insert(&deliveries).await?;
+        Ok(queues)
     }
 
     /// The head, unless the database is not where this process left it: then the log goes on as another one, whose first event says so.
@@ -180,12 +230,12 @@ impl Service {
         tx: &mut dyn Tx,
         world: World,
         head: EventHead,
-    ) -> Result<EventHead, Fault> {
+    ) -> Result<(EventHead, Option<Placed>), Fault> {
         let Some(end) = self.events.end_of(world) else {
-            return Ok(head);
+            return Ok((head, None));
         };
         if !was_set_back(tx, world, &head, &end).await? {
-            return Ok(head);
+            return Ok((head, None));
         }
         tracing::error!(
             %world,
@@ -198,7 +248,12 @@ impl Service {
         let fact = Fact::log_restarted(previous, head.newest.map(|newest| newest.id));
         let event = self.new_event(&Source::system(world), &fact);
         let log = end.log.max(head.log).saturating_add(1);
-        Ok(tx.events().restart(head, log, &event).await?)
+        let head = tx.events().restart(head, log, &event).await?;
+        let placed = head.newest.map(|mark| Placed {
+            mark,
+            kind: event.kind,
+        });
+        Ok((head, placed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::app::AppSettings;
+use vestry_domain::app::App;
 use vestry_domain::event::{Actor, EventKind, Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::{Environment, World};
@@ -15,8 +15,8 @@ pub(crate) struct Source<'a> {
     pub(crate) world: World,
     pub(crate) actor: Actor,
     pub(crate) request_id: Option<Arc<str>>,
-    /// Of the App, which say what else is told; `None`: nothing else is.
-    pub(crate) settings: Option<&'a AppSettings>,
+    /// Whose settings and endpoints say what else is told; `None`: nothing else is.
+    pub(crate) app: Option<&'a App>,
 }
 
 impl<'a> From<&'a Caller> for Source<'a> {
@@ -25,7 +25,7 @@ impl<'a> From<&'a Caller> for Source<'a> {
             world: caller.world,
             actor: caller.actor(),
             request_id: caller.request_id.clone(),
-            settings: Some(caller.settings()),
+            app: Some(&*caller.app),
         }
     }
 }
@@ -37,7 +37,7 @@ impl Source<'_> {
             world,
             actor: Actor::Cli,
             request_id: None,
-            settings: None,
+            app: None,
         }
     }
 
@@ -47,13 +47,14 @@ impl Source<'_> {
             world,
             actor: Actor::System,
             request_id: None,
-            settings: None,
+            app: None,
         }
     }
 
     /// Whether such facts are told at all.
     pub(crate) fn wants(&self, kind: EventKind) -> bool {
-        !kind.is_optional() || self.settings.is_some_and(|settings| settings.wants(kind))
+        let environment = self.world.environment;
+        !kind.is_optional() || self.app.is_some_and(|app| app.wants(environment, kind))
     }
 }
 

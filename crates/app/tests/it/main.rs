@@ -60,3 +60,4 @@ mod wallet_export;
 mod wallet_import;
 mod wallet_sign_in;
 mod wallets;
+mod webhooks;

@@ -17,7 +17,7 @@ use vestry_app::users::{CreateUser, FullUser, NewIdentifier};
 use vestry_app::{Caller, Ports, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
-    SeededEntropy,
+    FakeWebhooks, SeededEntropy,
 };
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
@@ -59,6 +59,7 @@ pub(crate) struct Rig {
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
+    pub(crate) webhooks: Arc<FakeWebhooks>,
     pub(crate) breached: Arc<FakeBreached>,
     pub(crate) providers: Arc<FakeProviders>,
     pub(crate) app: App,
@@ -92,6 +93,7 @@ impl Rig {
         let clock = Arc::new(FakeClock::at(START));
         let limiter = Arc::new(FakeLimiter::default());
         let sms = Arc::new(FakeSms::default());
+        let webhooks = Arc::new(FakeWebhooks::default());
         for purpose in KeyPurpose::ALL {
             LocalVault::create(&root_key(&root, purpose), &*entropy).unwrap();
         }
@@ -112,6 +114,7 @@ impl Rig {
             limiter: limiter.clone(),
             mailer,
             sms: Some(sms.clone()),
+            webhooks: Some(webhooks.clone()),
             passwords: Arc::new(hasher),
             breached: Some(breached.clone()),
             clock: clock.clone(),
@@ -137,6 +140,7 @@ impl Rig {
             limiter,
             mailer: fake_mailer,
             sms,
+            webhooks,
             breached,
             providers,
             app,
@@ -181,6 +185,7 @@ impl Rig {
             live_per_minute: 1000,
             sends_per_identifier,
             search_within: Settings::SEARCH_WITHIN,
+            webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
         };
         Arc::new(Service::new(
             self.ports.clone(),
@@ -517,6 +522,7 @@ fn service(ports: &Ports) -> Arc<Service> {
         live_per_minute: 1000,
         sends_per_identifier: 0,
         search_within: Settings::SEARCH_WITHIN,
+        webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
     };
     Arc::new(Service::new(ports.clone(), settings, Handle::current()))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use vestry_app::admin::webhooks::NewEndpoint;
 use vestry_app::codes::SendCode;
 use vestry_app::rotation::{AppRotation, FailedSecret, KeptKey, Why};
 use vestry_app::sessions::SessionNamed;
@@ -14,6 +15,7 @@ use vestry_domain::Secret;
 use vestry_domain::World;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::provider::ConnectionSettings;
+use vestry_domain::webhook::SigningSecret;
 use vestry_ports::store::{LastingKind, LastingSecret, Standing, Store};
 
 use crate::audit::flaws;
@@ -101,17 +103,31 @@ async fn m_8_every_lasting_secret_comes_under_a_new_key() {
         settings,
     );
     set.await.unwrap();
+    let endpoint = NewEndpoint {
+        url: "https://hooks.example.com/".to_owned(),
+        name: None,
+        types: vec!["*".to_owned()],
+        enabled: true,
+    };
+    let added = rig.service.add_webhook(test.world, endpoint).await;
+    let (endpoint, webhook_secret) = added.unwrap();
 
     let rotation = rotate(&rig.other_process()).await;
     // Two purposes in two environments.
     assert_eq!(rotation.minted, 4);
-    // A signing key in each environment; a password, a seed, what is left of sixteen recovery codes, and a client secret.
-    assert_eq!(rotation.resealed, 2 + 1 + 1 + 15 + 1);
+    // A signing key in each environment; a password, a seed, what is left of sixteen recovery codes, a client secret, and
+    // one that signs events.
+    assert_eq!(rotation.resealed, 2 + 1 + 1 + 15 + 1 + 1);
     assert_eq!((rotation.failed, rotation.failed_secrets), (vec![], vec![]));
     for kind in LastingKind::ALL {
         assert_eq!(lasting(&rig, test.world, kind, 2).await, [], "{kind:?}");
         assert_ne!(lasting(&rig, test.world, kind, 3).await, [], "{kind:?}");
     }
+    let id = endpoint.endpoint.id;
+    rig.service.try_webhook(rig.app.id, id, None).await.unwrap();
+    let sent = rig.webhooks.sent_to("hooks.example.com").remove(0);
+    let secret = SigningSecret::parse(webhook_secret.expose()).unwrap();
+    assert!(crate::webhooks::is_signed_by(&sent, &[&secret]));
     // One by the process that was there before, one by a process that knows only the new keys.
     for (process, recovered) in [(Arc::clone(&rig.service), 1), (rig.other_process(), 2)] {
         let caller = rig.test().await;

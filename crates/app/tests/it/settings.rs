@@ -87,6 +87,7 @@ async fn every_setting_can_be_changed() {
         ("webauthn_user_verification", "required"),
         ("event_retention_days", "365"),
         ("events_optional", r#"["wallet.signed", "message.sent"]"#),
+        ("webhook_disable_after_days", "30"),
     ]);
     let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
     let expected = AppSettings {
@@ -128,6 +129,7 @@ async fn every_setting_can_be_changed() {
         webauthn_user_verification: UserVerification::Required,
         event_retention_days: Some(365),
         events_optional: vec!["wallet.signed".to_owned(), "message.sent".to_owned()],
+        webhook_disable_after_days: 30,
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));
     assert_eq!((changed.created_at, changed.updated_at), (START, rig.now()));
@@ -172,6 +174,8 @@ async fn settings_change_all_or_none() {
         ("magic_link_max_minutes", "10081"),
         ("event_retention_days", "6"),
         ("event_retention_days", "366"),
+        ("webhook_disable_after_days", "-1"),
+        ("webhook_disable_after_days", "31"),
         ("events_optional", r#"["user.created"]"#),
         ("events_optional", r#"["wallet.*"]"#),
         ("events_optional", "wallet.signed"),

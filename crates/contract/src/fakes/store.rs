@@ -25,6 +25,7 @@ mod users;
 mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
+mod webhooks;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -34,10 +35,11 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_domain::World;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Events, Guards, Idempotency,
-    ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys, Passwords,
-    ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions, SigningKeys, Store,
-    StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Deliveries, Events, Guards,
+    Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys,
+    Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
+    SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports,
+    Wallets, WebhookEndpoints,
 };
 
 use self::state::State;
@@ -351,6 +353,14 @@ impl Repositories for Work {
     }
 
     fn events(&mut self) -> &mut dyn Events {
+        self
+    }
+
+    fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints {
+        self
+    }
+
+    fn deliveries(&mut self) -> &mut dyn Deliveries {
         self
     }
 }

@@ -64,6 +64,7 @@ pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
     let expected = App {
         created_at: app.created_at,
         test_clock: app.test_clock,
+        named_events: app.named_events,
         ..changed
     };
     assert_eq!(listed, [expected, bystander]);
@@ -100,6 +101,26 @@ pub async fn a_test_clock_is_swapped_once(store: Arc<dyn Store>) {
     let listed = in_view!(stage.store, |view| view.apps().list().await);
     let expected = App {
         test_clock: second,
+        ..app
+    };
+    assert_eq!(listed, [expected, bystander]);
+}
+
+/// What endpoints name is written for one App, and an update of the App leaves it alone.
+pub async fn what_endpoints_name_is_kept(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let (app, bystander) = (stage.app().await, stage.app().await);
+    let named = stage.samples.app().named_events;
+    let locked = in_tx!(stage.store, |tx| {
+        let locked = tx.apps().lock(app.id).await?;
+        tx.apps().name_events(app.id, &named).await?;
+        Ok(locked)
+    });
+    assert_eq!(locked.as_ref(), Some(&app));
+    in_tx!(stage.store, |tx| tx.apps().update(&app).await);
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    let expected = App {
+        named_events: named,
         ..app
     };
     assert_eq!(listed, [expected, bystander]);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vestry_domain::World;
 use vestry_domain::event::{EventHead, EventKind, Mark, NewEvent};
 use vestry_domain::ids::{EventId, Id};
-use vestry_ports::store::{EventFilter, Store, Stretch};
+use vestry_ports::store::{EventFilter, Placed, Store, Stretch};
 
 use super::stage::{Stage, works};
 use crate::race::race;
@@ -28,16 +28,36 @@ async fn append(store: &Arc<dyn Store>, events: &[NewEvent]) {
 }
 
 /// Places up to so many, unless another one does at this moment.
-async fn place(store: &Arc<dyn Store>, world: World, limit: i64) -> u64 {
+async fn placed(store: &Arc<dyn Store>, world: World, limit: i64) -> Vec<Placed> {
     in_tx!(store, |tx| {
         match tx.events().lock_head(&world).await? {
-            None => Ok(0),
+            None => Ok(Vec::new()),
             Some(head) => {
-                let (_, count) = tx.events().place(&world, head, limit).await?;
-                Ok(count)
+                let (moved, placed) = tx.events().place(&world, head, limit).await?;
+                let newest = placed.last().map(|placed| placed.mark);
+                assert_eq!(moved.newest, newest.or(head.newest));
+                Ok(placed)
             }
         }
     })
+}
+
+/// How many that were.
+async fn place(store: &Arc<dyn Store>, world: World, limit: i64) -> usize {
+    placed(store, world, limit).await.len()
+}
+
+/// The events at the places behind this one.
+fn placed_behind(position: i64, events: &[NewEvent]) -> Vec<Placed> {
+    let places = (position + 1..).zip(events);
+    let placed = places.map(|(position, event)| Placed {
+        mark: Mark {
+            position,
+            id: event.id,
+        },
+        kind: event.kind,
+    });
+    placed.collect()
 }
 
 async fn head(store: &Arc<dyn Store>, world: World) -> EventHead {
@@ -65,7 +85,8 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let events = stage.events(world, 20);
     append(&stage.store, &events).await;
-    assert_eq!(place(&stage.store, world, 100).await, 20);
+    let told = placed(&stage.store, world, 100).await;
+    assert_eq!(told, placed_behind(0, &events));
     let open = EventFilter::default();
     let found = in_view!(stage.store, |view| view
         .events()
@@ -119,8 +140,17 @@ pub async fn e_2_places_have_no_hole_and_no_repetition(store: Arc<dyn Store>) {
         for one in events.chunks(9) {
             append(&stage.store, one).await;
         }
+        let last = i64::try_from(expected.len()).unwrap_or(i64::MAX);
         expected.extend(events.iter().map(|event| event.id));
-        while place(&stage.store, world, 4).await > 0 {}
+        let mut told = Vec::new();
+        loop {
+            let few = placed(&stage.store, world, 4).await;
+            if few.is_empty() {
+                break;
+            }
+            told.extend(few);
+        }
+        assert_eq!(told, placed_behind(last, &events));
     }
     assert_eq!(log(&stage.store, world).await, expected);
     assert_eq!(head(&stage.store, world).await.position(), 40);
@@ -391,7 +421,7 @@ pub async fn e_7_events_stay_in_their_world(store: Arc<dyn Store>) {
     }
 }
 
-/// A sweep takes the oldest events that are old enough, and leaves no hole.
+/// A sweep takes the oldest events that are old enough and not kept, and leaves no hole.
 pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -400,22 +430,24 @@ pub async fn a_sweep_takes_the_oldest(store: Arc<dyn Store>) {
     place(&stage.store, world, 100).await;
     let sixth = events.get(5).map(|event| event.created_at);
     let bound = EventId::new(sixth.unwrap_or_default(), [0; 16]);
-    let sweep = async |limit, expected| {
+    let sweep = async |kept, limit, expected| {
         let swept = in_tx!(stage.store, |tx| tx
             .events()
-            .sweep(&world, bound, limit)
+            .sweep(&world, bound, kept, limit)
             .await);
         assert_eq!(swept, expected);
         let head = head(&stage.store, world).await;
         head.oldest.map(|mark| mark.position)
     };
-    assert_eq!(sweep(3, 3).await, Some(4));
-    assert_eq!(sweep(3, 2).await, Some(6));
-    assert_eq!(sweep(3, 0).await, Some(6));
+    assert_eq!(sweep(None, 3, 3).await, Some(4));
+    assert_eq!(sweep(Some(4), 3, 0).await, Some(4));
+    assert_eq!(sweep(Some(5), 3, 1).await, Some(5));
+    assert_eq!(sweep(None, 3, 1).await, Some(6));
+    assert_eq!(sweep(None, 3, 0).await, Some(6));
     let latest = EventId::new(stage.samples.tick(), [0; 16]);
     in_tx!(stage.store, |tx| tx
         .events()
-        .sweep(&world, latest, 100)
+        .sweep(&world, latest, None, 100)
         .await);
     let empty = head(&stage.store, world).await;
     assert_eq!((empty.oldest, empty.position()), (None, 10));

@@ -48,6 +48,11 @@ impl Stage {
         stored.secret = self.sealed_under(version);
         let callback = stored.connection.callback_id.to_string();
         made_one(LastingKind::ProviderSecret, callback, &stored.secret);
+        let endpoint = self.samples.endpoint(world);
+        let mut signing = self.samples.webhook_secret(world, endpoint.id);
+        signing.sealed = self.sealed_under(version);
+        let id = signing.id.to_string();
+        made_one(LastingKind::WebhookSecret, id, &signing.sealed);
         let (mut totp, mut codes) = self.samples.totp(user);
         totp.seed = self.sealed_under(version);
         made_one(LastingKind::TotpSeed, totp.id.to_string(), &totp.seed);
@@ -73,6 +78,7 @@ impl Stage {
             tx.signing_keys().insert(&key).await?;
             tx.passwords().put(&password).await?;
             assert!(tx.provider_connections().insert(&stored).await?);
+            tx.webhook_endpoints().insert_secret(&signing).await?;
             tx.totps().replace_waiting(&totp, &codes).await?;
             let used = tx.totps().use_recovery_code(&world, totp.id, 2, at).await?;
             assert!(used, "a third recovery code");
@@ -294,6 +300,7 @@ pub async fn m_8_what_stands_under_a_key_is_counted(store: Arc<dyn Store>) {
         // One by its seal and its hash, one by its hash alone.
         entry("totp_recovery_codes", 4, 2),
         entry("provider_connections", 4, 1),
+        entry("webhook_secrets", 4, 1),
         entry("codes", 5, 1),
         entry("outbox", 5, 1),
         entry("oauth_flows", 5, 1),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::api_key::{ApiKeyKind, Scope};
 use crate::ids::{
     ApiKeyId, AuditEntryId, EmailId, EventId, Id, PhoneNumberId, ProviderLinkId, RedirectUrlId,
-    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId,
+    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId, WebhookEndpointId,
 };
 use crate::message::{Channel, JobEnd, MessageKind};
 use crate::provider::ProviderName;
@@ -93,7 +93,7 @@ macro_rules! ids {
 
 ids! {
     ApiKeyId AuditEntryId EmailId EventId PhoneNumberId ProviderLinkId RedirectUrlId SessionId SigningKeyId TotpId
-    WebauthnCredentialId
+    WebauthnCredentialId WebhookEndpointId
 }
 
 impl Field for UserId {

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use super::field::{Field, FieldKind};
 use super::words::{
-    ChangedFields, Dropped, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
+    ChangedFields, DisabledReason, Dropped, EndReason, FailReason, Method, RpcMethod, SignedBy, Via,
 };
 use crate::Invalid;
 use crate::api_key::{ApiKeyKind, Scope};
 use crate::ids::{
     ApiKeyId, AuditEntryId, EmailId, EventId, PhoneNumberId, ProviderLinkId, RedirectUrlId,
-    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId,
+    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId, WebhookEndpointId,
 };
 use crate::message::{Channel, JobEnd, MessageKind};
 use crate::provider::ProviderName;
@@ -142,6 +142,14 @@ events! {
     always redirect_url_removed RedirectUrlRemoved "redirect_url.removed" "A redirect URL was removed." (redirect_url_id: RedirectUrlId);
     always provider_set ProviderSet "provider.set" "An identity provider was set up, or its settings were changed." (provider: ProviderName);
     always provider_removed ProviderRemoved "provider.removed" "An identity provider was removed." (provider: ProviderName);
+
+    always webhook_endpoint_created WebhookEndpointCreated "webhook_endpoint.created" "A receiver of events was set up." (webhook_endpoint_id: WebhookEndpointId);
+    always webhook_endpoint_updated WebhookEndpointUpdated "webhook_endpoint.updated" "Its URL, name or types were changed." (webhook_endpoint_id: WebhookEndpointId, changed: ChangedFields);
+    always webhook_endpoint_deleted WebhookEndpointDeleted "webhook_endpoint.deleted" "It was removed." (webhook_endpoint_id: WebhookEndpointId);
+    always webhook_endpoint_failing WebhookEndpointFailing "webhook_endpoint.failing" "It has taken nothing for a day." (webhook_endpoint_id: WebhookEndpointId);
+    always webhook_endpoint_disabled WebhookEndpointDisabled "webhook_endpoint.disabled" "It is sent nothing any more: it failed for days, it answered 410 (`gone`), or an operator decided so." (webhook_endpoint_id: WebhookEndpointId, reason: DisabledReason);
+    always webhook_endpoint_enabled WebhookEndpointEnabled "webhook_endpoint.enabled" "It is sent events again." (webhook_endpoint_id: WebhookEndpointId);
+    always webhook_endpoint_secret_rotated WebhookEndpointSecretRotated "webhook_endpoint.secret_rotated" "What it is sent is signed with a new secret." (webhook_endpoint_id: WebhookEndpointId);
 
     always log_restarted LogRestarted "log.restarted" "The database was set back: events behind `lost_after` are lost, and this is the first one of another log." (previous_log: u64, lost_after: Option<EventId>);
 }

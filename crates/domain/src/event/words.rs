@@ -1,8 +1,11 @@
 //! The closed lists of words that stand in events.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 
 use super::field::{Field, FieldKind};
+use crate::Invalid;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:ident $text:literal,)* })*) => {
@@ -112,12 +115,33 @@ words! {
         Rpc "rpc",
     }
 
+    /// Why a webhook endpoint is sent nothing.
+    DisabledReason {
+        /// It failed for days.
+        Failing "failing",
+        /// It answered 410.
+        Gone "gone",
+        /// Somebody decided so.
+        Operator "operator",
+    }
+
     /// Why a sign-in failed.
     FailReason {
         /// What was shown is wrong.
         Wrong "wrong",
         /// It is right, and the user may not sign in.
         ShutOut "shut_out",
+    }
+}
+
+impl FromStr for DisabledReason {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        [Self::Failing, Self::Gone, Self::Operator]
+            .into_iter()
+            .find(|reason| reason.as_str() == text)
+            .ok_or_else(|| Invalid::value("disabled_reason", "there is no such reason"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Apps and everything that is set up for them.
 
 use vestry_domain::api_key::ApiKey;
-use vestry_domain::app::App;
+use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
@@ -24,6 +24,10 @@ pub trait Apps: Send {
     async fn list(&mut self) -> StoreResult<Vec<App>>;
     /// Writes name, settings and `updated_at`; `false` when there is no such App.
     async fn update(&mut self, app: &App) -> StoreResult<bool>;
+    /// One App, which nobody else changes before the transaction ends.
+    async fn lock(&mut self, id: AppId) -> StoreResult<Option<App>>;
+    /// Writes what its webhook endpoints name.
+    async fn name_events(&mut self, id: AppId, named: &NamedEvents) -> StoreResult<()>;
     /// Puts a test clock in the place of `from`; `false` when the App has another one by now, or is not there.
     async fn swap_test_clock(
         &mut self,

@@ -9,7 +9,7 @@ use vestry_domain::event::{Event, EventHead, EventKind, Mark, NewEvent};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_port_macro::port;
 
-use super::StoreResult;
+use super::{Placed, StoreResult};
 
 /// What rings when events were committed, with the world that they are of.
 pub type Bell = Box<dyn Fn(World) + Send + Sync>;
@@ -48,13 +48,13 @@ pub trait Events: Send {
     /// Locks the head of a world until the transaction ends, so that nobody else gives out places; `None` when somebody else does.
     async fn lock_head(&mut self, world: &World) -> StoreResult<Option<EventHead>>;
     /// Moves up to `limit` events of the inbox, and those that were appended at the same moment as the last of them, into the log,
-    /// behind the newest one of a head that is locked; answers the head as it is then, and how many they were.
+    /// behind the newest one of a head that is locked; answers the head as it is then, and what was moved, in its order.
     async fn place(
         &mut self,
         world: &World,
         head: EventHead,
         limit: i64,
-    ) -> StoreResult<(EventHead, u64)>;
+    ) -> StoreResult<(EventHead, Vec<Placed>)>;
     /// Begins another log behind the newest event of a head that is locked, with this event.
     async fn restart(
         &mut self,
@@ -84,7 +84,13 @@ pub trait Events: Send {
         after: Option<World>,
         limit: i64,
     ) -> StoreResult<Vec<(World, EventHead)>>;
-    /// Deletes the oldest events of a world that were made before `before` by their ids, at most `limit`, without leaving a hole;
-    /// returns how many.
-    async fn sweep(&mut self, world: &World, before: EventId, limit: i64) -> StoreResult<u64>;
+    /// Deletes the oldest events of a world that were made before `before` by their ids, at most `limit`, and none from the place
+    /// `kept` on, without leaving a hole; returns how many.
+    async fn sweep(
+        &mut self,
+        world: &World,
+        before: EventId,
+        kept: Option<i64>,
+        limit: i64,
+    ) -> StoreResult<u64>;
 }

@@ -22,16 +22,19 @@ pub enum LastingKind {
     RecoveryCode,
     /// Client secret of a connection to an identity provider.
     ProviderSecret,
+    /// What requests to a webhook endpoint are signed with.
+    WebhookSecret,
 }
 
 impl LastingKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::SigningKey,
         Self::Password,
         Self::TotpSeed,
         Self::RecoveryCode,
         Self::ProviderSecret,
+        Self::WebhookSecret,
     ];
 
     /// As what it is sealed.
@@ -42,6 +45,7 @@ impl LastingKind {
             Self::TotpSeed => SecretKind::TotpSeed,
             Self::RecoveryCode => SecretKind::RecoveryCode,
             Self::ProviderSecret => SecretKind::ProviderSecret,
+            Self::WebhookSecret => SecretKind::WebhookSecret,
         }
     }
 
@@ -53,6 +57,7 @@ impl LastingKind {
             Self::TotpSeed => "totps",
             Self::RecoveryCode => "totp_recovery_codes",
             Self::ProviderSecret => "provider_connections",
+            Self::WebhookSecret => "webhook_secrets",
         }
     }
 }
@@ -64,8 +69,8 @@ pub struct LastingSecret {
     pub world: World,
     /// What it is.
     pub kind: LastingKind,
-    /// What the seal is bound to, besides world and kind: the id of a signing key, of the password's user, of an authenticator app, or
-    /// of a connection's callback; of a recovery code `totp_…/number`.
+    /// What the seal is bound to, besides world and kind: the id of a signing key, of the password's user, of an authenticator app,
+    /// of a connection's callback, or of a webhook secret; of a recovery code `totp_…/number`.
     pub owner: String,
     /// The secret.
     pub sealed: Sealed,

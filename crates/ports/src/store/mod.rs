@@ -22,6 +22,7 @@ mod users;
 mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
+mod webhooks;
 
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_port_macro::port;
@@ -45,6 +46,9 @@ pub use users::{Attached, Holdings, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
+pub use webhooks::{
+    Changed, Deliveries, DeliveryFilter, Failures, Placed, Queue, WebhookEndpoints,
+};
 
 /// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.
 /// Whoever sweeps comes again while a sweep deleted as many.
@@ -195,4 +199,8 @@ pub trait Repositories: Send {
     fn leases(&mut self) -> &mut dyn Leases;
     /// What happened, for those outside.
     fn events(&mut self) -> &mut dyn Events;
+    /// Receivers of events.
+    fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints;
+    /// Events on their way to them.
+    fn deliveries(&mut self) -> &mut dyn Deliveries;
 }

@@ -26,6 +26,7 @@ mod https;
 mod idempotency;
 mod import_races;
 mod journeys;
+mod listen;
 mod mail;
 mod memory;
 mod oauth_races;
@@ -40,6 +41,7 @@ mod statements;
 mod user_races;
 mod users;
 mod vault;
+mod webhooks;
 
 /// Makes two tests out of one: on SQLite and on Postgres.
 macro_rules! on_both_databases {

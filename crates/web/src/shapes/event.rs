@@ -8,21 +8,18 @@ use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, 
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 use vestry_domain::event::{self, EventKind, FieldKind, MOST_IDS};
-use vestry_domain::rfc3339;
 
 use crate::problem::Problem;
 
-/// Something that happened.
+/// Something that happened, as the domain writes it: the bytes of a page are those that an endpoint is sent.
 #[derive(Serialize)]
-pub(crate) struct Event {
-    #[serde(flatten)]
-    envelope: Envelope,
-    data: Box<RawValue>,
-}
+#[serde(transparent)]
+pub(crate) struct Event(Box<RawValue>);
 
 /// What every event has; its `type` and `data` are described for each type.
-#[derive(Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = EventEnvelope)]
+#[expect(dead_code, reason = "describes what the domain writes")]
 struct Envelope {
     /// Sorts by the second in which it was written.
     #[schema(pattern = "^event_[0-9A-Za-z]{27}$")]
@@ -51,9 +48,10 @@ struct Envelope {
 }
 
 /// Who did it.
-#[derive(Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EventActor)]
+#[expect(dead_code, reason = "describes what the domain writes")]
 struct Actor {
     #[schema(value_type = ActorKind)]
     r#type: &'static str,
@@ -78,27 +76,10 @@ impl TryFrom<event::Event> for Event {
     type Error = Problem;
 
     fn try_from(placed: event::Event) -> Result<Self, Problem> {
-        let event = placed.event;
-        let data = RawValue::from_string(event.data)
-            .map_err(|_not_json| Problem::internal("the data of an event is not JSON"))?;
-        Ok(Self {
-            envelope: Envelope {
-                id: event.id.to_string(),
-                r#type: event.kind.as_str(),
-                log: placed.log,
-                position: placed.position,
-                app_id: event.world.app_id.to_string(),
-                environment: event.world.environment.as_str(),
-                created_at: event.created_at.unix(),
-                timestamp: rfc3339::format(event.created_at),
-                request_id: event.request_id,
-                actor: Actor {
-                    r#type: event.actor.kind(),
-                    id: event.actor.id(),
-                },
-            },
-            data,
-        })
+        let json = placed.json().and_then(RawValue::from_string);
+        let json =
+            json.map_err(|_not_json| Problem::internal("the data of an event is not JSON"))?;
+        Ok(Self(json))
     }
 }
 

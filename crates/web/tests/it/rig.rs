@@ -78,6 +78,7 @@ impl Default for Wishes {
                 live_per_minute: 100_000,
                 sends_per_identifier: 0,
                 search_within: Settings::SEARCH_WITHIN,
+                webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
@@ -284,6 +285,7 @@ async fn ports(
             .has_mailer
             .then(|| -> Arc<dyn Mailer> { mailer.clone() }),
         sms: None,
+        webhooks: None,
         passwords: Arc::new(Argon2Hasher::new(wishes.hashing, Arc::clone(&entropy)).unwrap()),
         breached: None,
         clock: clock.clone(),

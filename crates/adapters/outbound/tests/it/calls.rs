@@ -56,6 +56,27 @@ async fn a_get_says_who_asks_and_what_it_wants() {
     );
 }
 
+/// One name twice as well; and none that would end its line.
+#[tokio::test]
+async fn a_post_has_the_headers_that_it_was_given() {
+    let headers = [("x-one", "1"), ("X-Two", "a b"), ("x-one", "2")];
+    let request = sent(move |url| Call::post_with(url, headers, b"{}".to_vec()).unwrap()).await;
+    assert!(request.starts_with("POST /path HTTP/1.1\r\n"), "{request}");
+    for line in ["x-one: 1", "x-one: 2", "x-two: a b", "content-length: 2"] {
+        assert!(has(&request, line), "{request}");
+    }
+    for (name, value) in [
+        ("x-one", "1\r\nx-two: 2"),
+        ("x-one", "\0"),
+        ("x one", "1"),
+        ("", "1"),
+    ] {
+        let url = Url::parse("https://example.com/").unwrap();
+        let refused = Call::post_with(url, [(name, value)], Vec::new());
+        assert!(refused.is_err(), "{name:?}: {value:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_form_is_one() {
     let request = sent(|url| Call::post_form(url, &[("a", "1 &=")])).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use url::Url;
 use vestry_outbound::{Call, Limits, Outbound, OutboundError, Reach};
 
@@ -156,4 +156,55 @@ async fn nothing_goes_in_clear_to_another_machine() {
             "{url}: {refused:?}"
         );
     }
+}
+
+/// `Reach::only`: in clear as well, but nowhere else, whatever the scheme and however the address is written.
+#[tokio::test]
+async fn attack_23_a_reach_of_networks_alone_leads_nowhere_else() {
+    let reaching = |networks: &[&str]| {
+        let networks = networks.iter().map(|network| network.parse().unwrap());
+        Outbound::new(Reach::only(networks), LIMITS).unwrap()
+    };
+    let untouched = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = untouched.local_addr().unwrap().port();
+    for elsewhere in [reaching(&[]), reaching(&["10.20.0.0/16"])] {
+        for host in [
+            "8.8.8.8",
+            "[2606:4700:4700::1111]",
+            "10.0.0.1",
+            "169.254.169.254",
+            "127.0.0.1",
+            "[::ffff:127.0.0.1]",
+            "2130706433",
+            "localhost",
+        ] {
+            for scheme in ["http", "https"] {
+                let refused = get(&elsewhere, &format!("{scheme}://{host}:{port}/")).await;
+                assert!(
+                    matches!(refused, Err(OutboundError::NotPublic)),
+                    "{scheme}://{host}: {refused:?}"
+                );
+            }
+        }
+    }
+    let accepted = tokio::time::timeout(Duration::from_millis(50), untouched.accept()).await;
+    assert!(accepted.is_err(), "somebody connected");
+    // Within the networks it gets as far as the connection.
+    let here = reaching(&["127.0.0.0/8"]);
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let authority = nobody.local_addr().unwrap();
+    for url in [
+        format!("http://{authority}/"),
+        format!("https://{authority}/"),
+        format!("http://localhost:{}/", authority.port()),
+    ] {
+        let gone = get(&here, &url).await;
+        assert!(
+            matches!(gone, Err(OutboundError::Unreachable(_))),
+            "{url}: {gone:?}"
+        );
+    }
+    let other = get(&here, "ftp://127.0.0.1/").await;
+    assert!(matches!(other, Err(OutboundError::NotHttp)), "{other:?}");
 }

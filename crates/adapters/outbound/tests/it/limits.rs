@@ -8,8 +8,19 @@ use vestry_outbound::{Answer, Call, Outbound, OutboundError, Reach};
 
 use crate::guard::LIMITS;
 
+/// What is done with a body that is too large.
+#[derive(Clone, Copy)]
+enum Excess {
+    Refused,
+    Cut,
+}
+
 /// Answers one request with these bytes and, unless `stays` is set, closes.
 async fn asked(answer: String, stays: bool) -> Result<Answer, OutboundError> {
+    asked_with(answer, stays, Excess::Refused).await
+}
+
+async fn asked_with(answer: String, stays: bool, excess: Excess) -> Result<Answer, OutboundError> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "http://{}/secret-path?secret=query",
@@ -28,7 +39,10 @@ async fn asked(answer: String, stays: bool) -> Result<Answer, OutboundError> {
     let outbound = Outbound::new(Reach::default().and_named_by(&url), LIMITS).unwrap();
     let password = Secret::new("secret-password".to_owned());
     let call = Call::post_form(url, &[("field", "secret-value")]).with_login("user", &password);
-    let outcome = outbound.call(call).await;
+    let outcome = match excess {
+        Excess::Refused => outbound.call(call).await,
+        Excess::Cut => outbound.call_and_cut(call).await,
+    };
     server.abort();
     if let Err(error) = &outcome {
         let said = format!("{error:?} {error}");
@@ -46,6 +60,7 @@ async fn an_answer_is_an_answer_whatever_its_status() {
         let answer = asked(text, false).await.unwrap();
         assert_eq!((answer.status, &*answer.body), (status, b"ok".as_slice()));
         assert_eq!(answer.retry_after.map(|wait| wait.0), Some(7));
+        assert!(!answer.from_outside);
         assert_eq!(format!("{answer:?}"), format!("Answer({status})"));
     }
 }
@@ -69,6 +84,37 @@ async fn a_body_has_a_largest_size_announced_or_not() {
         "x".repeat(1000)
     );
     assert_eq!(asked(whole, false).await.unwrap().body.len(), 1000);
+}
+
+/// The server stays in each case: nobody waits for the rest.
+#[tokio::test]
+async fn a_body_may_be_cut_instead() {
+    for (headers, length) in [
+        ("Content-Length: 1001\r\n", 1_001),
+        ("Content-Length: 1001\r\n", 1_000),
+        ("Content-Length: 67108864\r\n", 100_000),
+        ("", 1_001),
+        ("", 1_000),
+    ] {
+        let text = format!("HTTP/1.1 410 x\r\n{headers}\r\n{}", "x".repeat(length));
+        let answer = asked_with(text, true, Excess::Cut).await.unwrap();
+        assert_eq!(
+            (answer.status, answer.body.len()),
+            (410, 1_000),
+            "{headers:?}, {length}"
+        );
+    }
+    let short = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_owned();
+    let answer = asked_with(short, true, Excess::Cut).await.unwrap();
+    assert_eq!(answer.body, b"ok");
+    let stalled = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok".to_owned();
+    let late = asked_with(stalled.clone(), true, Excess::Cut).await;
+    assert!(matches!(late, Err(OutboundError::Late)), "{late:?}");
+    let broken = asked_with(stalled, false, Excess::Cut).await;
+    assert!(
+        matches!(broken, Err(OutboundError::Broken(_))),
+        "{broken:?}"
+    );
 }
 
 #[tokio::test]

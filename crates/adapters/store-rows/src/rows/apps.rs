@@ -22,6 +22,7 @@ pub struct AppRow {
     created_at: i64,
     updated_at: i64,
     test_clock: String,
+    named_events: String,
 }
 
 impl TryFrom<&App> for AppRow {
@@ -35,6 +36,7 @@ impl TryFrom<&App> for AppRow {
             created_at: app.created_at.unix(),
             updated_at: app.updated_at.unix(),
             test_clock: to_json(&app.test_clock)?,
+            named_events: to_json(&app.named_events)?,
         })
     }
 }
@@ -51,6 +53,7 @@ impl TryFrom<AppRow> for App {
             created_at: Timestamp::from_unix(row.created_at),
             updated_at: Timestamp::from_unix(row.updated_at),
             test_clock: table.json("test_clock", &row.test_clock)?,
+            named_events: table.json("named_events", &row.named_events)?,
         })
     }
 }

@@ -19,6 +19,7 @@ pub mod users;
 pub mod wallet_challenges;
 pub mod wallet_imports;
 pub mod wallets;
+pub mod webhooks;
 pub mod whole_users;
 
 use std::str::FromStr;

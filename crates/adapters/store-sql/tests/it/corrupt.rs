@@ -2,12 +2,13 @@
 
 use vestry_contract::samples::Samples;
 use vestry_domain::{Environment, World};
-use vestry_ports::store::{Store, StoreError};
+use vestry_ports::store::{DeliveryFilter, Store, StoreError};
 
 use crate::places::{Place, on_both};
 
 on_both! { migrated_sqlite, migrated_postgres:
     an_edited_value_is_named_and_not_shown
+    an_edited_value_of_a_webhook_is_named_and_not_shown
 }
 
 /// A value that is not what it must be is an error that names its place; it is neither believed nor repeated.
@@ -57,6 +58,70 @@ async fn an_edited_value_is_named_and_not_shown(place: &Place) {
         if table != "sessions" || column == "factors" {
             assert_eq!((*t, *c), (table, column));
         }
+        assert!(!format!("{failed:?}").contains("edited"));
+    }
+}
+
+/// The same of endpoints, their secrets, deliveries and attempts.
+async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
+    let store = place.connect().await;
+    let mut samples = Samples::fresh();
+    let world = World::new(samples.app().id, Environment::Test);
+    let endpoint = samples.endpoint(world);
+    let secret = samples.webhook_secret(world, endpoint.id);
+    let delivery = samples.delivery(&endpoint, 1);
+    let attempt = samples.attempt(&delivery, 1);
+    let mut tx = store.begin().await.unwrap();
+    let endpoints = tx.webhook_endpoints();
+    assert!(endpoints.insert(&endpoint).await.unwrap());
+    endpoints.insert_secret(&secret).await.unwrap();
+    let deliveries = tx.deliveries();
+    let (one, its) = (std::slice::from_ref(&delivery), [attempt]);
+    deliveries.insert(one).await.unwrap();
+    deliveries.note_attempts(&its).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let open = DeliveryFilter::default();
+    // From the last one read to the first, in each table.
+    for (table, column, value) in [
+        ("webhook_endpoints", "disabled_reason", "'edited'"),
+        ("webhook_endpoints", "types", "'[\"edited\"]'"),
+        ("webhook_endpoints", "url", "'edited'"),
+        ("webhook_endpoints", "types", "'edited'"),
+        ("webhook_secrets", "key_version", "-1"),
+        ("webhook_secrets", "id", "'edited'"),
+        ("webhook_deliveries", "attempts", "-1"),
+        ("webhook_deliveries", "ended_as", "'edited'"),
+        ("webhook_deliveries", "kind", "'edited'"),
+        ("webhook_deliveries", "event_id", "'edited'"),
+        ("webhook_attempts", "status", "70000"),
+        ("webhook_attempts", "duration_ms", "-1"),
+        ("webhook_attempts", "number", "-1"),
+        ("webhook_attempts", "endpoint_id", "'edited'"),
+    ] {
+        place
+            .execute(&format!("UPDATE {table} SET {column} = {value}"))
+            .await;
+        let mut view = store.read().await.unwrap();
+        let id = endpoint.id;
+        let failed = match table {
+            "webhook_endpoints" => view.webhook_endpoints().find(&world, id).await.err(),
+            "webhook_secrets" => {
+                let endpoints = view.webhook_endpoints();
+                let secrets = endpoints.secrets(&world, id, secret.created_at).await;
+                secrets.err()
+            }
+            "webhook_deliveries" => view.deliveries().list(&world, id, &open, 1).await.err(),
+            _ => view.deliveries().attempts(&world, delivery.id).await.err(),
+        };
+        let Some(StoreError::Corrupt {
+            table: t,
+            column: c,
+        }) = &failed
+        else {
+            panic!("{table}.{column}: {failed:?}");
+        };
+        assert_eq!((*t, *c), (table, column));
         assert!(!format!("{failed:?}").contains("edited"));
     }
 }

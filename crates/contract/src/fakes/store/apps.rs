@@ -1,7 +1,7 @@
 //! Apps and everything that is set up for them.
 
 use vestry_domain::api_key::ApiKey;
-use vestry_domain::app::App;
+use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::envelope::{AppKey, KeyPurpose, WrappedKey};
 use vestry_domain::ids::{ApiKeyId, AppId, RedirectUrlId, SigningKeyId};
 use vestry_domain::signing_key::SigningKey;
@@ -42,9 +42,23 @@ impl Apps for Work {
             *row = App {
                 created_at: row.created_at,
                 test_clock: row.test_clock,
+                named_events: row.named_events.clone(),
                 ..app.clone()
             };
             Ok(true)
+        })
+    }
+
+    async fn lock(&mut self, id: AppId) -> StoreResult<Option<App>> {
+        self.writing(|state| Ok(state.apps.iter().find(|row| row.id == id).cloned()))
+    }
+
+    async fn name_events(&mut self, id: AppId, named: &NamedEvents) -> StoreResult<()> {
+        self.writing(|state| {
+            if let Some(row) = state.apps.iter_mut().find(|row| row.id == id) {
+                row.named_events = named.clone();
+            }
+            Ok(())
         })
     }
 

@@ -4,13 +4,13 @@ use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, Mark, NewEvent};
 use vestry_domain::ids::EventId;
 use vestry_ports::port;
-use vestry_ports::store::{EventFilter, Events, StoreResult, Stretch};
+use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
 
 use super::Work;
 use super::state::{State, at_most};
 
 /// How worlds are ordered: by the text of their columns.
-fn place_of(world: World) -> (String, &'static str) {
+pub(super) fn place_of(world: World) -> (String, &'static str) {
     (world.app_id.to_string(), world.environment.as_str())
 }
 
@@ -86,15 +86,17 @@ impl Events for Work {
         world: &World,
         head: EventHead,
         limit: i64,
-    ) -> StoreResult<(EventHead, u64)> {
+    ) -> StoreResult<(EventHead, Vec<Placed>)> {
         self.writing(|state| {
             let waiting = state.inbox.extract_if(.., |event| event.world == *world);
             let taken: Vec<_> = waiting.take(at_most(limit)).collect();
-            let count = u64::try_from(taken.len()).unwrap_or(u64::MAX);
-            let moved = taken
-                .into_iter()
-                .fold(head, |head, event| state.enter(head, head.log, event));
-            Ok((moved, count))
+            let (mut head, mut placed) = (head, Vec::with_capacity(taken.len()));
+            for event in taken {
+                let kind = event.kind;
+                head = state.enter(head, head.log, event);
+                placed.extend(head.newest.map(|mark| Placed { mark, kind }));
+            }
+            Ok((head, placed))
         })
     }
 
@@ -165,10 +167,20 @@ impl Events for Work {
         })
     }
 
-    async fn sweep(&mut self, world: &World, before: EventId, limit: i64) -> StoreResult<u64> {
+    async fn sweep(
+        &mut self,
+        world: &World,
+        before: EventId,
+        kept: Option<i64>,
+        limit: i64,
+    ) -> StoreResult<u64> {
         self.writing(|state| {
             let log = state.log_of(*world).take(at_most(limit));
-            let old = log.take_while(|event| event.event.id < before).count();
+            let old = log
+                .take_while(|event| {
+                    event.event.id < before && kept.is_none_or(|kept| event.position < kept)
+                })
+                .count();
             let of_world = state
                 .events
                 .extract_if(.., |event| event.event.world == *world);

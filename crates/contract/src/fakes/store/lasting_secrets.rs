@@ -46,6 +46,11 @@ impl State {
                     .map(|row| secret(row.connection.callback_id.to_string(), &row.secret))
                     .collect()
             }
+            LastingKind::WebhookSecret => {
+                let rows = self.webhook_secrets.iter().filter(|row| row.world == world);
+                rows.map(|row| secret(row.id.to_string(), &row.sealed))
+                    .collect()
+            }
         };
         found.sort_by(|a, b| a.owner.cmp(&b.owner));
         found
@@ -101,6 +106,11 @@ impl State {
                     row.connection.world == world && row.connection.callback_id.to_string() == owner
                 });
                 row.map(|row| (&mut row.secret, None))
+            }
+            LastingKind::WebhookSecret => {
+                let mut rows = self.webhook_secrets.iter_mut();
+                let row = rows.find(|row| row.world == world && row.id.to_string() == owner);
+                row.map(|row| (&mut row.sealed, None))
             }
         }
     }

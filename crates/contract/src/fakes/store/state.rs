@@ -23,6 +23,7 @@ use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
+use vestry_domain::webhook::{Attempt, Delivery, Endpoint, SealedSecret};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{RedirectUrl, SWEEP_STEP, StoredConnection};
 
@@ -70,6 +71,10 @@ pub(super) struct State {
     /// In the order in which they got their places.
     pub(super) events: Vec<Event>,
     pub(super) event_heads: HashMap<World, EventHead>,
+    pub(super) webhook_endpoints: Vec<EndpointRow>,
+    pub(super) webhook_secrets: Vec<SealedSecret>,
+    pub(super) webhook_deliveries: Vec<DeliveryRow>,
+    pub(super) webhook_attempts: Vec<Attempt>,
 }
 
 #[derive(Clone)]
@@ -117,6 +122,22 @@ pub(super) struct Job {
 pub(super) struct Lease {
     pub(super) owner: String,
     pub(super) until: Timestamp,
+}
+
+#[derive(Clone)]
+pub(super) struct EndpointRow {
+    pub(super) endpoint: Endpoint,
+    pub(super) failed_attempts: i64,
+    pub(super) failed_deliveries: i64,
+    pub(super) failures_since: Option<Timestamp>,
+    pub(super) failing_told: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct DeliveryRow {
+    pub(super) delivery: Delivery,
+    /// Whether it is a replay, or was tried before.
+    pub(super) is_later: bool,
 }
 
 impl State {

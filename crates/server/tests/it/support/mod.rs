@@ -7,5 +7,6 @@ pub(crate) mod front;
 pub(crate) mod journey;
 pub(crate) mod mixed_load;
 pub(crate) mod process;
+pub(crate) mod receiver;
 pub(crate) mod site;
 pub(crate) mod wire;

@@ -1,0 +1,270 @@
+//! Events on their way to endpoints.
+
+use diesel::dsl::{min, sql};
+use diesel::prelude::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+};
+use diesel::sql_types::{BigInt, Bool, Text};
+use diesel_async::RunQueryDsl;
+use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::webhook::{Attempt, Delivery, DeliveryState};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::port;
+use vestry_ports::store::{Deliveries, DeliveryFilter, Queue, StoreResult};
+
+use super::{Unit, count, dialect, in_world, read_all};
+use vestry_store_rows::delete_few;
+use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rows::Table;
+use vestry_store_rows::rows::webhooks::{AttemptRow, DeliveryRow};
+use vestry_store_rows::schema::{webhook_attempts, webhook_deliveries};
+
+/// Rows that one statement inserts at most: its text depends on how many they are, and each text is prepared by itself.
+const IN_ONE: usize = 16;
+
+/// The columns of a queue, and when its first delivery is due.
+type QueueRow = (String, String, String, i64, i64);
+
+/// What was taken, as long as nobody else has taken or ended it: every attempt counts.
+macro_rules! taken {
+    ($taken:expr) => {
+        in_world!(webhook_deliveries, $taken.world)
+            .filter(webhook_deliveries::id.eq($taken.id.to_string()))
+            .filter(webhook_deliveries::attempts.eq(i64::from($taken.attempts)))
+            .filter(webhook_deliveries::ended_at.is_null())
+    };
+}
+
+/// What waits for an endpoint.
+macro_rules! waiting {
+    ($world:expr, $endpoint:expr) => {
+        in_world!(webhook_deliveries, $world)
+            .filter(webhook_deliveries::endpoint_id.eq($endpoint.to_string()))
+            .filter(webhook_deliveries::ended_at.is_null())
+    };
+}
+
+#[port]
+impl Deliveries for Unit {
+    async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
+        for few in deliveries.chunks(IN_ONE) {
+            let rows: Vec<_> = few.iter().map(DeliveryRow::from).collect();
+            let conn = self.writing()?;
+            let inserted = dialect::insert_all!(conn, webhook_deliveries::table, rows).await;
+            self.done(inserted)?;
+        }
+        Ok(())
+    }
+
+    async fn next_queue(
+        &mut self,
+        of: Option<AppId>,
+        after: Option<Queue>,
+    ) -> StoreResult<Option<(Queue, Timestamp)>> {
+        let mut query = webhook_deliveries::table
+            .filter(webhook_deliveries::ended_at.is_null())
+            .order((
+                webhook_deliveries::app_id,
+                webhook_deliveries::environment,
+                webhook_deliveries::endpoint_id,
+                webhook_deliveries::rank,
+                webhook_deliveries::due_at,
+            ))
+            .limit(1)
+            .select((
+                webhook_deliveries::app_id,
+                webhook_deliveries::environment,
+                webhook_deliveries::endpoint_id,
+                webhook_deliveries::rank,
+                webhook_deliveries::due_at,
+            ))
+            .into_boxed();
+        if let Some(app) = of {
+            query = query.filter(webhook_deliveries::app_id.eq(app.to_string()));
+        }
+        if let Some(after) = after {
+            // Both databases begin to read there; they do not where the same is said with `OR`.
+            let behind = sql::<Bool>("(app_id, environment, endpoint_id, rank) > (")
+                .bind::<Text, _>(after.world.app_id.to_string())
+                .sql(", ")
+                .bind::<Text, _>(after.world.environment.as_str())
+                .sql(", ")
+                .bind::<Text, _>(after.endpoint_id.to_string())
+                .sql(", ")
+                .bind::<BigInt, _>(i64::from(after.is_later))
+                .sql(")");
+            query = query.filter(behind);
+        }
+        let found = query.first::<QueueRow>(self.reading()?).await.optional();
+        let table = Table("webhook_deliveries");
+        let Some((app, environment, endpoint, rank, due_at)) = self.done(found)? else {
+            return Ok(None);
+        };
+        let queue = Queue {
+            world: table.world(&app, &environment)?,
+            endpoint_id: table.parse("endpoint_id", &endpoint)?,
+            is_later: rank != 0,
+        };
+        Ok(Some((queue, Timestamp::from_unix(due_at))))
+    }
+
+    async fn claim(
+        &mut self,
+        queue: &Queue,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        let due = waiting!(queue.world, queue.endpoint_id)
+            .filter(webhook_deliveries::rank.eq(i64::from(queue.is_later)))
+            .filter(webhook_deliveries::due_at.le(now.unix()))
+            .order(webhook_deliveries::due_at)
+            .limit(limit)
+            .select(webhook_deliveries::id);
+        let due = dialect::free!(due).load::<String>(self.writing()?).await;
+        let due = self.done(due)?;
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let locked = in_world!(webhook_deliveries, queue.world)
+            .filter(webhook_deliveries::id.eq_any(due))
+            .filter(webhook_deliveries::ended_at.is_null());
+        let claim = diesel::update(locked)
+            .set((
+                webhook_deliveries::attempts.eq(webhook_deliveries::attempts + 1),
+                webhook_deliveries::rank.eq(1),
+                webhook_deliveries::due_at.eq(lease_until.unix()),
+            ))
+            .returning(DeliveryRow::as_returning());
+        let claimed = claim.load::<DeliveryRow>(self.writing()?).await;
+        let mut claimed: Vec<Delivery> = read_all(self.done(claimed)?)?;
+        // RETURNING keeps no order.
+        claimed.sort_by_key(|delivery| (delivery.position, delivery.id));
+        Ok(claimed)
+    }
+
+    async fn finish(
+        &mut self,
+        taken: &Delivery,
+        end: DeliveryState,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        let update = diesel::update(taken!(taken)).set((
+            webhook_deliveries::ended_at.eq(at.unix()),
+            webhook_deliveries::ended_as.eq(end.as_str()),
+        ));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool> {
+        let update = diesel::update(taken!(taken)).set(webhook_deliveries::due_at.eq(at.unix()));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn drop_waiting(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        at: Timestamp,
+    ) -> StoreResult<u64> {
+        let update = diesel::update(waiting!(world, endpoint)).set((
+            webhook_deliveries::ended_at.eq(at.unix()),
+            webhook_deliveries::ended_as.eq(DeliveryState::Dropped.as_str()),
+        ));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        self.done(updated).map(count)
+    }
+
+    async fn note_attempts(&mut self, attempts: &[Attempt]) -> StoreResult<()> {
+        for few in attempts.chunks(IN_ONE) {
+            let rows: Vec<_> = few.iter().map(AttemptRow::from).collect();
+            let conn = self.writing()?;
+            let inserted = dialect::insert_all!(conn, webhook_attempts::table, rows).await;
+            self.done(inserted)?;
+        }
+        Ok(())
+    }
+
+    async fn find(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        id: WebhookDeliveryId,
+    ) -> StoreResult<Option<Delivery>> {
+        let query = in_world!(webhook_deliveries, world)
+            .filter(webhook_deliveries::id.eq(id.to_string()))
+            .filter(webhook_deliveries::endpoint_id.eq(endpoint.to_string()))
+            .select(DeliveryRow::as_select());
+        let found = query.first(self.reading()?).await.optional();
+        self.done(found)?.map(Delivery::try_from).transpose()
+    }
+
+    async fn attempts(
+        &mut self,
+        world: &World,
+        id: WebhookDeliveryId,
+    ) -> StoreResult<Vec<Attempt>> {
+        let query = in_world!(webhook_attempts, world)
+            .filter(webhook_attempts::delivery_id.eq(id.to_string()))
+            .order(webhook_attempts::number)
+            .select(AttemptRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn list(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        filter: &DeliveryFilter,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        let mut query = in_world!(webhook_deliveries, world)
+            .filter(webhook_deliveries::endpoint_id.eq(endpoint.to_string()))
+            .order(webhook_deliveries::id.desc())
+            .limit(limit)
+            .select(DeliveryRow::as_select())
+            .into_boxed();
+        query = match filter.state {
+            None => query,
+            Some(DeliveryState::Waiting) => query.filter(webhook_deliveries::ended_at.is_null()),
+            Some(state) => query.filter(webhook_deliveries::ended_as.eq(state.as_str())),
+        };
+        if let Some(event) = filter.event_id {
+            query = query.filter(webhook_deliveries::event_id.eq(event.to_string()));
+        }
+        if let Some(from) = filter.from {
+            query = query.filter(webhook_deliveries::created_at.ge(from.unix()));
+        }
+        if let Some(until) = filter.until {
+            query = query.filter(webhook_deliveries::created_at.lt(until.unix()));
+        }
+        if let Some(after) = filter.after {
+            query = query.filter(webhook_deliveries::id.lt(after.to_string()));
+        }
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>> {
+        let query = in_world!(webhook_deliveries, world)
+            .filter(webhook_deliveries::ended_at.is_null())
+            .select(min(webhook_deliveries::position));
+        let found = query.first::<Option<i64>>(self.reading()?).await;
+        self.done(found)
+    }
+
+    async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64> {
+        let old = webhook_attempts::table
+            .filter(webhook_attempts::at.lt(before.unix()))
+            .order(webhook_attempts::at);
+        let attempts = delete_few!(self, webhook_attempts, old)?;
+        let old = webhook_deliveries::table
+            .filter(webhook_deliveries::created_at.lt(before.unix()))
+            .order(webhook_deliveries::created_at);
+        let deliveries = delete_few!(self, webhook_deliveries, old)?;
+        Ok(attempts + deliveries)
+    }
+}

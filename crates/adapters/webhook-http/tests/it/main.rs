@@ -1,0 +1,78 @@
+//! The sender against receivers on this machine that answer as they are told.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test fails"
+)]
+
+mod answers;
+mod faults;
+mod reach;
+mod receiver;
+
+use std::error::Error;
+use std::time::Duration;
+
+use vestry_domain::Environment;
+use vestry_domain::webhook::EndpointUrl;
+use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookRequest, WebhookSender};
+use vestry_webhook_http::{HttpWebhooks, Settings};
+
+/// Bytes that are neither text nor JSON, to be sent as they are.
+pub(crate) const BODY: &[u8] = b"{\"secret\": \"value\"}\r\n\0\xff\xc3 ";
+
+/// What the operator allows to reach receivers on this machine.
+pub(crate) const THIS_MACHINE: &[&str] = &["127.0.0.0/8", "::1/128"];
+
+/// A sender that reaches these networks beside public addresses.
+pub(crate) fn sender(networks: &[&str]) -> HttpWebhooks {
+    hasty(networks, Settings::default().whole)
+}
+
+/// The same, with so much time for a call.
+pub(crate) fn hasty(networks: &[&str], whole: Duration) -> HttpWebhooks {
+    let networks = networks.iter().map(|network| network.parse().unwrap());
+    HttpWebhooks::new(&Settings {
+        allowed_networks: networks.collect(),
+        whole,
+    })
+    .unwrap()
+}
+
+pub(crate) fn request(url: &str) -> WebhookRequest {
+    WebhookRequest {
+        url: EndpointUrl::parse(url, Environment::Test).unwrap(),
+        headers: vec![
+            ("content-type", "application/json".to_owned()),
+            ("webhook-id", "event_secret".to_owned()),
+            ("webhook-timestamp", "1800000000".to_owned()),
+            (
+                "webhook-signature",
+                "v1,c2VjcmV0+/== v1,b2xkZXI=".to_owned(),
+            ),
+        ],
+        body: BODY.to_vec(),
+    }
+}
+
+/// Sends to a URL, and sees that an error says nothing of what was sent.
+pub(crate) async fn send(sender: &HttpWebhooks, url: &str) -> Result<WebhookAnswer, WebhookError> {
+    let outcome = sender.send(request(url)).await;
+    if let Err(error) = &outcome {
+        silent(error);
+    }
+    outcome
+}
+
+fn silent(error: &WebhookError) {
+    let mut said = format!("{error:?} {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        said.push_str(&format!(" {inner}"));
+        cause = inner.source();
+    }
+    for sent in ["secret", "c2VjcmV0", "http:", "https:"] {
+        assert!(!said.contains(sent), "{said}");
+    }
+}

@@ -1,0 +1,588 @@
+//! `vestry webhook …`: who is sent the events of a world.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vestry_domain::app::{App, NamedEvents};
+use vestry_domain::event::{ChangedFields, EventKind, Fact, sample};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::webhook::{
+    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, EndpointUrl, EventTypes,
+    MOST_ENDPOINTS, SealedSecret, SigningSecret,
+};
+use vestry_domain::{Invalid, Secret, Timestamp, World};
+use vestry_ports::store::{Changed, DeliveryFilter, Queue, StoreResult, Tx};
+use vestry_ports::webhooks::WebhookError;
+
+use super::AdminError;
+use crate::events::Source;
+use crate::fault::retried;
+use crate::webhooks::{opened_secrets, secret_place, webhook_request};
+use crate::{Fault, Service};
+
+const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoint");
+/// Characters of a name at most.
+const NAME_LENGTH: usize = 100;
+/// The longest time for which an earlier secret goes on to sign: a week.
+const LONGEST_OVERLAP: i64 = 10_080;
+/// Deliveries on a page at most.
+const MOST_ON_A_PAGE: i64 = 1_000;
+
+/// What an endpoint is to be.
+#[derive(Debug, Clone)]
+pub struct NewEndpoint {
+    /// Where to.
+    pub url: String,
+    /// What its owner calls it.
+    pub name: Option<String>,
+    /// Names of types, `group.*` or `*`.
+    pub types: Vec<String>,
+    /// Whether it is sent events at once.
+    pub enabled: bool,
+}
+
+/// What is to be changed of an endpoint; `None` is left as it is.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointChange {
+    /// Where to.
+    pub url: Option<String>,
+    /// What its owner calls it; `Some(None)` takes the name away.
+    pub name: Option<Option<String>>,
+    /// Names of types, `group.*` or `*`.
+    pub types: Option<Vec<String>>,
+}
+
+/// An endpoint and what its owner may know of its secrets.
+#[derive(Debug, Clone)]
+pub struct ListedEndpoint {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// Those that sign, newest first.
+    pub secrets: Vec<SealedSecret>,
+}
+
+/// What becomes of what waited while an endpoint was disabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// It is sent.
+    All,
+    /// It is dropped.
+    Nothing,
+}
+
+/// What a trial of an endpoint came to.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The status of the answer.
+    pub status: Option<u16>,
+    /// Why there was none.
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+    /// The beginning of the answer.
+    pub response_excerpt: Option<String>,
+}
+
+/// What is to be sent once more.
+#[derive(Debug, Clone, Copy)]
+pub enum Replayed {
+    /// An event of the log.
+    Event(EventId),
+    /// The event of a delivery.
+    Delivery(WebhookDeliveryId),
+}
+
+fn checked_name(name: Option<String>) -> Result<Option<String>, Invalid> {
+    let is_fit = |name: &String| {
+        (1..=NAME_LENGTH).contains(&name.chars().count()) && !name.chars().any(char::is_control)
+    };
+    match name {
+        Some(name) if !is_fit(&name) => Err(Invalid::value(
+            "name",
+            "name must have 1 to 100 characters and no control characters",
+        )),
+        name => Ok(name),
+    }
+}
+
+fn parsed_types(names: &[String]) -> Result<EventTypes, Invalid> {
+    EventTypes::parse(names.iter().map(String::as_str))
+}
+
+impl Service {
+    /// Sets up a receiver of events. Its secret is shown this once.
+    ///
+    /// # Errors
+    /// [`AdminError`]; [`AdminError::Exists`] where the world has one with the same URL and types.
+    pub async fn add_webhook(
+        &self,
+        world: World,
+        new: NewEndpoint,
+    ) -> Result<(ListedEndpoint, Secret<String>), AdminError> {
+        let now = self.ports.clock.machine();
+        let endpoint = Endpoint {
+            id: self.new_id(now),
+            world,
+            url: EndpointUrl::parse(&new.url, world.environment)?,
+            name: checked_name(new.name)?,
+            types: parsed_types(&new.types)?,
+            disabled: (!new.enabled).then_some(DisabledReason::Operator),
+            failing_since: None,
+            last_success_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        self.show_app(world.app_id).await?;
+        let (secret, sealed) = self.new_secret(world, endpoint.id, now).await?;
+        retried(|| self.store_webhook(&endpoint, &sealed)).await?;
+        let listed = ListedEndpoint {
+            endpoint,
+            secrets: vec![sealed],
+        };
+        Ok((listed, secret.text()))
+    }
+
+    async fn new_secret(
+        &self,
+        world: World,
+        endpoint_id: WebhookEndpointId,
+        now: Timestamp,
+    ) -> Result<(SigningSecret, SealedSecret), Fault> {
+        let mut random = [0_u8; 32];
+        self.ports.entropy.fill(&mut random);
+        let secret = SigningSecret::new(random);
+        let id = self.new_id(now);
+        let owner = format!("{id}");
+        let place = secret_place(world, &owner);
+        let sealed = self.ports.sealer.seal(place, secret.bytes().expose());
+        let sealed = SealedSecret {
+            id,
+            endpoint_id,
+            world,
+            sealed: sealed.await?,
+            last_four: secret.last_four(),
+            created_at: now,
+            expires_at: None,
+        };
+        Ok((secret, sealed))
+    }
+
+    async fn store_webhook(
+        &self,
+        endpoint: &Endpoint,
+        secret: &SealedSecret,
+    ) -> Result<(), AdminError> {
+        let world = endpoint.world;
+        let (mut tx, app) = self.begin_with(world.app_id).await?;
+        if !tx.webhook_endpoints().insert(endpoint).await? {
+            return Err(AdminError::Exists("webhook endpoint"));
+        }
+        let known = tx.webhook_endpoints().list(world.app_id).await?;
+        let known = known.iter().filter(|known| known.world == world).count();
+        if known > MOST_ENDPOINTS {
+            let message = "an environment of an App has at most 20 webhook endpoints";
+            return Err(Invalid::value("url", message).into());
+        }
+        tx.webhook_endpoints().insert_secret(secret).await?;
+        name_events(&mut *tx, &app).await?;
+        let told = Fact::webhook_endpoint_created(endpoint.id);
+        self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// A transaction that changes endpoints of an App, one after the other with those of others.
+    async fn begin_with(&self, app: AppId) -> Result<(Box<dyn Tx>, App), AdminError> {
+        let mut tx = self.ports.store.begin().await?;
+        let app = tx.apps().lock(app).await?;
+        Ok((tx, app.ok_or(AdminError::NotFound("app"))?))
+    }
+
+    /// All endpoints of an App, by environment, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_webhooks(&self, app: AppId) -> Result<Vec<ListedEndpoint>, AdminError> {
+        self.show_app(app).await?;
+        let now = self.ports.clock.machine();
+        let mut read = self.ports.store.read().await?;
+        let endpoints = read.webhook_endpoints().list(app).await?;
+        let mut listed = Vec::with_capacity(endpoints.len());
+        for endpoint in endpoints {
+            let secrets = read.webhook_endpoints();
+            let secrets = secrets.secrets(&endpoint.world, endpoint.id, now);
+            listed.push(ListedEndpoint {
+                secrets: secrets.await?,
+                endpoint,
+            });
+        }
+        Ok(listed)
+    }
+
+    /// One endpoint of an App.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn show_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+    ) -> Result<ListedEndpoint, AdminError> {
+        let listed = self.list_webhooks(app).await?.into_iter();
+        let mut found = listed.filter(|listed| listed.endpoint.id == id);
+        found.next().ok_or(NO_ENDPOINT)
+    }
+
+    /// Changes URL, name or types. What waits already goes to the new URL.
+    ///
+    /// # Errors
+    /// [`AdminError`]; nothing changes then.
+    pub async fn change_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        change: EndpointChange,
+    ) -> Result<ListedEndpoint, AdminError> {
+        retried(|| self.rewrite_webhook(app, id, change.clone())).await?;
+        self.show_webhook(app, id).await
+    }
+
+    async fn rewrite_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        change: EndpointChange,
+    ) -> Result<(), AdminError> {
+        let known = self.show_webhook(app, id).await?.endpoint;
+        let mut wanted = known.clone();
+        let mut changed = Vec::new();
+        if let Some(url) = change.url {
+            wanted.url = EndpointUrl::parse(&url, known.world.environment)?;
+            changed.extend((wanted.url != known.url).then_some("url"));
+        }
+        if let Some(name) = change.name {
+            wanted.name = checked_name(name)?;
+            changed.extend((wanted.name != known.name).then_some("name"));
+        }
+        if let Some(types) = change.types {
+            wanted.types = parsed_types(&types)?;
+            changed.extend((wanted.types != known.types).then_some("types"));
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        // Later than before in any case: it is by this moment that a change of somebody else's is noticed.
+        let later = known.updated_at + Seconds(1);
+        wanted.updated_at = self.ports.clock.machine().max(later);
+        let (mut tx, app) = self.begin_with(app).await?;
+        let seen = known.updated_at;
+        match tx.webhook_endpoints().update(&wanted, seen).await? {
+            Changed::Yes => {}
+            Changed::Taken => return Err(AdminError::Exists("webhook endpoint")),
+            Changed::Lost => return Err(Fault::LostRace.into()),
+        }
+        name_events(&mut *tx, &app).await?;
+        let names = changed.into_iter().map(str::to_owned).collect();
+        let told = Fact::webhook_endpoint_updated(id, ChangedFields(names));
+        self.tell(&mut *tx, Source::cli(known.world), [told])
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Gives an endpoint a new secret, shown this once. The one before signs as well for so many minutes more, and one before that no
+    /// more from now on.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn rotate_webhook_secret(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        overlap_minutes: i64,
+    ) -> Result<Secret<String>, AdminError> {
+        if !(0..=LONGEST_OVERLAP).contains(&overlap_minutes) {
+            let message = "overlap_minutes must be a whole number from 0 to 10080";
+            return Err(Invalid::value("overlap_minutes", message).into());
+        }
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let now = self.ports.clock.machine();
+        let (secret, sealed) = self.new_secret(endpoint.world, id, now).await?;
+        let until = now + Seconds::from_minutes(overlap_minutes);
+        retried(|| self.store_secret(&sealed, until)).await?;
+        Ok(secret.text())
+    }
+
+    async fn store_secret(
+        &self,
+        secret: &SealedSecret,
+        until: Timestamp,
+    ) -> Result<(), AdminError> {
+        let (world, endpoint) = (secret.world, secret.endpoint_id);
+        let mut tx = self.ports.store.begin().await?;
+        let endpoints = tx.webhook_endpoints();
+        // Two rotations at once come one after the other.
+        if !endpoints.lock(&world, endpoint).await? {
+            return Err(NO_ENDPOINT);
+        }
+        let now = secret.created_at;
+        endpoints
+            .expire_secrets(&world, endpoint, until, now)
+            .await?;
+        endpoints.insert_secret(secret).await?;
+        let told = Fact::webhook_endpoint_secret_rotated(endpoint);
+        self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Sends an endpoint events again, as if it had never failed; nothing changes where it is sent events.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn enable_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        resume: Resume,
+    ) -> Result<ListedEndpoint, AdminError> {
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let world = endpoint.world;
+        let is_enabled = retried(|| async {
+            let now = self.ports.clock.machine();
+            let (mut tx, app) = self.begin_with(app).await?;
+            if !tx.webhook_endpoints().enable(&world, id, now).await? {
+                return Ok::<_, AdminError>(false);
+            }
+            name_events(&mut *tx, &app).await?;
+            if resume == Resume::Nothing {
+                tx.deliveries().drop_waiting(&world, id, now).await?;
+            }
+            let told = Fact::webhook_endpoint_enabled(id);
+            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            tx.commit().await?;
+            Ok(true)
+        });
+        if is_enabled.await? {
+            self.ring_for(world, id);
+        }
+        self.show_webhook(app, id).await
+    }
+
+    /// Sends an endpoint nothing any more; what waits is kept for 30 days.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn disable_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+    ) -> Result<ListedEndpoint, AdminError> {
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let (world, reason) = (endpoint.world, DisabledReason::Operator);
+        retried(|| async {
+            let now = self.ports.clock.machine();
+            let (mut tx, app) = self.begin_with(app).await?;
+            let endpoints = tx.webhook_endpoints();
+            if endpoints.disable(&world, id, reason, now).await? {
+                name_events(&mut *tx, &app).await?;
+                let told = Fact::webhook_endpoint_disabled(id, reason);
+                self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            }
+            Ok::<_, AdminError>(tx.commit().await?)
+        })
+        .await?;
+        self.show_webhook(app, id).await
+    }
+
+    /// Removes an endpoint; what waits for it is dropped.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn remove_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+    ) -> Result<(), AdminError> {
+        let world = self.show_webhook(app, id).await?.endpoint.world;
+        retried(|| async {
+            let now = self.ports.clock.machine();
+            let (mut tx, app) = self.begin_with(app).await?;
+            // It waits for whoever gives places at this moment; nobody leaves a delivery for it afterwards.
+            if !tx.webhook_endpoints().remove(&world, id).await? {
+                return Err(NO_ENDPOINT);
+            }
+            tx.deliveries().drop_waiting(&world, id, now).await?;
+            name_events(&mut *tx, &app).await?;
+            let told = Fact::webhook_endpoint_deleted(id);
+            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            Ok(tx.commit().await?)
+        })
+        .await
+    }
+
+    /// Sends an endpoint a sample, signed, once; it is in no log.
+    ///
+    /// # Errors
+    /// [`AdminError`]; what the endpoint does is none.
+    pub async fn try_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        kind: Option<EventKind>,
+    ) -> Result<Trial, AdminError> {
+        let ListedEndpoint { endpoint, secrets } = self.show_webhook(app, id).await?;
+        let sender = self.ports.webhooks.as_ref();
+        let sender = sender.ok_or(Fault::NoTransport("webhooks"))?;
+        let now = self.ports.clock.machine();
+        let event: EventId = self.new_id(now);
+        let body = sample(kind, endpoint.world, event, self.now(&endpoint.world));
+        let body = body.map_err(|error| Fault::Internal(Box::new(error)))?;
+        let secrets = opened_secrets(&*self.ports.sealer, &secrets);
+        let secrets = secrets.await.map_err(Fault::from)?;
+        let request = webhook_request(&endpoint.url, &secrets, event, now, body, []);
+        let begun = Instant::now();
+        let answer = sender.send(request).await;
+        Ok(Trial {
+            duration: begun.elapsed(),
+            status: answer.as_ref().ok().map(|answer| answer.status),
+            error: answer.as_ref().err().map(WebhookError::to_string),
+            response_excerpt: answer.ok().and_then(|answer| answer.excerpt),
+        })
+    }
+
+    /// Deliveries to an endpoint, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_deliveries(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        mut filter: DeliveryFilter,
+        limit: i64,
+    ) -> Result<Vec<Delivery>, AdminError> {
+        if !(1..=MOST_ON_A_PAGE).contains(&limit) {
+            let message = "limit must be a whole number from 1 to 1000";
+            return Err(Invalid::value("limit", message).into());
+        }
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        // To be held is to wait for an endpoint that is disabled.
+        let is_disabled = endpoint.disabled.is_some();
+        filter.state = match filter.state {
+            Some(DeliveryState::Held) if is_disabled => Some(DeliveryState::Waiting),
+            Some(DeliveryState::Held) => return Ok(Vec::new()),
+            Some(DeliveryState::Waiting) if is_disabled => return Ok(Vec::new()),
+            state => state,
+        };
+        let mut read = self.ports.store.read().await?;
+        let found = read.deliveries().list(&endpoint.world, id, &filter, limit);
+        let found = found.await?.into_iter();
+        Ok(found
+            .map(|delivery| as_shown(delivery, &endpoint))
+            .collect())
+    }
+
+    /// One delivery and its attempts.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn show_delivery(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        delivery: WebhookDeliveryId,
+    ) -> Result<(Delivery, Vec<Attempt>), AdminError> {
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        let world = endpoint.world;
+        let mut read = self.ports.store.read().await?;
+        let found = read.deliveries().find(&world, id, delivery).await?;
+        let found = found.ok_or(AdminError::NotFound("delivery"))?;
+        let attempts = read.deliveries().attempts(&world, delivery).await?;
+        Ok((as_shown(found, &endpoint), attempts))
+    }
+
+    /// Sends an event to an endpoint once more, whether its types select it or not.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn replay_webhook(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        what: Replayed,
+    ) -> Result<Delivery, AdminError> {
+        let world = self.show_webhook(app, id).await?.endpoint.world;
+        let event = match what {
+            Replayed::Event(event) => event,
+            Replayed::Delivery(delivery) => {
+                let (delivery, _) = self.show_delivery(app, id, delivery).await?;
+                delivery.event_id
+            }
+        };
+        let mut read = self.ports.store.read().await?;
+        let event = read.events().find(&world, event).await?;
+        let event = event.ok_or(AdminError::NotFound("event"))?;
+        drop(read);
+        let now = self.ports.clock.machine();
+        let delivery = Delivery {
+            id: self.new_id(now),
+            world,
+            endpoint_id: id,
+            event_id: event.event.id,
+            position: event.position,
+            kind: event.event.kind,
+            is_replay: true,
+            state: DeliveryState::Waiting,
+            attempts: 0,
+            due_at: now,
+            created_at: now,
+        };
+        retried(|| self.store_replay(&delivery)).await?;
+        self.ring_for(world, id);
+        Ok(delivery)
+    }
+
+    async fn store_replay(&self, delivery: &Delivery) -> Result<(), AdminError> {
+        let mut tx: Box<dyn Tx> = self.ports.store.begin().await?;
+        let (world, id) = (delivery.world, delivery.endpoint_id);
+        // Nothing is left for an endpoint that is being removed.
+        if !tx.webhook_endpoints().lock(&world, id).await? {
+            return Err(NO_ENDPOINT);
+        }
+        let one = std::slice::from_ref(delivery);
+        tx.deliveries().insert(one).await?;
+        Ok(tx.commit().await?)
+    }
+
+    fn ring_for(&self, world: World, endpoint_id: WebhookEndpointId) {
+        let queue = |is_later| Queue {
+            world,
+            endpoint_id,
+            is_later,
+        };
+        self.webhooks.ring([queue(false), queue(true)]);
+    }
+}
+
+/// Has those types written, of the ones that are written on demand only, that endpoints name.
+async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
+    let endpoints = tx.webhook_endpoints().list(app.id).await?;
+    let enabled = endpoints
+        .iter()
+        .filter(|endpoint| endpoint.disabled.is_none());
+    let named = NamedEvents::by(enabled);
+    if named == app.named_events {
+        return Ok(());
+    }
+    tx.apps().name_events(app.id, &named).await
+}
+
+/// What waits for an endpoint that is disabled is held.
+fn as_shown(delivery: Delivery, endpoint: &Endpoint) -> Delivery {
+    match delivery.state {
+        DeliveryState::Waiting if endpoint.disabled.is_some() => Delivery {
+            state: DeliveryState::Held,
+            ..delivery
+        },
+        _ => delivery,
+    }
+}

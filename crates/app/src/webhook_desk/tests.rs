@@ -1,0 +1,102 @@
+use vestry_domain::ids::Id;
+use vestry_domain::{Environment, Timestamp};
+
+use super::*;
+
+fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
+    let at = Timestamp::from_unix(1_800_000_000);
+    Queue {
+        world: World::new(AppId::new(at, [app; 16]), Environment::Live),
+        endpoint_id: WebhookEndpointId::new(at, [endpoint; 16]),
+        is_later,
+    }
+}
+
+/// Takes what there is room for, as if every queue had no end.
+fn fill(desk: &WebhookDesk, queues: &[Queue]) -> Vec<Queue> {
+    let mut begun = Vec::new();
+    desk.ring(queues.iter().copied());
+    while let Some((queue, room)) = desk.next() {
+        for _ in 0..room {
+            desk.begin(&queue);
+            begun.push(queue);
+        }
+        desk.ring([queue]);
+    }
+    begun
+}
+
+fn count(begun: &[Queue], is_wanted: impl Fn(&Queue) -> bool) -> usize {
+    begun.iter().filter(|queue| is_wanted(queue)).count()
+}
+
+#[test]
+fn an_endpoint_has_its_window_and_no_more() {
+    let desk = WebhookDesk::new(256);
+    let begun = fill(&desk, &[queue(1, 1, false)]);
+    assert_eq!(begun.len(), 8);
+    assert_eq!(desk.next(), None);
+    desk.end(&queue(1, 1, false), Showing::Took);
+    assert_eq!(desk.next(), Some((queue(1, 1, false), 2)));
+}
+
+#[test]
+fn retries_leave_half_of_the_window() {
+    let desk = WebhookDesk::new(256);
+    let (first, later) = (queue(1, 1, false), queue(1, 1, true));
+    desk.ring([later]);
+    assert_eq!(desk.next(), Some((later, 4)));
+    for _ in 0..4 {
+        desk.begin(&later);
+    }
+    desk.ring([later]);
+    assert_eq!(desk.next(), None);
+    desk.ring([first]);
+    assert_eq!(desk.next(), Some((first, 4)));
+}
+
+/// However many dead endpoints there are, half of all attempts is for those that answer (WH-4).
+#[test]
+fn wh_4_dead_endpoints_leave_half_of_the_room() {
+    let desk = WebhookDesk::new(64);
+    let dead: Vec<_> = (0..100).map(|number| queue(1, number, false)).collect();
+    for one in &dead {
+        for _ in 0..5 {
+            desk.begin(one);
+            desk.end(one, Showing::Failed { is_overload: false });
+        }
+    }
+    let begun = fill(&desk, &dead);
+    assert_eq!(begun.len(), 32);
+    let alive = queue(2, 200, false);
+    desk.ring([alive]);
+    assert_eq!(desk.next(), Some((alive, 8)));
+}
+
+#[test]
+fn no_app_has_more_than_half() {
+    let desk = WebhookDesk::new(64);
+    let greedy = (0..100).map(|number| queue(1, number, false));
+    let queues: Vec<_> = greedy.chain([queue(2, 1, false)]).collect();
+    let begun = fill(&desk, &queues);
+    let app = queue(1, 0, false).world.app_id;
+    assert_eq!(count(&begun, |queue| queue.world.app_id == app), 32);
+    assert_eq!(count(&begun, |queue| queue.world.app_id != app), 8);
+    let alone = WebhookDesk::new(64);
+    assert_eq!(fill(&alone, &queues[..100]).len(), 32);
+}
+
+#[test]
+fn queues_take_turns() {
+    let desk = WebhookDesk::new(256);
+    let queues = [queue(1, 1, false), queue(1, 2, false), queue(2, 1, false)];
+    desk.ring(queues);
+    let mut served = Vec::new();
+    for _ in 0..6 {
+        let (queue, _) = desk.next().unwrap();
+        served.push(queue);
+        desk.ring([queue]);
+    }
+    assert_eq!(served[..3], queues);
+    assert_eq!(served[3..], queues);
+}

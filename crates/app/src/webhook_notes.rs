@@ -1,0 +1,275 @@
+//! What became of attempts, noted for those that ended at the same time in one transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use vestry_domain::app::App;
+use vestry_domain::event::{Actor, Fact, NewEvent};
+use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::webhook::{
+    Attempt, Delivery, DeliveryState, DisabledReason, Verdict, wait_after,
+};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::clock::Clock;
+use vestry_ports::entropy::Entropy;
+use vestry_ports::store::{Failures, Repositories, Store};
+
+use crate::fault::retried;
+use crate::ports::Ports;
+use crate::together::Batch;
+use crate::{Fault, mint};
+
+/// The attempt of a delivery with which its endpoint counts as failing.
+const FAILING_FROM: u32 = 3;
+/// How long an endpoint fails until its App is told.
+const TOLD_AFTER: Seconds = Seconds(86_400);
+/// Attempts that must have failed before an endpoint is disabled, and of how many deliveries.
+const LEAST_ATTEMPTS: i64 = 10;
+const LEAST_DELIVERIES: i64 = 2;
+
+/// What became of one attempt.
+pub(crate) struct Note {
+    /// As it was taken.
+    pub(crate) delivery: Delivery,
+    /// `None` where nothing was sent.
+    pub(crate) attempt: Option<Attempt>,
+    pub(crate) verdict: Verdict,
+    /// What decides how long to wait.
+    pub(crate) drawn: u8,
+    /// The time of the world.
+    pub(crate) now: Timestamp,
+}
+
+impl Note {
+    /// There is nothing to send any more.
+    pub(crate) const fn gone(delivery: Delivery, now: Timestamp) -> Self {
+        Self {
+            delivery,
+            now,
+            attempt: None,
+            verdict: Verdict::Delivered,
+            drawn: 0,
+        }
+    }
+}
+
+/// Where notes are written.
+pub(crate) struct WebhookNotes {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+/// What a batch says of one endpoint.
+#[derive(Default)]
+struct Tally {
+    took: bool,
+    is_gone: bool,
+    failed_attempts: i64,
+    failed_deliveries: i64,
+    is_failing: bool,
+    now: Timestamp,
+}
+
+impl Tally {
+    fn add(&mut self, note: &Note) {
+        let delivery = &note.delivery;
+        self.now = note.now;
+        match note.verdict {
+            Verdict::Delivered => self.took = true,
+            Verdict::Gone => self.is_gone = true,
+            Verdict::Failed(_) => {
+                self.failed_attempts += 1;
+                self.failed_deliveries += i64::from(delivery.attempts == 1);
+                self.is_failing |= delivery.attempts >= FAILING_FROM;
+            }
+        }
+    }
+}
+
+impl WebhookNotes {
+    pub(crate) fn new(ports: &Ports) -> Self {
+        Self {
+            store: Arc::clone(&ports.store),
+            clock: Arc::clone(&ports.clock),
+            entropy: Arc::clone(&ports.entropy),
+        }
+    }
+
+    /// Writes all of them, or none.
+    async fn write(&self, notes: &[Note]) -> Result<(), Fault> {
+        let now = self.clock.machine();
+        let mut tx = self.store.begin().await?;
+        let mut attempts = Vec::with_capacity(notes.len());
+        // In one order everywhere, so that two processes do not wait for each other.
+        let mut tallies: BTreeMap<(World, WebhookEndpointId), Tally> = BTreeMap::new();
+        for note in notes {
+            let is_held = end(&mut *tx, note, now).await?;
+            let Some(attempt) = &note.attempt else {
+                continue;
+            };
+            attempts.push(attempt.clone());
+            if is_held {
+                let key = (note.delivery.world, note.delivery.endpoint_id);
+                let tally = tallies.entry(key).or_default();
+                tally.add(note);
+            }
+        }
+        tx.deliveries().note_attempts(&attempts).await?;
+        let mut told = Vec::new();
+        for ((world, endpoint), tally) in tallies {
+            self.judge(&mut *tx, world, endpoint, &tally, &mut told)
+                .await?;
+        }
+        if !told.is_empty() {
+            tx.events().append(&told).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Draws conclusions of how an endpoint did.
+    async fn judge(
+        &self,
+        tx: &mut dyn Repositories,
+        world: World,
+        endpoint: WebhookEndpointId,
+        tally: &Tally,
+        told: &mut Vec<NewEvent>,
+    ) -> Result<(), Fault> {
+        let now = self.clock.machine();
+        let endpoints = tx.webhook_endpoints();
+        if tally.is_gone {
+            let reason = DisabledReason::Gone;
+            if endpoints.disable(&world, endpoint, reason, now).await? {
+                told.push(self.event(
+                    world,
+                    tally.now,
+                    Fact::webhook_endpoint_disabled(endpoint, reason),
+                ));
+            }
+            return Ok(());
+        }
+        if tally.took {
+            endpoints.note_success(&world, endpoint, now).await?;
+            return Ok(());
+        }
+        let failures = endpoints.note_failures(
+            &world,
+            endpoint,
+            tally.failed_attempts,
+            tally.failed_deliveries,
+            tally.is_failing,
+            now,
+        );
+        let Some(failures) = failures.await? else {
+            return Ok(());
+        };
+        let is_old = |since: Timestamp| since + TOLD_AFTER <= now;
+        if failures.failing_since.is_some_and(is_old)
+            && endpoints.note_told(&world, endpoint).await?
+        {
+            told.push(self.event(world, tally.now, Fact::webhook_endpoint_failing(endpoint)));
+        }
+        if has_failed_enough(&failures) {
+            let app = tx.apps().find(world.app_id).await?;
+            let reason = DisabledReason::Failing;
+            if app.is_some_and(|app| has_failed_for_long(&app, &failures, now))
+                && tx
+                    .webhook_endpoints()
+                    .disable(&world, endpoint, reason, now)
+                    .await?
+            {
+                told.push(self.event(
+                    world,
+                    tally.now,
+                    Fact::webhook_endpoint_disabled(endpoint, reason),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&self, world: World, now: Timestamp, fact: Fact) -> NewEvent {
+        let id: EventId = mint::id(&*self.entropy, self.clock.machine());
+        NewEvent {
+            id,
+            world,
+            kind: fact.kind,
+            user_id: fact.user_id,
+            wallet_id: fact.wallet_id,
+            actor: Actor::System,
+            request_id: None,
+            data: fact.data(),
+            created_at: now,
+        }
+    }
+}
+
+const fn has_failed_enough(failures: &Failures) -> bool {
+    failures.attempts >= LEAST_ATTEMPTS && failures.deliveries >= LEAST_DELIVERIES
+}
+
+fn has_failed_for_long(app: &App, failures: &Failures, now: Timestamp) -> bool {
+    let days = app.settings.webhook_disable_after_days;
+    days > 0 && failures.since + Seconds(days.saturating_mul(86_400)) <= now
+}
+
+/// Ends a delivery, or puts it off; `false` when somebody else has it by now, who will do so.
+async fn end(tx: &mut dyn Repositories, note: &Note, now: Timestamp) -> Result<bool, Fault> {
+    let Note {
+        delivery, verdict, ..
+    } = note;
+    let deliveries = tx.deliveries();
+    let is_held = match verdict {
+        Verdict::Delivered if note.attempt.is_none() => {
+            deliveries
+                .finish(delivery, DeliveryState::Dropped, now)
+                .await?
+        }
+        Verdict::Delivered => {
+            deliveries
+                .finish(delivery, DeliveryState::Delivered, now)
+                .await?
+        }
+        // Its endpoint is disabled with it; when that is enabled, it comes again.
+        Verdict::Gone => deliveries.retry(delivery, now).await?,
+        Verdict::Failed(failing) => match wait_after(delivery.attempts, note.drawn) {
+            Some(wait) => {
+                let wait = wait.max(failing.retry_after.unwrap_or_default());
+                deliveries.retry(delivery, now + wait).await?
+            }
+            None => {
+                deliveries
+                    .finish(delivery, DeliveryState::Exhausted, now)
+                    .await?
+            }
+        },
+    };
+    Ok(is_held)
+}
+
+impl Batch for WebhookNotes {
+    type Asked = Note;
+    type Answer = Result<(), Fault>;
+    type Memory = ();
+
+    const MOST: usize = 64;
+
+    fn app(note: &Note) -> AppId {
+        note.delivery.world.app_id
+    }
+
+    async fn serve(&self, notes: Vec<Note>, (): &mut ()) -> Vec<Self::Answer> {
+        if retried(|| self.write(&notes)).await.is_ok() {
+            return notes.iter().map(|_noted| Ok(())).collect();
+        }
+        // One that cannot be written does not hold up the others.
+        let mut outcomes = Vec::with_capacity(notes.len());
+        for note in &notes {
+            let alone = std::slice::from_ref(note);
+            outcomes.push(retried(|| self.write(alone)).await);
+        }
+        outcomes
+    }
+}

@@ -1,0 +1,356 @@
+//! The worker of webhooks: takes what is due for each endpoint by itself, sends it, and tries again what failed.
+//!
+//! Delivery is at least once. A process that dies between the answer of a receiver and its note of it leaves the delivery to be sent
+//! again, with the same `webhook-id`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::{Instant, MissedTickBehavior};
+use vestry_domain::event::Event;
+use vestry_domain::ids::AppId;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::webhook::{
+    Attempt, Delivery, EndpointUrl, Failing, SigningSecret, Verdict, judge,
+};
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::Queue;
+use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
+
+use super::{opened_secrets, webhook_request};
+use crate::fault::{causes, retried};
+use crate::webhook_desk::Showing;
+use crate::webhook_notes::Note;
+use crate::{Fault, Service};
+
+/// How long others leave alone what somebody has taken: several times of what an attempt may take.
+const LEASE: Seconds = Seconds(60);
+/// How often one looks for what other processes left, and for what is to be tried again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Queues that one look sees at most; the next one goes on behind them.
+const QUEUES: usize = 256;
+/// How long one App may keep the others waiting, where each is asked by itself.
+const PATIENCE_WITH_ONE: Duration = Duration::from_secs(1);
+
+/// Something that was taken, and everything that sending it takes.
+struct Job {
+    queue: Queue,
+    delivery: Delivery,
+    /// `None` where the event is gone.
+    event: Option<Event>,
+    to: Arc<Target>,
+}
+
+/// Where to.
+struct Target {
+    url: EndpointUrl,
+    /// Newest first.
+    secrets: Vec<SigningSecret>,
+}
+
+impl Service {
+    /// Sends until `stop` is done; finishes what is under way before it returns.
+    pub async fn run_webhooks(&self, stop: impl Future<Output = ()>) {
+        let Some(sender) = self.ports.webhooks.as_deref() else {
+            return;
+        };
+        let mut stop = std::pin::pin!(stop);
+        let mut under_way = FuturesUnordered::new();
+        let mut second = tokio::time::interval(LOOK_EVERY);
+        second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut cursor = None;
+        'working: loop {
+            while let Some((queue, room)) = self.webhooks.next() {
+                // What is under way goes on meanwhile: it may hold the very connection that this waits for.
+                let mut taking = std::pin::pin!(self.taken_from(queue, room));
+                let jobs = loop {
+                    tokio::select! {
+                        biased;
+                        () = &mut stop => break 'working,
+                        jobs = &mut taking => break jobs,
+                        Some(()) = under_way.next() => {}
+                    }
+                };
+                under_way.extend(jobs.into_iter().map(|job| self.send_event(sender, job)));
+            }
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(()) = under_way.next() => {}
+                () = self.webhooks.rung() => {}
+                _ = second.tick() => {
+                    let mut looking = std::pin::pin!(self.look_for_queues(&mut cursor));
+                    loop {
+                        tokio::select! {
+                            () = &mut looking => break,
+                            Some(()) = under_way.next() => {}
+                        }
+                    }
+                }
+            }
+        }
+        while under_way.next().await.is_some() {}
+    }
+
+    /// Sends what is due of everything that waits; how much that was. For whoever cannot wait for the one that runs by itself.
+    ///
+    /// # Errors
+    /// The queues could not be read.
+    pub async fn send_due(&self) -> Result<usize, Fault> {
+        let Some(sender) = self.ports.webhooks.as_deref() else {
+            return Ok(0);
+        };
+        let mut sent = 0;
+        loop {
+            let mut cursor = None;
+            self.queues_behind(&mut cursor).await?;
+            let mut jobs = Vec::new();
+            while let Some((queue, room)) = self.webhooks.next() {
+                jobs.extend(self.taken_from(queue, room).await);
+            }
+            if jobs.is_empty() {
+                return Ok(sent);
+            }
+            sent += jobs.len();
+            let sending = jobs.into_iter().map(|job| self.send_event(sender, job));
+            futures_util::future::join_all(sending).await;
+        }
+    }
+
+    /// Rings for queues that have something due, behind where the last look ended.
+    async fn look_for_queues(&self, cursor: &mut Option<Queue>) {
+        let Err(fault) = self.queues_behind(cursor).await else {
+            return;
+        };
+        *cursor = None;
+        if !self.ports.store.is_spread() {
+            tracing::warn!(
+                error = causes(&fault),
+                "the queues of webhooks could not be read"
+            );
+            return;
+        }
+        // A server is away. Who is there is not held up.
+        let apps = match self.ports.store.read().await {
+            Ok(mut read) => read.apps().list().await.unwrap_or_default(),
+            Err(_away) => return,
+        };
+        for app in apps {
+            let looking = self.queues_of(app.id);
+            let looked = tokio::time::timeout(PATIENCE_WITH_ONE, looking).await;
+            if !matches!(looked, Ok(Ok(()))) {
+                tracing::debug!(app = %app.id, "the queues of webhooks of an App could not be read");
+            }
+        }
+    }
+
+    async fn queues_behind(&self, cursor: &mut Option<Queue>) -> Result<(), Fault> {
+        for _ in 0..QUEUES {
+            let mut read = self.ports.store.read().await?;
+            let found = read.deliveries().next_queue(None, *cursor).await?;
+            drop(read);
+            let Some((queue, due_at)) = found else {
+                *cursor = None;
+                return Ok(());
+            };
+            *cursor = Some(queue);
+            self.ring_if_due(queue, due_at).await?;
+        }
+        Ok(())
+    }
+
+    async fn queues_of(&self, app: AppId) -> Result<(), Fault> {
+        let mut last = None;
+        for _ in 0..QUEUES {
+            let mut read = self.ports.store.read().await?;
+            let found = read.deliveries().next_queue(Some(app), last).await?;
+            drop(read);
+            let Some((queue, due_at)) = found else {
+                return Ok(());
+            };
+            last = Some(queue);
+            self.ring_if_due(queue, due_at).await?;
+        }
+        Ok(())
+    }
+
+    async fn ring_if_due(&self, queue: Queue, due_at: Timestamp) -> Result<(), Fault> {
+        let is_due = due_at <= self.ports.clock.machine()
+            || (queue.world.environment == Environment::Test
+                && due_at <= self.latest_now(queue.world).await?);
+        if is_due {
+            self.webhooks.ring([queue]);
+        }
+        Ok(())
+    }
+
+    /// The later one of the machine's time and that of a test world: whoever tests days of failures moves the clock.
+    async fn latest_now(&self, world: World) -> Result<Timestamp, Fault> {
+        let mut read = self.ports.store.read().await?;
+        if let Some(app) = read.apps().find(world.app_id).await? {
+            self.test_clocks.follow(app.id, app.test_clock);
+        }
+        Ok(self.now(&world).max(self.ports.clock.machine()))
+    }
+
+    /// Takes what is due of a queue, as much as there is room for.
+    async fn taken_from(&self, queue: Queue, room: usize) -> Vec<Job> {
+        let taking = retried(|| self.claim_from(queue, room));
+        let taken = if self.ports.store.is_spread() {
+            let taken = tokio::time::timeout(PATIENCE_WITH_ONE, taking).await;
+            taken.unwrap_or_else(|_too_long| Err(Fault::Overloaded))
+        } else {
+            taking.await
+        };
+        match taken {
+            Ok(jobs) => {
+                for _ in &jobs {
+                    self.webhooks.begin(&queue);
+                }
+                // There may be more of it.
+                if jobs.len() >= room {
+                    self.webhooks.ring([queue]);
+                }
+                jobs
+            }
+            // The next look finds it again.
+            Err(fault) => {
+                tracing::warn!(
+                    endpoint = %queue.endpoint_id,
+                    error = causes(&fault),
+                    "the deliveries of a webhook endpoint could not be taken"
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    async fn claim_from(&self, queue: Queue, room: usize) -> Result<Vec<Job>, Fault> {
+        let world = queue.world;
+        let machine = self.ports.clock.machine();
+        let now = match world.environment {
+            Environment::Live => machine,
+            Environment::Test => machine.max(self.now(&world)),
+        };
+        let mut tx = self.ports.store.begin().await?;
+        // In this transaction: what is disabled is sent nothing that is not on its way already (WH-10).
+        let endpoint = tx.webhook_endpoints().find(&world, queue.endpoint_id);
+        let Some(endpoint) = endpoint.await?.filter(|found| found.disabled.is_none()) else {
+            self.webhooks.forget(world, queue.endpoint_id);
+            return Ok(Vec::new());
+        };
+        let limit = i64::try_from(room).unwrap_or(i64::MAX);
+        let until = machine.max(now) + LEASE;
+        let taken = tx.deliveries().claim(&queue, now, until, limit).await?;
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let secrets = tx.webhook_endpoints();
+        let secrets = secrets.secrets(&world, endpoint.id, machine).await?;
+        let mut events = Vec::with_capacity(taken.len());
+        for delivery in &taken {
+            events.push(tx.events().find(&world, delivery.event_id).await?);
+        }
+        let to = Arc::new(Target {
+            url: endpoint.url,
+            secrets: opened_secrets(&*self.ports.sealer, &secrets).await?,
+        });
+        tx.commit().await?;
+        let jobs = taken.into_iter().zip(events);
+        let job = |(delivery, event)| Job {
+            queue,
+            delivery,
+            event,
+            to: Arc::clone(&to),
+        };
+        Ok(jobs.map(job).collect())
+    }
+
+    async fn send_event(&self, sender: &dyn WebhookSender, job: Job) {
+        let Job {
+            queue,
+            delivery,
+            event,
+            to,
+        } = job;
+        let at = self.ports.clock.machine();
+        let begun = Instant::now();
+        let body = event.as_ref().map(Event::json).transpose();
+        let Ok(Some(body)) = body else {
+            // Its App keeps events for a shorter time than it takes to deliver them.
+            self.webhooks.end(&queue, Showing::Unasked);
+            let now = self.now(&delivery.world);
+            self.note(Note::gone(delivery, now)).await;
+            return;
+        };
+        let mut besides = vec![
+            ("vestry-delivery", delivery.id.to_string()),
+            ("vestry-attempt", delivery.attempts.to_string()),
+        ];
+        if delivery.is_replay {
+            besides.push(("vestry-replay", "true".to_owned()));
+        }
+        let request = webhook_request(&to.url, &to.secrets, delivery.event_id, at, body, besides);
+        let answer = sender.send(request).await;
+        let duration = begun.elapsed();
+        let verdict = verdict_of(&answer);
+        let attempt = Attempt {
+            world: delivery.world,
+            delivery_id: delivery.id,
+            endpoint_id: delivery.endpoint_id,
+            number: delivery.attempts,
+            at,
+            duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
+            status: answer.as_ref().ok().map(|answer| answer.status),
+            error: answer.as_ref().err().map(WebhookError::to_string),
+            response_excerpt: answer.ok().and_then(|answer| answer.excerpt),
+        };
+        let showing = match verdict {
+            Verdict::Delivered => Showing::Took,
+            Verdict::Gone => Showing::Failed { is_overload: true },
+            Verdict::Failed(failing) => Showing::Failed {
+                is_overload: failing.is_overload,
+            },
+        };
+        self.note(Note {
+            drawn: self.drawn(),
+            now: self.now(&delivery.world),
+            delivery,
+            attempt: Some(attempt),
+            verdict,
+        })
+        .await;
+        // After the note: an endpoint is not sent more than we can take notes of.
+        self.webhooks.end(&queue, showing);
+    }
+
+    fn drawn(&self) -> u8 {
+        let mut byte = [0_u8; 1];
+        self.ports.entropy.fill(&mut byte);
+        let [byte] = byte;
+        byte
+    }
+
+    async fn note(&self, note: Note) {
+        let id = note.delivery.id;
+        match self.together(&self.webhook_notes, note).await {
+            Some(Ok(())) => {}
+            // A note that is lost means that the event is sent again when the lease ends.
+            None => {
+                tracing::warn!(delivery = %id, "an attempt could not be noted: noting it panicked");
+            }
+            Some(Err(fault)) => {
+                tracing::warn!(delivery = %id, error = causes(&fault), "an attempt could not be noted");
+            }
+        }
+    }
+}
+
+fn verdict_of(answer: &Result<WebhookAnswer, WebhookError>) -> Verdict {
+    match answer {
+        Ok(answer) => judge(answer.status, answer.retry_after),
+        Err(_none) => Verdict::Failed(Failing::default()),
+    }
+}

@@ -1,0 +1,637 @@
+//! Webhooks: what is sent where, again, no more, and signed with what.
+
+use vestry_app::admin::AdminError;
+use vestry_app::admin::webhooks::{EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume};
+use vestry_domain::event::{EventKind, TEST};
+use vestry_domain::ids::{EventId, WebhookEndpointId};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::webhook::{
+    Delivery, DeliveryState, DisabledReason, EndpointState, SigningSecret, signatures,
+};
+use vestry_domain::{Environment, Timestamp};
+use vestry_ports::store::DeliveryFilter;
+use vestry_ports::webhooks::WebhookRequest;
+
+use crate::rig::Rig;
+
+const HOST: &str = "hooks.example.com";
+const DAY: i64 = 86_400;
+
+fn endpoint(host: &str, types: &[&str]) -> NewEndpoint {
+    NewEndpoint {
+        url: format!("https://{host}/events"),
+        name: None,
+        types: types.iter().map(|name| (*name).to_owned()).collect(),
+        enabled: true,
+    }
+}
+
+impl Rig {
+    /// A receiver of these types in the test world, and its secret.
+    async fn receiver(&self, host: &str, types: &[&str]) -> (WebhookEndpointId, SigningSecret) {
+        let world = self.world(Environment::Test);
+        let added = self.service.add_webhook(world, endpoint(host, types)).await;
+        let (listed, secret) = added.unwrap();
+        let secret = SigningSecret::parse(secret.expose()).unwrap();
+        (listed.endpoint.id, secret)
+    }
+
+    /// Everything is placed, and what is due is sent.
+    async fn flow(&self) -> usize {
+        self.service.sequence_all().await.unwrap();
+        self.service.send_due().await.unwrap()
+    }
+
+    async fn endpoint(&self, id: WebhookEndpointId) -> ListedEndpoint {
+        self.service.show_webhook(self.app.id, id).await.unwrap()
+    }
+
+    async fn deliveries(&self, id: WebhookEndpointId) -> Vec<Delivery> {
+        let all = DeliveryFilter::default();
+        let found = self.service.list_deliveries(self.app.id, id, all, 1000);
+        found.await.unwrap()
+    }
+
+    async fn states(&self, id: WebhookEndpointId) -> Vec<DeliveryState> {
+        let found = self.deliveries(id).await;
+        found.iter().map(|delivery| delivery.state).collect()
+    }
+
+    /// The types of events of the test world, oldest first.
+    async fn told(&self) -> Vec<EventKind> {
+        self.service.sequence_all().await.unwrap();
+        let query = vestry_app::events::ListEvents {
+            limit: Some(1000),
+            ..Default::default()
+        };
+        let test = self.test().await;
+        let page = self.service.list_events(&test, &query).await.unwrap();
+        page.events.iter().map(|event| event.event.kind).collect()
+    }
+}
+
+fn header<'a>(request: &'a WebhookRequest, name: &str) -> &'a str {
+    let mut headers = request.headers.iter();
+    let found = headers.find(|(known, _)| *known == name);
+    found.map_or("", |(_, value)| value)
+}
+
+fn kinds(requests: &[WebhookRequest]) -> Vec<String> {
+    let kind = |request: &WebhookRequest| {
+        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+        body["type"].as_str().unwrap().to_owned()
+    };
+    requests.iter().map(kind).collect()
+}
+
+/// Whether this secret, and only those given, signed it.
+pub(crate) fn is_signed_by(request: &WebhookRequest, secrets: &[&SigningSecret]) -> bool {
+    let at: i64 = header(request, "webhook-timestamp").parse().unwrap();
+    let secrets: Vec<_> = secrets.iter().map(|secret| (*secret).clone()).collect();
+    let id = header(request, "webhook-id");
+    let expected = signatures(&secrets, id, Timestamp::from_unix(at), &request.body);
+    header(request, "webhook-signature") == expected
+}
+
+/// What fits is sent once, signed, as a reader of the log sees it.
+#[tokio::test]
+async fn wh_1_what_fits_is_sent() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.service.sequence_all().await.unwrap();
+    let (all, secret) = rig.receiver(HOST, &["*"]).await;
+    let (some, _) = rig.receiver("users.example.com", &["user.*"]).await;
+    rig.receiver("wallets.example.com", &["wallet.exported"])
+        .await;
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    let sent = rig.webhooks.sent_to(HOST);
+    let told: Vec<_> = rig.told().await;
+    let told: Vec<_> = told.into_iter().map(EventKind::as_str).collect();
+    // Its own creation comes first; what was before is not sent.
+    let from = told
+        .iter()
+        .position(|kind| *kind == "webhook_endpoint.created");
+    assert_eq!(kinds(&sent), told[from.unwrap()..]);
+    let query = vestry_app::events::ListEvents::default();
+    let page = rig.service.list_events(&test, &query).await.unwrap();
+    for request in &sent {
+        assert!(is_signed_by(request, &[&secret]));
+        let id: EventId = header(request, "webhook-id").parse().unwrap();
+        let mut events = page.events.iter();
+        let event = events.find(|event| event.event.id == id).unwrap();
+        assert_eq!(request.body, event.json().unwrap().as_bytes());
+        assert_eq!(header(request, "vestry-attempt"), "1");
+    }
+    assert_eq!(
+        kinds(&rig.webhooks.sent_to("users.example.com")),
+        ["user.created"]
+    );
+    assert!(rig.webhooks.sent_to("wallets.example.com").is_empty());
+    assert_eq!(rig.states(some).await, [DeliveryState::Delivered]);
+    assert!(rig.endpoint(all).await.endpoint.last_success_at.is_some());
+    assert_eq!(rig.flow().await, 0);
+}
+
+/// A type that is written on demand only is written while an endpoint names it.
+#[tokio::test]
+async fn what_an_endpoint_names_is_written() {
+    let rig = Rig::new().await;
+    let count = async || {
+        let told = rig.told().await.into_iter();
+        told.filter(|kind| *kind == EventKind::MessageSent).count()
+    };
+    let send = async |number: usize, expected: usize| {
+        let test = rig.test().await;
+        rig.fresh_code(&test, &format!("user{number}@example.com"))
+            .await;
+        assert_eq!(count().await, expected, "message {number}");
+    };
+    rig.receiver("all.example.com", &["*", "message.*"]).await;
+    send(1, 0).await;
+    let (id, _) = rig.receiver(HOST, &["message.sent"]).await;
+    rig.pass(60);
+    send(2, 1).await;
+    rig.service.send_due().await.unwrap();
+    assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["message.sent"]);
+    assert!(!kinds(&rig.webhooks.sent_to("all.example.com")).contains(&"message.sent".to_owned()));
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.pass(60);
+    send(3, 1).await;
+    rig.service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await
+        .unwrap();
+    rig.pass(60);
+    send(4, 2).await;
+    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.pass(60);
+    send(5, 2).await;
+}
+
+/// Ten tries over three days, and nothing after that.
+#[tokio::test]
+async fn wh_1_what_fails_is_tried_ten_times() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.set(&[("webhook_disable_after_days", "0")]).await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.answer(HOST, 500, None);
+    rig.user(&test, "ann@example.com").await;
+    assert_eq!(rig.flow().await, 1);
+    let mut waits = Vec::new();
+    loop {
+        let delivery = rig.deliveries(id).await.remove(0);
+        let Some(next) = delivery.next_attempt_at() else {
+            assert_eq!(delivery.state, DeliveryState::Exhausted);
+            break;
+        };
+        let wait = next.unix() - rig.now().unix();
+        rig.pass(wait - 1);
+        assert_eq!(rig.flow().await, 0, "tried too early");
+        rig.pass(1);
+        assert_eq!(rig.flow().await, 1);
+        waits.push(wait);
+    }
+    let planned = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    assert_eq!(waits.len(), planned.len());
+    for (wait, planned) in waits.iter().zip(planned) {
+        assert!(
+            (planned * 9 / 10..=planned * 11 / 10).contains(wait),
+            "{waits:?}"
+        );
+    }
+    let sent = rig.webhooks.sent_to(HOST);
+    let first = header(&sent[0], "webhook-id");
+    for (request, number) in sent.iter().zip(1..) {
+        assert_eq!(header(request, "webhook-id"), first);
+        assert_eq!(header(request, "vestry-attempt"), number.to_string());
+    }
+    let delivery = rig.deliveries(id).await.remove(0);
+    let shown = rig.service.show_delivery(rig.app.id, id, delivery.id).await;
+    let (_, attempts) = shown.unwrap();
+    let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
+    assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
+    assert!(attempts.iter().all(|attempt| attempt.status == Some(500)));
+}
+
+/// A receiver that asks to be left alone is, for a day at most.
+#[tokio::test]
+async fn a_receiver_that_is_busy_is_left_alone() {
+    for (asked, left) in [(600, 600), (1_000_000_000, DAY)] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+        rig.webhooks.answer(HOST, 503, Some(Seconds(asked)));
+        rig.user(&test, "ann@example.com").await;
+        rig.flow().await;
+        let next = rig.deliveries(id).await[0].next_attempt_at().unwrap();
+        assert_eq!(next.unix() - rig.now().unix(), left);
+    }
+}
+
+/// In a test world the test clock ends a wait as well.
+#[tokio::test]
+async fn a_test_clock_brings_retries_forward() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.be_silent(HOST);
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    assert_eq!(rig.flow().await, 0);
+    let ahead = vestry_domain::test_clock::ClockChange {
+        advance_seconds: Some(60),
+        ..Default::default()
+    };
+    rig.service.set_test_clock(&test, ahead).await.unwrap();
+    assert_eq!(rig.flow().await, 1);
+    assert_eq!(rig.other_process().send_due().await.unwrap(), 0);
+}
+
+/// 410 disables at once; what waits is held, and comes when the endpoint is enabled.
+#[tokio::test]
+async fn wh_10_what_is_gone_is_sent_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.answer(HOST, 410, None);
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    let endpoint = rig.endpoint(id).await.endpoint;
+    assert_eq!(endpoint.disabled, Some(DisabledReason::Gone));
+    assert_eq!(
+        rig.told().await.last(),
+        Some(&EventKind::WebhookEndpointDisabled)
+    );
+    rig.user(&test, "bob@example.com").await;
+    rig.pass(DAY);
+    rig.flow().await;
+    assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
+    assert_eq!(rig.states(id).await, [DeliveryState::Held]);
+    rig.webhooks.answer(HOST, 204, None);
+    let enabled = rig.service.enable_webhook(rig.app.id, id, Resume::All);
+    assert_eq!(
+        enabled.await.unwrap().endpoint.state(),
+        EndpointState::Active
+    );
+    rig.flow().await;
+    assert_eq!(rig.states(id).await, [DeliveryState::Delivered]);
+}
+
+/// Disabling holds what is on its way; enabling sends it, or drops it.
+#[tokio::test]
+async fn what_is_held_is_sent_or_dropped() {
+    for (resume, state) in [
+        (Resume::All, DeliveryState::Delivered),
+        (Resume::Nothing, DeliveryState::Dropped),
+    ] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+        rig.user(&test, "ann@example.com").await;
+        rig.service.sequence_all().await.unwrap();
+        let disabled = rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+        assert_eq!(disabled.endpoint.disabled, Some(DisabledReason::Operator));
+        assert_eq!(rig.service.send_due().await.unwrap(), 0);
+        assert_eq!(rig.states(id).await, [DeliveryState::Held]);
+        rig.service
+            .enable_webhook(rig.app.id, id, resume)
+            .await
+            .unwrap();
+        rig.flow().await;
+        assert_eq!(rig.states(id).await, [state]);
+        // A second one changes nothing.
+        let before = rig.told().await.len();
+        rig.service
+            .enable_webhook(rig.app.id, id, resume)
+            .await
+            .unwrap();
+        assert_eq!(rig.told().await.len(), before);
+    }
+}
+
+/// An endpoint that has taken nothing for a day is told of; after five it is disabled.
+#[tokio::test]
+async fn an_endpoint_that_fails_for_days_is_disabled() {
+    for (days, is_disabled) in [("5", true), ("0", false)] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        rig.set(&[("webhook_disable_after_days", days)]).await;
+        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+        rig.webhooks.answer(HOST, 500, None);
+        for day in 0..7 {
+            rig.user(&test, &format!("user{day}@example.com")).await;
+            for _ in 0..24 {
+                rig.flow().await;
+                rig.pass(DAY / 24);
+            }
+            let endpoint = rig.endpoint(id).await.endpoint;
+            assert!(endpoint.failing_since.is_some());
+            if day < 4 {
+                assert_eq!(endpoint.state(), EndpointState::Failing, "day {day}");
+            }
+        }
+        let endpoint = rig.endpoint(id).await.endpoint;
+        assert_eq!(endpoint.disabled.is_some(), is_disabled);
+        let told = rig.told().await;
+        let count = |kind| told.iter().filter(|told| **told == kind).count();
+        assert_eq!(count(EventKind::WebhookEndpointFailing), 1);
+        let disabled = count(EventKind::WebhookEndpointDisabled);
+        assert_eq!(disabled, usize::from(is_disabled));
+    }
+}
+
+/// One success ends it.
+#[tokio::test]
+async fn a_success_ends_failing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.answer(HOST, 500, None);
+    rig.user(&test, "ann@example.com").await;
+    for _ in 0..3 {
+        rig.flow().await;
+        rig.pass(3_600);
+    }
+    assert_eq!(
+        rig.endpoint(id).await.endpoint.state(),
+        EndpointState::Failing
+    );
+    rig.webhooks.answer(HOST, 200, None);
+    rig.pass(3_600);
+    rig.flow().await;
+    assert_eq!(
+        rig.endpoint(id).await.endpoint.state(),
+        EndpointState::Active
+    );
+}
+
+/// Both secrets sign while they overlap, and exactly one before and after.
+#[tokio::test]
+async fn wh_3_both_secrets_sign_while_they_overlap() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, first) = rig.receiver(HOST, &["user.created"]).await;
+    let rotate = async |minutes| {
+        let secret = rig.service.rotate_webhook_secret(rig.app.id, id, minutes);
+        SigningSecret::parse(secret.await.unwrap().expose()).unwrap()
+    };
+    let mut number = 0;
+    let mut sent = async || {
+        number += 1;
+        rig.user(&test, &format!("user{number}@example.com")).await;
+        rig.flow().await;
+        rig.webhooks.sent_to(HOST).pop().unwrap()
+    };
+    assert!(is_signed_by(&sent().await, &[&first]));
+    rig.pass(1);
+    let second = rotate(60).await;
+    assert!(is_signed_by(&sent().await, &[&second, &first]));
+    rig.pass(3_599);
+    assert!(is_signed_by(&sent().await, &[&second, &first]));
+    rig.pass(1);
+    assert!(is_signed_by(&sent().await, &[&second]));
+    // A third one ends the oldest at once.
+    let third = rotate(60).await;
+    rig.pass(1);
+    let fourth = rotate(60).await;
+    assert!(is_signed_by(&sent().await, &[&fourth, &third]));
+    rig.pass(1);
+    let fifth = rotate(0).await;
+    assert!(is_signed_by(&sent().await, &[&fifth]));
+    assert_eq!(rig.endpoint(id).await.secrets.len(), 1);
+    for minutes in [-1, 10_081] {
+        let refused = rig.service.rotate_webhook_secret(rig.app.id, id, minutes);
+        let Err(AdminError::Invalid(invalid)) = refused.await else {
+            panic!("{minutes} minutes were taken");
+        };
+        assert_eq!(invalid.param, "overlap_minutes");
+    }
+}
+
+/// What is deleted leaves nothing that is tried.
+#[tokio::test]
+async fn wh_12_a_deleted_endpoint_is_sent_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.webhooks.answer(HOST, 500, None);
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    rig.user(&test, "bob@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.pass(DAY);
+    assert_eq!(rig.flow().await, 0);
+    assert_eq!(rig.webhooks.sent_to(HOST).len(), 1);
+    let gone = rig.service.show_webhook(rig.app.id, id).await;
+    assert!(matches!(gone, Err(AdminError::NotFound(_))));
+}
+
+/// A replay is another delivery of the same event, and says so.
+#[tokio::test]
+async fn a_replay_is_marked() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    let first = rig.deliveries(id).await.remove(0);
+    for what in [
+        Replayed::Event(first.event_id),
+        Replayed::Delivery(first.id),
+    ] {
+        let replayed = rig.service.replay_webhook(rig.app.id, id, what);
+        assert_ne!(replayed.await.unwrap().id, first.id);
+        assert_eq!(rig.flow().await, 1);
+    }
+    let sent = rig.webhooks.sent_to(HOST);
+    let marks: Vec<_> = sent
+        .iter()
+        .map(|request| header(request, "vestry-replay"))
+        .collect();
+    assert_eq!(marks, ["", "true", "true"]);
+    let ids: Vec<_> = sent
+        .iter()
+        .map(|request| header(request, "webhook-id"))
+        .collect();
+    assert!(ids.iter().all(|id| *id == first.event_id.to_string()));
+}
+
+/// A change of what waits already takes the new URL; one that changes nothing tells nothing.
+#[tokio::test]
+async fn an_endpoint_can_be_changed() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let change = EndpointChange {
+        url: Some("https://new.example.com/".to_owned()),
+        name: Some(Some("Orders".to_owned())),
+        types: Some(vec!["user.*".to_owned()]),
+    };
+    let changed = rig.service.change_webhook(rig.app.id, id, change.clone());
+    let endpoint = changed.await.unwrap().endpoint;
+    assert_eq!(endpoint.url.as_str(), "https://new.example.com/");
+    assert_eq!(endpoint.name.as_deref(), Some("Orders"));
+    rig.flow().await;
+    assert_eq!(rig.webhooks.sent_to("new.example.com").len(), 1);
+    let told = rig.told().await.len();
+    rig.service
+        .change_webhook(rig.app.id, id, change)
+        .await
+        .unwrap();
+    assert_eq!(rig.told().await.len(), told);
+}
+
+/// What cannot be an endpoint is refused with the field's name, and there is one of each and twenty at most.
+#[tokio::test]
+async fn endpoints_that_cannot_be_are_refused() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    let new = |url: &str, name: Option<&str>, types: &[&str]| NewEndpoint {
+        url: url.to_owned(),
+        name: name.map(str::to_owned),
+        ..endpoint(HOST, types)
+    };
+    let url = "https://hooks.example.com/";
+    for (refused, param) in [
+        (new("http://hooks.example.com/", None, &["*"]), "url"),
+        (new(url, Some(""), &["*"]), "name"),
+        (new(url, Some("a\nb"), &["*"]), "name"),
+        (new(url, None, &["user.born"]), "types"),
+        (new(url, None, &[]), "types"),
+    ] {
+        let Err(AdminError::Invalid(invalid)) = rig.service.add_webhook(world, refused).await
+        else {
+            panic!("{param} was taken");
+        };
+        assert_eq!(invalid.param, param);
+    }
+    for number in 0..20 {
+        let one = endpoint(&format!("h{number}.example.com"), &["*"]);
+        rig.service.add_webhook(world, one).await.unwrap();
+    }
+    let again = endpoint("h1.example.com", &["*", "*"]);
+    let again = rig.service.add_webhook(world, again).await;
+    assert!(matches!(again, Err(AdminError::Exists(_))));
+    let more = rig
+        .service
+        .add_webhook(world, endpoint("h20.example.com", &["*"]));
+    assert!(matches!(more.await, Err(AdminError::Invalid(_))));
+    assert_eq!(
+        rig.service.list_webhooks(rig.app.id).await.unwrap().len(),
+        20
+    );
+}
+
+/// A trial is signed and leaves nothing behind.
+#[tokio::test]
+async fn a_trial_is_in_no_log() {
+    let rig = Rig::new().await;
+    let (id, secret) = rig.receiver(HOST, &["*"]).await;
+    rig.flow().await;
+    let told = rig.told().await.len();
+    rig.webhooks.answer(HOST, 500, None);
+    for kind in [None, Some(EventKind::SessionEnded)] {
+        let tried = rig.service.try_webhook(rig.app.id, id, kind).await.unwrap();
+        assert_eq!((tried.status, tried.error), (Some(500), None));
+        let request = rig.webhooks.sent_to(HOST).pop().unwrap();
+        assert!(is_signed_by(&request, &[&secret]));
+        assert_eq!(kinds(&[request]), [kind.map_or(TEST, EventKind::as_str)]);
+    }
+    assert_eq!(rig.told().await.len(), told);
+    assert_eq!(
+        rig.endpoint(id).await.endpoint.state(),
+        EndpointState::Active
+    );
+}
+
+/// Whatever fails while places are given, an event that is in the log has its delivery.
+#[tokio::test]
+async fn wh_1_no_failure_of_the_sequencer_loses_a_delivery() {
+    for operations in 0.. {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        rig.receiver(HOST, &["user.created"]).await;
+        rig.flow().await;
+        rig.user(&test, "ann@example.com").await;
+        rig.fake.fail_after(operations);
+        let placed = rig.service.sequence_all().await;
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        rig.flow().await;
+        assert_eq!(
+            rig.webhooks.sent_to(HOST).len(),
+            1,
+            "after {operations:?}, {placed:?}"
+        );
+        if !was_reached {
+            return;
+        }
+    }
+}
+
+/// Two processes send what is due at the same time: each event once.
+#[tokio::test]
+async fn wh_1_two_processes_share_what_is_due() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.receiver(HOST, &["user.created"]).await;
+    for number in 0..30 {
+        rig.user(&test, &format!("user{number}@example.com")).await;
+    }
+    rig.service.sequence_all().await.unwrap();
+    let other = rig.other_process();
+    let (one, two) = tokio::join!(rig.service.send_due(), other.send_due());
+    assert_eq!(one.unwrap() + two.unwrap(), 30);
+    assert_eq!(rig.webhooks.sent_to(HOST).len(), 30);
+}
+
+/// What is older than 30 days is forgotten, with what was held; secrets that have ended go as well.
+#[tokio::test]
+async fn deliveries_are_kept_for_a_month() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.service
+        .rotate_webhook_secret(rig.app.id, id, 0)
+        .await
+        .unwrap();
+    rig.pass(29 * DAY);
+    rig.sweep().await;
+    assert_eq!(rig.deliveries(id).await.len(), 1);
+    rig.pass(2 * DAY);
+    rig.sweep().await;
+    assert!(rig.deliveries(id).await.is_empty());
+}
+
+/// An event is kept as long as somebody waits for it.
+#[tokio::test]
+async fn retention_does_not_pass_what_waits() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    let enabled = rig
+        .service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await;
+    enabled.unwrap();
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.pass(20 * DAY);
+    rig.sweep().await;
+    rig.service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await
+        .unwrap();
+    rig.flow().await;
+    assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["user.created"]);
+}

@@ -1,0 +1,826 @@
+//! Events on their way to endpoints.
+
+use std::sync::Arc;
+
+use vestry_domain::ids::{AppId, WebhookDeliveryId};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::webhook::{Attempt, Delivery, DeliveryState, Endpoint};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::{DeliveryFilter, Queue, Store};
+
+use super::stage::{Stage, works};
+use crate::race::{count, race};
+
+/// How long whoever takes a delivery keeps it here.
+const LEASE: Seconds = Seconds(120);
+
+const ENDS: [DeliveryState; 3] = [
+    DeliveryState::Delivered,
+    DeliveryState::Exhausted,
+    DeliveryState::Dropped,
+];
+
+impl Stage {
+    /// So many stored deliveries of an endpoint, oldest first: first attempts, or replays.
+    async fn deliveries(
+        &mut self,
+        endpoint: &Endpoint,
+        how_many: i64,
+        is_replay: bool,
+    ) -> Vec<Delivery> {
+        let deliveries: Vec<_> = (1..=how_many)
+            .map(|position| Delivery {
+                is_replay,
+                ..self.samples.delivery(endpoint, position)
+            })
+            .collect();
+        insert(&self.store, &deliveries).await;
+        deliveries
+    }
+
+    async fn known_delivery(&self, delivery: &Delivery) -> Option<Delivery> {
+        let (world, endpoint) = (delivery.world, delivery.endpoint_id);
+        in_view!(self.store, |view| view
+            .deliveries()
+            .find(&world, endpoint, delivery.id)
+            .await)
+    }
+
+    async fn listed_deliveries(
+        &self,
+        endpoint: &Endpoint,
+        filter: &DeliveryFilter,
+        limit: i64,
+    ) -> Vec<Delivery> {
+        in_view!(self.store, |view| view
+            .deliveries()
+            .list(&endpoint.world, endpoint.id, filter, limit)
+            .await)
+    }
+
+    /// All queues, of all Apps or of one, in the order in which they are met.
+    async fn queues(&self, of: Option<AppId>) -> Vec<(Queue, Timestamp)> {
+        let (mut met, mut last) = (Vec::new(), None);
+        loop {
+            let next = in_view!(self.store, |view| view
+                .deliveries()
+                .next_queue(of, last)
+                .await);
+            let Some((queue, due_at)) = next else {
+                return met;
+            };
+            last = Some(queue);
+            met.push((queue, due_at));
+        }
+    }
+
+    async fn first_waiting(&self, world: World) -> Option<i64> {
+        in_view!(self.store, |view| view
+            .deliveries()
+            .first_waiting(&world)
+            .await)
+    }
+
+    async fn known_attempts(&self, delivery: &Delivery) -> Vec<Attempt> {
+        in_view!(self.store, |view| view
+            .deliveries()
+            .attempts(&delivery.world, delivery.id)
+            .await)
+    }
+}
+
+const fn queue_of(endpoint: &Endpoint, is_later: bool) -> Queue {
+    Queue {
+        world: endpoint.world,
+        endpoint_id: endpoint.id,
+        is_later,
+    }
+}
+
+async fn insert(store: &Arc<dyn Store>, deliveries: &[Delivery]) {
+    in_tx!(store, |tx| tx.deliveries().insert(deliveries).await);
+}
+
+async fn note(store: &Arc<dyn Store>, attempts: &[Attempt]) {
+    in_tx!(store, |tx| tx.deliveries().note_attempts(attempts).await);
+}
+
+async fn take(store: &Arc<dyn Store>, queue: Queue, now: Timestamp, limit: i64) -> Vec<Delivery> {
+    in_tx!(store, |tx| tx
+        .deliveries()
+        .claim(&queue, now, now + LEASE, limit)
+        .await)
+}
+
+/// The only one that is there to take.
+async fn take_one(store: &Arc<dyn Store>, queue: Queue, now: Timestamp) -> Delivery {
+    let mut taken = take(store, queue, now, 10).await;
+    assert_eq!(taken.len(), 1);
+    match taken.pop() {
+        Some(delivery) => delivery,
+        None => panic!("nothing to take"),
+    }
+}
+
+async fn finish(
+    store: &Arc<dyn Store>,
+    taken: &Delivery,
+    end: DeliveryState,
+    at: Timestamp,
+) -> bool {
+    in_tx!(store, |tx| tx.deliveries().finish(taken, end, at).await)
+}
+
+async fn retry(store: &Arc<dyn Store>, taken: &Delivery, at: Timestamp) -> bool {
+    in_tx!(store, |tx| tx.deliveries().retry(taken, at).await)
+}
+
+async fn drop_waiting(store: &Arc<dyn Store>, endpoint: &Endpoint, at: Timestamp) -> u64 {
+    in_tx!(store, |tx| tx
+        .deliveries()
+        .drop_waiting(&endpoint.world, endpoint.id, at)
+        .await)
+}
+
+async fn sweep(store: &Arc<dyn Store>, before: Timestamp) -> u64 {
+    in_tx!(store, |tx| tx.deliveries().sweep(before).await)
+}
+
+fn ids(deliveries: &[Delivery]) -> Vec<WebhookDeliveryId> {
+    deliveries.iter().map(|delivery| delivery.id).collect()
+}
+
+/// What a delivery is when it was taken.
+fn taken_from(delivery: &Delivery, until: Timestamp) -> Delivery {
+    Delivery {
+        attempts: delivery.attempts + 1,
+        due_at: until,
+        ..delivery.clone()
+    }
+}
+
+/// Every field of a delivery comes back as it went in, however many there are.
+pub async fn deliveries_come_back_as_they_were(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    insert(&stage.store, &[]).await;
+    let mut deliveries: Vec<_> = (0..50)
+        .map(|number| Delivery {
+            position: stage.samples.pick(&[1, number, i64::MAX]),
+            due_at: stage.samples.moment(),
+            attempts: stage.samples.pick(&[0, 0, 9, u32::MAX]),
+            ..stage.samples.delivery(&endpoint, number)
+        })
+        .collect();
+    insert(&stage.store, &deliveries).await;
+    for delivery in &deliveries {
+        let found = stage.known_delivery(delivery).await;
+        assert_eq!(found.as_ref(), Some(delivery));
+    }
+    deliveries.reverse();
+    let open = DeliveryFilter::default();
+    let listed = stage.listed_deliveries(&endpoint, &open, 100).await;
+    assert_eq!(listed, deliveries);
+    let unknown = stage.samples.delivery(&endpoint, 1);
+    assert_eq!(stage.known_delivery(&unknown).await, None);
+}
+
+/// An id names one delivery of a world; a second one is an error, and nothing of the same call is there.
+pub async fn a_delivery_is_added_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    let known = stage.deliveries(&endpoint, 1, false).await;
+    let mut again = vec![stage.samples.delivery(&endpoint, 2)];
+    again.extend(known.clone());
+    let mut tx = works(stage.store.begin().await);
+    assert!(tx.deliveries().insert(&again).await.is_err(), "added twice");
+    drop(tx);
+    let open = DeliveryFilter::default();
+    let listed = stage.listed_deliveries(&endpoint, &open, 100).await;
+    assert_eq!(listed, known);
+}
+
+/// A list holds the deliveries of an endpoint that fit, newest first, also of those made in one second, up to its limit.
+pub async fn a_list_holds_what_fits(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (endpoint, other) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
+    stage.deliveries(&other, 5, false).await;
+    let mut deliveries = stage.deliveries(&endpoint, 15, false).await;
+    stage.samples.stop_clock();
+    deliveries.extend(stage.deliveries(&endpoint, 5, true).await);
+    let now = stage.samples.now();
+    let replayed = deliveries.iter().map(|known| known.event_id).nth(3);
+    let replay = Delivery {
+        event_id: replayed.unwrap_or_else(|| stage.samples.id(now)),
+        ..stage.samples.delivery(&endpoint, 4)
+    };
+    insert(&stage.store, std::slice::from_ref(&replay)).await;
+    deliveries.push(replay);
+    for (number, delivery) in deliveries.iter_mut().enumerate() {
+        if let Some(end) = ENDS.get(number % 4) {
+            assert!(finish(&stage.store, delivery, *end, now).await);
+            delivery.state = *end;
+        }
+    }
+    deliveries.sort_by_key(|delivery| delivery.id);
+    deliveries.reverse();
+    let moment = |place: usize| deliveries.get(place).map(|known| known.created_at);
+    let id = |place: usize| deliveries.get(place).map(|known| known.id);
+    let (from, until, after) = (moment(16), moment(8), id(2));
+    let state = |state| DeliveryFilter {
+        state: Some(state),
+        ..DeliveryFilter::default()
+    };
+    let filters = [
+        DeliveryFilter::default(),
+        state(DeliveryState::Waiting),
+        state(DeliveryState::Delivered),
+        state(DeliveryState::Exhausted),
+        state(DeliveryState::Dropped),
+        state(DeliveryState::Held),
+        DeliveryFilter {
+            event_id: replayed,
+            ..DeliveryFilter::default()
+        },
+        DeliveryFilter {
+            event_id: Some(stage.samples.id(now)),
+            ..DeliveryFilter::default()
+        },
+        DeliveryFilter {
+            from,
+            ..DeliveryFilter::default()
+        },
+        DeliveryFilter {
+            until,
+            ..DeliveryFilter::default()
+        },
+        DeliveryFilter {
+            after,
+            ..DeliveryFilter::default()
+        },
+        DeliveryFilter {
+            state: Some(DeliveryState::Waiting),
+            event_id: None,
+            from,
+            until,
+            after: id(9),
+        },
+        DeliveryFilter {
+            state: Some(DeliveryState::Dropped),
+            event_id: replayed,
+            from: moment(20),
+            until: moment(0),
+            after,
+        },
+    ];
+    for filter in filters {
+        let fits = |known: &&Delivery| {
+            filter.state.is_none_or(|state| state == known.state)
+                && filter.event_id.is_none_or(|event| event == known.event_id)
+                && filter.from.is_none_or(|from| known.created_at >= from)
+                && filter.until.is_none_or(|until| known.created_at < until)
+                && filter.after.is_none_or(|after| known.id < after)
+        };
+        let fitting: Vec<_> = deliveries.iter().filter(fits).cloned().collect();
+        for limit in [100, 3] {
+            let mut expected = fitting.clone();
+            expected.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            let listed = stage.listed_deliveries(&endpoint, &filter, limit).await;
+            assert_eq!(listed, expected, "{filter:?}, {limit} at most");
+        }
+    }
+}
+
+/// Each queue that something waits in is met once, of all Apps or of one: by world and endpoint, first attempts before later ones; with
+/// the moment from which on there is something to do, also when that is to come.
+pub async fn queues_are_met_in_one_order(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let now = stage.samples.now();
+    assert_eq!(stage.queues(None).await, []);
+    let mut worlds = Vec::new();
+    for _ in 0..2 {
+        let world = stage.world().await;
+        worlds.push(world);
+        worlds.extend(stage.strangers(world).await);
+    }
+    let mut expected = Vec::new();
+    for (number, world) in worlds.iter().enumerate() {
+        for is_later in [&[false][..], &[true], &[true, false], &[]] {
+            let endpoint = stage.samples.endpoint(*world);
+            for is_later in is_later {
+                let dues = [300, 200, 400].map(|due| {
+                    let sooner = i64::try_from(number).unwrap_or(0);
+                    now + Seconds(due + 100_000 * i64::from(*is_later) - sooner)
+                });
+                let deliveries: Vec<_> = (1..)
+                    .zip(dues)
+                    .map(|(position, due_at)| Delivery {
+                        is_replay: *is_later,
+                        due_at,
+                        ..stage.samples.delivery(&endpoint, position)
+                    })
+                    .collect();
+                insert(&stage.store, &deliveries).await;
+                expected.extend(dues.map(|due| (queue_of(&endpoint, *is_later), due)));
+            }
+            // What is over makes no queue.
+            let over = stage.deliveries(&endpoint, 1, false).await;
+            for delivery in over {
+                let end = stage.samples.pick(&ENDS);
+                assert!(finish(&stage.store, &delivery, end, now).await);
+            }
+        }
+    }
+    let order = |(queue, due): &(Queue, Timestamp)| {
+        (
+            queue.world.app_id.to_string(),
+            queue.world.environment.as_str(),
+            queue.endpoint_id.to_string(),
+            queue.is_later,
+            *due,
+        )
+    };
+    expected.sort_by_key(order);
+    expected.dedup_by_key(|(queue, _)| *queue);
+    assert_eq!(expected.len(), 32);
+    assert_eq!(stage.queues(None).await, expected);
+    for world in worlds {
+        let mut of_app = expected.clone();
+        of_app.retain(|(queue, _)| queue.world.app_id == world.app_id);
+        assert_eq!(stage.queues(Some(world.app_id)).await, of_app);
+    }
+    // A place in the order need not be one where something waits.
+    let behind = expected.iter().skip(1).copied().map(Some).chain([None]);
+    for ((queue, due), behind) in expected.iter().copied().zip(behind) {
+        let deliveries = take(&stage.store, queue, due + Seconds(1_000), 10).await;
+        assert_eq!(deliveries.len(), 3);
+        for delivery in deliveries {
+            let end = stage.samples.pick(&ENDS);
+            assert!(finish(&stage.store, &delivery, end, due).await);
+        }
+        let next = in_view!(stage.store, |view| view
+            .deliveries()
+            .next_queue(None, Some(queue))
+            .await);
+        assert_eq!(next, behind);
+    }
+    assert_eq!(stage.queues(None).await, []);
+}
+
+/// What is due of one queue is taken, what has been due longest first, in the order of the log, and no more than asked for: an attempt
+/// is counted, and it is a later one from then on.
+pub async fn what_is_due_is_taken(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (endpoint, other) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
+    stage.deliveries(&other, 2, false).await;
+    let replays = stage.deliveries(&endpoint, 2, true).await;
+    let now = stage.samples.tick();
+    // By when they are due they are in another order than by their places.
+    let dues = [-10, -30, -20, 0, 1, -40];
+    let mut deliveries: Vec<_> = (1..)
+        .zip(dues)
+        .map(|(position, later)| Delivery {
+            is_replay: false,
+            due_at: now + Seconds(later),
+            ..stage.samples.delivery(&endpoint, position)
+        })
+        .collect();
+    deliveries.reverse();
+    insert(&stage.store, &deliveries).await;
+    let of_place = |place: i64| deliveries.iter().find(|known| known.position == place);
+    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    for (limit, places) in [(0, &[][..]), (3, &[2, 3, 6]), (10, &[1, 4]), (10, &[])] {
+        let taken = take(&stage.store, first, now, limit).await;
+        let expected = places.iter().filter_map(|place| of_place(*place));
+        let expected: Vec<_> = expected
+            .map(|delivery| taken_from(delivery, now + LEASE))
+            .collect();
+        assert_eq!(expected.len(), places.len());
+        assert_eq!(taken, expected, "{limit} at most");
+        for delivery in taken {
+            let known = stage.known_delivery(&delivery).await;
+            assert_eq!(known, Some(delivery));
+        }
+    }
+    let taken = take(&stage.store, later, now, 10).await;
+    let expected: Vec<_> = replays
+        .iter()
+        .map(|replay| taken_from(replay, now + LEASE))
+        .collect();
+    assert_eq!(taken, expected);
+    let queues = stage.queues(None).await;
+    let queues = queues.iter().map(|(queue, due)| (*queue, *due));
+    let queues: Vec<_> = queues
+        .filter(|(queue, _)| queue.endpoint_id == endpoint.id)
+        .collect();
+    let expected = [(first, now + Seconds(1)), (later, now + LEASE)];
+    assert_eq!(queues, expected);
+    assert_eq!(
+        take(&stage.store, queue_of(&other, false), now, 10)
+            .await
+            .len(),
+        2
+    );
+}
+
+/// What somebody has taken is nobody else's until the lease is over; then the next one has it, and another attempt is counted.
+pub async fn a_lease_keeps_others_away_until_it_ends(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    stage.deliveries(&endpoint, 1, false).await;
+    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    let now = stage.samples.tick();
+    let mut taken = take_one(&stage.store, first, now).await;
+    let mut moment = now;
+    for attempts in 2..5 {
+        let over = moment + LEASE;
+        for moment in [moment, over - Seconds(1)] {
+            assert_eq!(take(&stage.store, first, moment, 10).await, []);
+            assert_eq!(take(&stage.store, later, moment, 10).await, []);
+        }
+        assert_eq!(take(&stage.store, first, over, 10).await, []);
+        taken = taken_from(&taken, over + LEASE);
+        assert_eq!(take_one(&stage.store, later, over).await, taken);
+        assert_eq!(taken.attempts, attempts);
+        moment = over;
+    }
+}
+
+/// Eight takers of three deliveries at a time: each delivery is one's.
+pub async fn parallel_takers_share_the_deliveries(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    for is_later in [false, true] {
+        let mut expected = ids(&stage.deliveries(&endpoint, 40, is_later).await);
+        let queue = queue_of(&endpoint, is_later);
+        let now = stage.samples.tick();
+        let taken = race((0..8).map(|_| {
+            let store = Arc::clone(&stage.store);
+            async move {
+                let mut taken = Vec::new();
+                loop {
+                    let some = take(&store, queue, now, 3).await;
+                    if some.is_empty() {
+                        return taken;
+                    }
+                    assert!(some.len() <= 3);
+                    assert!(some.iter().all(|delivery| delivery.attempts == 1));
+                    taken.extend(some);
+                }
+            }
+        }))
+        .await;
+        let mut taken = taken.concat();
+        // One may find nothing only because the others hold what is left for a moment: that costs time, not deliveries.
+        taken.extend(take(&stage.store, queue, now, 100).await);
+        let mut found = ids(&taken);
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        for delivery in taken {
+            let end = DeliveryState::Delivered;
+            assert!(finish(&stage.store, &delivery, end, now).await);
+        }
+    }
+}
+
+/// WH-9: who has lost a delivery to another one when its lease was over neither ends it nor gives it back.
+pub async fn wh_9_a_lost_lease_ends_nothing(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    for end in ENDS {
+        let endpoint = stage.samples.endpoint(world);
+        stage.deliveries(&endpoint, 1, false).await;
+        let now = stage.samples.tick();
+        let later = now + LEASE;
+        let lost = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+        let taken = take_one(&stage.store, queue_of(&endpoint, true), later).await;
+        assert!(!finish(&stage.store, &lost, end, later).await);
+        assert!(!retry(&stage.store, &lost, now).await);
+        let known = stage.known_delivery(&taken).await;
+        assert_eq!(known.as_ref(), Some(&taken));
+        assert!(finish(&stage.store, &taken, end, later).await);
+        assert!(!finish(&stage.store, &lost, DeliveryState::Delivered, later).await);
+        assert!(!retry(&stage.store, &lost, now).await);
+        let ended = Delivery {
+            state: end,
+            ..taken.clone()
+        };
+        assert_eq!(stage.known_delivery(&taken).await, Some(ended));
+    }
+}
+
+/// WH-9: a lease that is over is no loss as long as nobody else has taken the delivery.
+pub async fn wh_9_a_late_answer_counts_until_somebody_else_begins(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    stage.deliveries(&endpoint, 1, false).await;
+    let now = stage.samples.tick();
+    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let late = now + LEASE + LEASE;
+    assert!(finish(&stage.store, &taken, DeliveryState::Delivered, late).await);
+    let later = queue_of(&endpoint, true);
+    assert_eq!(take(&stage.store, later, late, 10).await, []);
+}
+
+/// What has ended is over: it waits no more, is not taken again, and neither ends twice nor is given back.
+pub async fn an_ended_delivery_is_over(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    for end in ENDS {
+        stage.deliveries(&endpoint, 1, false).await;
+        let now = stage.samples.tick();
+        let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+        assert_eq!(stage.first_waiting(world).await, Some(1));
+        assert!(finish(&stage.store, &taken, end, now).await);
+        for again in ENDS {
+            assert!(!finish(&stage.store, &taken, again, now).await);
+        }
+        assert!(!retry(&stage.store, &taken, now).await);
+        assert_eq!(drop_waiting(&stage.store, &endpoint, now).await, 0);
+        assert_eq!(stage.first_waiting(world).await, None);
+        assert_eq!(stage.queues(None).await, []);
+        let late = now + Seconds(1_000_000);
+        for is_later in [false, true] {
+            let queue = queue_of(&endpoint, is_later);
+            assert_eq!(take(&stage.store, queue, late, 10).await, []);
+        }
+        let ended = Delivery {
+            state: end,
+            ..taken.clone()
+        };
+        assert_eq!(stage.known_delivery(&taken).await, Some(ended));
+    }
+}
+
+/// What is given back waits until the given moment, behind first attempts, with its attempts counted on.
+pub async fn a_delivery_is_given_back(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    stage.deliveries(&endpoint, 1, false).await;
+    let (first, later) = (queue_of(&endpoint, false), queue_of(&endpoint, true));
+    let now = stage.samples.tick();
+    let taken = take_one(&stage.store, first, now).await;
+    let again = now + Seconds(300);
+    assert!(retry(&stage.store, &taken, again).await);
+    let waiting = Delivery {
+        due_at: again,
+        ..taken.clone()
+    };
+    assert_eq!(stage.known_delivery(&taken).await.as_ref(), Some(&waiting));
+    assert_eq!(stage.queues(None).await, [(later, again)]);
+    assert_eq!(take(&stage.store, first, again, 10).await, []);
+    let early = again - Seconds(1);
+    assert_eq!(take(&stage.store, later, early, 10).await, []);
+    let retaken = take_one(&stage.store, later, again).await;
+    assert_eq!(retaken, taken_from(&taken, again + LEASE));
+    assert!(!retry(&stage.store, &taken, now).await);
+    assert!(!finish(&stage.store, &taken, DeliveryState::Dropped, now).await);
+    assert!(finish(&stage.store, &retaken, DeliveryState::Delivered, again).await);
+}
+
+/// Of many who end a delivery at once, in whatever way, one does.
+pub async fn parallel_ends_count_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    stage.deliveries(&endpoint, 1, false).await;
+    let now = stage.samples.tick();
+    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let tasks: Vec<_> = (0..20)
+        .map(|_| {
+            let end = stage.samples.pick(&ENDS);
+            let (store, taken) = (Arc::clone(&stage.store), taken.clone());
+            async move { finish(&store, &taken, end, now).await }
+        })
+        .collect();
+    assert_eq!(count(&race(tasks).await, &true), 1);
+}
+
+/// WH-12: everything that waits for an endpoint is dropped, taken or not, and nothing else is.
+pub async fn wh_12_what_waits_is_dropped(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (endpoint, other) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
+    let mut kept = stage.deliveries(&other, 2, false).await;
+    for stranger in stage.strangers(world).await {
+        let twin = Endpoint {
+            world: stranger,
+            ..endpoint.clone()
+        };
+        kept.extend(stage.deliveries(&twin, 2, false).await);
+    }
+    let replays = stage.deliveries(&endpoint, 2, true).await;
+    let later = stage.deliveries(&endpoint, 4, false).await;
+    let now = stage.samples.tick();
+    let mut taken = take(&stage.store, queue_of(&endpoint, false), now, 3).await;
+    let delivered = taken.split_off(2);
+    for delivery in &delivered {
+        let end = DeliveryState::Delivered;
+        assert!(finish(&stage.store, delivery, end, now).await);
+    }
+    assert_eq!(drop_waiting(&stage.store, &endpoint, now).await, 5);
+    assert_eq!(drop_waiting(&stage.store, &endpoint, now).await, 0);
+    for delivery in replays.iter().chain(&later) {
+        let is_delivered = ids(&delivered).contains(&delivery.id);
+        let expected = if is_delivered {
+            DeliveryState::Delivered
+        } else {
+            DeliveryState::Dropped
+        };
+        let known = stage.known_delivery(delivery).await;
+        assert_eq!(known.map(|known| known.state), Some(expected));
+    }
+    for delivery in &taken {
+        let end = DeliveryState::Delivered;
+        assert!(!finish(&stage.store, delivery, end, now).await);
+        assert!(!retry(&stage.store, delivery, now).await);
+    }
+    for delivery in kept {
+        let known = stage.known_delivery(&delivery).await;
+        assert_eq!(known, Some(delivery));
+    }
+}
+
+/// The lowest place of what waits in a world is known, whichever endpoint it is for.
+pub async fn the_lowest_place_that_waits_is_known(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    assert_eq!(stage.first_waiting(world).await, None);
+    let mut deliveries = Vec::new();
+    for position in [70, 5, 900, 6, 12] {
+        let endpoint = stage.samples.endpoint(world);
+        deliveries.push(stage.samples.delivery(&endpoint, position));
+    }
+    insert(&stage.store, &deliveries).await;
+    for stranger in stage.strangers(world).await {
+        assert_eq!(stage.first_waiting(stranger).await, None);
+        let endpoint = stage.samples.endpoint(stranger);
+        stage.deliveries(&endpoint, 1, false).await;
+    }
+    let now = stage.samples.tick();
+    deliveries.sort_by_key(|delivery| delivery.position);
+    for delivery in deliveries {
+        let first = stage.first_waiting(world).await;
+        assert_eq!(first, Some(delivery.position));
+        let end = stage.samples.pick(&ENDS);
+        assert!(finish(&stage.store, &delivery, end, now).await);
+    }
+    assert_eq!(stage.first_waiting(world).await, None);
+}
+
+/// Every field of an attempt comes back as it went in, also those that may be empty, in the order of the attempts.
+pub async fn attempts_come_back_in_their_order(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    let deliveries = stage.deliveries(&endpoint, 2, false).await;
+    note(&stage.store, &[]).await;
+    let mut attempts = Vec::new();
+    for delivery in &deliveries {
+        for number in 1..=40 {
+            attempts.push(Attempt {
+                status: (number & 1 != 0).then(|| stage.samples.pick(&[0, 200, u16::MAX])),
+                error: (number & 2 != 0).then(|| stage.samples.text()),
+                response_excerpt: (number & 4 != 0).then(|| stage.samples.text()),
+                at: stage.samples.moment(),
+                ..stage.samples.attempt(delivery, number)
+            });
+        }
+    }
+    let shuffled = stage.samples.shuffled(&attempts).into_iter();
+    let shuffled: Vec<_> = shuffled.cloned().collect();
+    note(&stage.store, &shuffled).await;
+    for delivery in &deliveries {
+        let mut expected = attempts.clone();
+        expected.retain(|attempt| attempt.delivery_id == delivery.id);
+        assert_eq!(stage.known_attempts(delivery).await, expected);
+    }
+    let mut tx = works(stage.store.begin().await);
+    let again = tx.deliveries().note_attempts(&shuffled).await;
+    assert!(again.is_err(), "noted twice");
+}
+
+/// No other world, and no other endpoint, sees a delivery or its attempts, takes it or ends it; the same id may be there in several
+/// worlds.
+pub async fn deliveries_stay_in_their_world(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoint = stage.samples.endpoint(world);
+    let mut places: Vec<_> = stage.strangers(world).await.into();
+    places.push(world);
+    let known = stage.deliveries(&endpoint, 1, false).await;
+    let now = stage.samples.tick();
+    let taken = take_one(&stage.store, queue_of(&endpoint, false), now).await;
+    let attempt = stage.samples.attempt(&taken, 1);
+    note(&stage.store, std::slice::from_ref(&attempt)).await;
+    let open = DeliveryFilter::default();
+    for place in places {
+        let stranger = Endpoint {
+            world: place,
+            id: if place == world {
+                stage.samples.id(now)
+            } else {
+                endpoint.id
+            },
+            ..endpoint.clone()
+        };
+        let foreign = Delivery {
+            world: place,
+            endpoint_id: stranger.id,
+            ..taken.clone()
+        };
+        assert_eq!(stage.known_delivery(&foreign).await, None);
+        let listed = stage.listed_deliveries(&stranger, &open, 10).await;
+        assert_eq!(listed, []);
+        assert_eq!(drop_waiting(&stage.store, &stranger, now).await, 0);
+        for is_later in [false, true] {
+            let queue = queue_of(&stranger, is_later);
+            let late = now + LEASE;
+            assert_eq!(take(&stage.store, queue, late, 10).await, []);
+        }
+        if place == world {
+            continue;
+        }
+        assert_eq!(stage.first_waiting(place).await, None);
+        assert_eq!(stage.known_attempts(&foreign).await, []);
+        let end = DeliveryState::Dropped;
+        assert!(!finish(&stage.store, &foreign, end, now).await);
+        assert!(!retry(&stage.store, &foreign, now).await);
+        let twin = Attempt {
+            world: place,
+            ..attempt.clone()
+        };
+        insert(&stage.store, std::slice::from_ref(&foreign)).await;
+        note(&stage.store, std::slice::from_ref(&twin)).await;
+        assert_eq!(stage.known_attempts(&foreign).await, [twin]);
+        assert!(finish(&stage.store, &foreign, end, now).await);
+    }
+    let unchanged = stage.known_delivery(&taken).await;
+    assert_eq!(unchanged.as_ref(), Some(&taken));
+    assert_eq!(stage.known_attempts(&taken).await, [attempt]);
+    assert_eq!(ids(&known), [taken.id]);
+}
+
+/// A sweep deletes deliveries of all worlds that were made before a moment, whatever became of them, and attempts that were begun
+/// before it; nothing else.
+pub async fn a_sweep_deletes_what_is_old(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut worlds = vec![world];
+    worlds.extend(stage.strangers(world).await);
+    let mut old = Vec::new();
+    for world in &worlds {
+        let endpoint = stage.samples.endpoint(*world);
+        let deliveries = stage.deliveries(&endpoint, 3, false).await;
+        if let Some(ended) = deliveries.last() {
+            let (end, at) = (stage.samples.pick(&ENDS), stage.samples.tick());
+            assert!(finish(&stage.store, ended, end, at).await);
+        }
+        for delivery in &deliveries {
+            let attempts = [1, 2].map(|number| stage.samples.attempt(delivery, number));
+            note(&stage.store, &attempts).await;
+        }
+        old.extend(deliveries);
+    }
+    let bound = stage.samples.tick();
+    let endpoint = stage.samples.endpoint(world);
+    let mut young = stage.deliveries(&endpoint, 3, true).await;
+    if let Some(youngest) = young.first_mut() {
+        let edge = Delivery {
+            created_at: bound,
+            ..stage.samples.delivery(&endpoint, 4)
+        };
+        let attempts = [1, 2].map(|number| Attempt {
+            at: bound,
+            ..stage.samples.attempt(&edge, number)
+        });
+        insert(&stage.store, std::slice::from_ref(&edge)).await;
+        note(&stage.store, &attempts).await;
+        *youngest = edge;
+    }
+    let first = old.first().map_or(bound, |delivery| delivery.created_at);
+    assert_eq!(sweep(&stage.store, first).await, 0);
+    assert_eq!(sweep(&stage.store, bound).await, 12 * 3);
+    assert_eq!(sweep(&stage.store, bound).await, 0);
+    for delivery in old {
+        assert_eq!(stage.known_delivery(&delivery).await, None);
+        assert_eq!(stage.known_attempts(&delivery).await, []);
+    }
+    for delivery in &young {
+        let known = stage.known_delivery(delivery).await;
+        assert_eq!(known.as_ref(), Some(delivery));
+    }
+    if let Some(edge) = young.first() {
+        assert_eq!(stage.known_attempts(edge).await.len(), 2);
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+use crate::event::EventKind;
+use crate::timestamp::Seconds;
+use crate::{Environment, Timestamp};
+
+#[test]
+fn a_url_is_https_and_nothing_but_a_place() {
+    let refused = [
+        (
+            "http://example.com/",
+            Environment::Live,
+            "test environments only",
+        ),
+        ("ftp://example.com/", Environment::Test, "https://"),
+        ("example.com", Environment::Live, "must be a URL"),
+        ("https://", Environment::Live, "must be a URL"),
+        (
+            "https://user@example.com/",
+            Environment::Live,
+            "user or a password",
+        ),
+        (
+            "https://:word@example.com/",
+            Environment::Live,
+            "user or a password",
+        ),
+        ("https://example.com/#here", Environment::Live, "fragment"),
+    ];
+    for (text, environment, why) in refused {
+        let invalid = EndpointUrl::parse(text, environment).unwrap_err();
+        assert_eq!(invalid.param, "url");
+        assert!(invalid.message.contains(why), "{text}: {}", invalid.message);
+    }
+    let long = format!("https://example.com/{}", "a".repeat(2029));
+    assert!(EndpointUrl::parse(&long, Environment::Live).is_err());
+    assert!(EndpointUrl::parse(&long[..2048], Environment::Live).is_ok());
+    assert!(EndpointUrl::parse("http://localhost:3000/x?y=z", Environment::Test).is_ok());
+}
+
+/// The first example of the standard's own list of vectors, from its reference implementations.
+#[test]
+fn a_signature_is_that_of_the_standard() {
+    let secret = SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let at = Timestamp::from_unix(1_614_265_330);
+    let signed = signatures(
+        &[secret],
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        at,
+        br#"{"test": 2432232314}"#,
+    );
+    assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+}
+
+#[test]
+fn a_secret_is_read_as_it_is_written() {
+    let secret = SigningSecret::new([7; 32]);
+    let text = secret.text();
+    let read = SigningSecret::parse(text.expose()).unwrap();
+    assert_eq!(read.text().expose(), text.expose());
+    assert!(text.expose().ends_with(&secret.last_four()));
+    for wrong in [
+        "",
+        "whsec_",
+        "whsec_MfKQ",
+        "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "whsec_?",
+    ] {
+        assert!(SigningSecret::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_star_selects_nothing_that_is_written_on_demand_only() {
+    let all = EventTypes::parse(["*"]).unwrap();
+    for kind in EventKind::ALL {
+        assert_eq!(all.select(*kind), !kind.is_optional(), "{kind}");
+    }
+    let some = EventTypes::parse(["wallet.*", "wallet.signed", "user.created", "user.created"]);
+    let some = some.unwrap();
+    assert_eq!(some.names(), ["user.created", "wallet.*", "wallet.signed"]);
+    assert!(some.select(EventKind::WalletSigned) && some.select(EventKind::UserCreated));
+    assert!(!some.select(EventKind::UserDeleted));
+    assert!(some.optional().eq([EventKind::WalletSigned]));
+    for wrong in [vec!["nothing.*"], vec!["user.*", "user.born"], Vec::new()] {
+        assert_eq!(EventTypes::parse(wrong).unwrap_err().param, "types");
+    }
+}
+
+#[test]
+fn ten_attempts_take_three_days_and_some_hours() {
+    let whole: i64 = (1..MOST_ATTEMPTS)
+        .map(|attempts| {
+            let [least, most] = [0, 255].map(|drawn| wait_after(attempts, drawn).unwrap().0);
+            assert!(least < most);
+            least.midpoint(most)
+        })
+        .sum();
+    assert_eq!(whole / 60, 75 * 60 + 35);
+    assert_eq!(wait_after(MOST_ATTEMPTS, 0), None);
+    assert_eq!(wait_after(9, 0), Some(Seconds(77_760)));
+    assert_eq!(wait_after(9, 255), Some(Seconds(95_040)));
+}
+
+#[test]
+fn what_a_status_means() {
+    let failed = |is_overload, retry_after: Option<i64>| {
+        Verdict::Failed(Failing {
+            is_overload,
+            retry_after: retry_after.map(Seconds),
+        })
+    };
+    let asked = Some(Seconds(1_000_000_000));
+    for (status, verdict) in [
+        (200, Verdict::Delivered),
+        (299, Verdict::Delivered),
+        (301, failed(false, None)),
+        (307, failed(false, None)),
+        (400, failed(false, None)),
+        (410, Verdict::Gone),
+        (429, failed(true, Some(86_400))),
+        (500, failed(false, None)),
+        (503, failed(true, Some(86_400))),
+    ] {
+        assert_eq!(judge(status, asked), verdict, "{status}");
+    }
+}
+
+#[test]
+fn a_window_opens_slowly_and_closes_fast() {
+    let mut window = Window::default();
+    assert_eq!((window.room(), window.room_for_later()), (8, 4));
+    for _ in 0..4 {
+        window.begin(true);
+    }
+    assert_eq!((window.room(), window.room_for_later()), (4, 0));
+    window.failed(false);
+    assert_eq!(window.room(), 0);
+    for _ in 0..4 {
+        window.end(true);
+    }
+    assert_eq!((window.room(), window.room_for_later()), (4, 2));
+    for _ in 0..4 {
+        window.failed(false);
+    }
+    assert!(window.is_closed());
+    assert_eq!((window.room(), window.room_for_later()), (1, 1));
+    for _ in 0..40 {
+        window.succeeded();
+    }
+    assert_eq!(window.room(), 32);
+    window.failed(true);
+    assert!(window.is_closed() && !window.is_idle());
+}

@@ -1,0 +1,211 @@
+//! Webhook endpoints, and the events on their way to them.
+
+use vestry_domain::event::{EventKind, Mark};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::webhook::{
+    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, SealedSecret,
+};
+use vestry_domain::{Timestamp, World};
+use vestry_port_macro::port;
+
+use super::StoreResult;
+
+/// An event that has just got its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Its place and id.
+    pub mark: Mark,
+    /// Its type.
+    pub kind: EventKind,
+}
+
+/// How an endpoint has done since it last took something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failures {
+    /// Attempts that failed.
+    pub attempts: i64,
+    /// Deliveries that failed.
+    pub deliveries: i64,
+    /// When the first of them did.
+    pub since: Timestamp,
+    /// Since when it counts as failing; `None` while nothing has failed three times.
+    pub failing_since: Option<Timestamp>,
+}
+
+/// What becomes of a change of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// It is as it was wanted.
+    Yes,
+    /// Another one has this URL and these types.
+    Taken,
+    /// It was changed by somebody else meanwhile, or is gone.
+    Lost,
+}
+
+/// Receivers of events.
+#[port]
+pub trait WebhookEndpoints: Send {
+    /// Adds an endpoint; `false` when there is one with the same URL and types in its world.
+    async fn insert(&mut self, endpoint: &Endpoint) -> StoreResult<bool>;
+    /// One of them.
+    async fn find(&mut self, world: &World, id: WebhookEndpointId)
+    -> StoreResult<Option<Endpoint>>;
+    /// All of an App, by environment, oldest first.
+    async fn list(&mut self, app: AppId) -> StoreResult<Vec<Endpoint>>;
+    /// Those of a world that are sent events. Nobody removes one of them before the transaction ends.
+    async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>>;
+    /// Locks an endpoint until the transaction ends; `false` when there is none.
+    async fn lock(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
+    /// Writes URL, name, types and `updated_at`, if it was last changed at `seen`.
+    async fn update(&mut self, endpoint: &Endpoint, seen: Timestamp) -> StoreResult<Changed>;
+    /// Sends it nothing any more; `false` when it is sent nothing already, or is gone.
+    async fn disable(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        reason: DisabledReason,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Sends it events again, as if it had never failed; `false` when it is sent events already, or is gone.
+    async fn enable(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Removes it with its secrets; `false` when there is none. What waits for it is not touched.
+    async fn remove(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
+
+    /// Notes that it took something. Writes nothing where that was noted within the last minute, and nothing has failed since.
+    async fn note_success(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        at: Timestamp,
+    ) -> StoreResult<()>;
+    /// Notes that so many attempts failed, and so many deliveries for the first time, and whether one of them has failed three times;
+    /// how it does now. `None` when it is gone.
+    async fn note_failures(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        attempts: i64,
+        deliveries: i64,
+        is_failing: bool,
+        at: Timestamp,
+    ) -> StoreResult<Option<Failures>>;
+    /// Notes that its owner is told that it fails; `true` for the first one to do so since it began to.
+    async fn note_told(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
+
+    /// Adds a secret.
+    async fn insert_secret(&mut self, secret: &SealedSecret) -> StoreResult<()>;
+    /// Its secrets that have not expired at this moment, newest first.
+    async fn secrets(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        now: Timestamp,
+    ) -> StoreResult<Vec<SealedSecret>>;
+    /// Lets the newest one expire at the first of these moments, and those before it at the second one at the latest.
+    async fn expire_secrets(
+        &mut self,
+        world: &World,
+        id: WebhookEndpointId,
+        newest: Timestamp,
+        earlier: Timestamp,
+    ) -> StoreResult<()>;
+    /// Deletes secrets that have expired; returns how many.
+    async fn sweep_secrets(&mut self, expired_by: Timestamp) -> StoreResult<u64>;
+}
+
+/// What waits for one endpoint: first attempts, or later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// App and environment.
+    pub world: World,
+    /// The endpoint.
+    pub endpoint_id: WebhookEndpointId,
+    /// Whether it is of retries and replays.
+    pub is_later: bool,
+}
+
+/// Which deliveries are wanted, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    /// What became of them; [`DeliveryState::Held`] is not known here.
+    pub state: Option<DeliveryState>,
+    /// Of this event.
+    pub event_id: Option<EventId>,
+    /// Made then or later.
+    pub from: Option<Timestamp>,
+    /// Made before that.
+    pub until: Option<Timestamp>,
+    /// Older than this one.
+    pub after: Option<WebhookDeliveryId>,
+}
+
+/// Events on their way to endpoints. Delivery is at least once: whoever dies between the answer of a receiver and the note of it
+/// leaves it to be sent again.
+#[port]
+pub trait Deliveries: Send {
+    /// Adds deliveries that wait.
+    async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()>;
+    /// The first queue, in the order of their keys and behind one of them, of all Apps or of one, and since when its first delivery is
+    /// due. May be due in the future.
+    async fn next_queue(
+        &mut self,
+        of: Option<AppId>,
+        after: Option<Queue>,
+    ) -> StoreResult<Option<(Queue, Timestamp)>>;
+    /// Takes up to `limit` deliveries of a queue that are due, those first that have been for longest: counts an attempt of each, makes
+    /// it a later one, and leaves it to others when the lease is over.
+    async fn claim(
+        &mut self,
+        queue: &Queue,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>>;
+    /// Ends a delivery that was taken; `false` when somebody else has taken or ended it since (WH-9).
+    async fn finish(
+        &mut self,
+        taken: &Delivery,
+        end: DeliveryState,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Gives one back that was taken, to be tried again then; `false` in the same case.
+    async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool>;
+    /// Ends everything that waits for an endpoint as dropped; returns how many.
+    async fn drop_waiting(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        at: Timestamp,
+    ) -> StoreResult<u64>;
+
+    /// Keeps attempts.
+    async fn note_attempts(&mut self, attempts: &[Attempt]) -> StoreResult<()>;
+    /// One of an endpoint.
+    async fn find(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        id: WebhookDeliveryId,
+    ) -> StoreResult<Option<Delivery>>;
+    /// Its attempts, in their order.
+    async fn attempts(&mut self, world: &World, id: WebhookDeliveryId)
+    -> StoreResult<Vec<Attempt>>;
+    /// Up to `limit` of an endpoint that fit, newest first.
+    async fn list(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        filter: &DeliveryFilter,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>>;
+    /// The lowest place of an event of a world that still waits for an endpoint.
+    async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>>;
+    /// Deletes deliveries made before the given moment with their attempts; returns how many rows.
+    async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64>;
+}

@@ -1,0 +1,116 @@
+//! `vestry listen` and `vestry events resend`: events of a service, posted to a program that is being written.
+//!
+//! What they read is the log, as every reader does, and their place in it is all that they remember. So nothing is skipped and
+//! nothing overtakes, whatever becomes of connections and of the service meanwhile.
+
+mod absence;
+mod calls;
+mod client;
+mod event;
+mod follow;
+mod forward;
+mod place;
+mod report;
+mod source;
+
+use std::convert::Infallible;
+
+use serde_json::json;
+use vestry_domain::event::kinds;
+use vestry_domain::webhook::SigningSecret;
+use vestry_ports::entropy::Entropy;
+
+use crate::cli::{self, Events};
+use crate::entropy::SystemEntropy;
+use crate::failure::Failure;
+use crate::output::print_line;
+use crate::signals::StopSignals;
+use absence::Absence;
+use client::{Client, Unread};
+use follow::Follower;
+use forward::{Forwarder, Tries};
+use report::Report;
+use source::Source;
+
+/// `vestry listen`: until somebody ends it.
+pub(crate) async fn run(asked: &cli::Listen) -> Result<(), Failure> {
+    let mut stop = StopSignals::listen()?;
+    let source = Source::choose(&asked.forward)?;
+    let mut follower = Follower {
+        forwarder: forwarder(&asked.forward)?,
+        report: Report { json: asked.json },
+        types: types(&asked.types)?,
+        client: Client::new(&source)?,
+        absence: Absence::default(),
+        place: None,
+    };
+    let ended = tokio::select! {
+        never = follower.run(asked.since) => never.map(|never: Infallible| match never {}),
+        _signal = stop.next() => Ok(()),
+    };
+    follower.say_where_to_go_on();
+    ended.map_err(|failure| told(failure, asked.json))
+}
+
+/// `vestry events …`
+pub(crate) async fn events(asked: &Events) -> Result<(), Failure> {
+    let Events::Resend {
+        event,
+        forward,
+        answer,
+    } = asked;
+    let source = Source::choose(forward)?;
+    let forwarder = forwarder(forward)?;
+    let client = Client::new(&source)?;
+    let event = client.event(*event).await.map_err(Unread::into_failure)?;
+    let outcome = forwarder.forward(&event, Tries::One).await;
+    let line = report::line_of(&event, &outcome);
+    let mut document = report::document_of(&event, &outcome);
+    if let Some(document) = document.as_object_mut() {
+        let secret = forwarder.secret().text();
+        document.insert("secret".to_owned(), json!(secret.expose()));
+    }
+    answer.format().print(&document, || {
+        format!("Signed with {}\n{line}", forwarder.secret().text().expose())
+    })?;
+    match outcome.is_taken() {
+        true => Ok(()),
+        false => Err(Failure::answered("the event was not taken")),
+    }
+}
+
+fn forwarder(asked: &cli::Forward) -> Result<Forwarder, Failure> {
+    let secret = match &asked.secret {
+        Some(text) => SigningSecret::parse(text.expose())
+            .map_err(|invalid| Failure::usage(format!("--{}", invalid.message)))?,
+        None => {
+            let mut random = [0; 32];
+            SystemEntropy::new().fill(&mut random);
+            SigningSecret::new(random)
+        }
+    };
+    Forwarder::new(&asked.forward_to, secret)
+}
+
+/// The filter as the service takes it; `None` for everything, which a star means where receivers are set up.
+fn types(names: &[String]) -> Result<Option<String>, Failure> {
+    if names.is_empty() || names.iter().any(|name| name == "*") {
+        return Ok(None);
+    }
+    kinds(names.iter().map(String::as_str))
+        .map_err(|invalid| Failure::usage(invalid.message.into_owned()))?;
+    Ok(Some(names.join(",")))
+}
+
+/// The last line of a program's stdout is a document like those before it. What is wrong with the command line is found before the
+/// first of them, and told as by every command.
+fn told(failure: Failure, json: bool) -> Failure {
+    if !json || failure.exit_code() == Failure::WRONG_USAGE {
+        return failure;
+    }
+    let message = failure.to_string();
+    let document = json!({ "error": { "message": message } });
+    // Nobody is left to be told when stdout is gone.
+    let _unheard = print_line(&document.to_string());
+    Failure::answered(message)
+}

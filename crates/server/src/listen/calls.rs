@@ -1,0 +1,33 @@
+//! How calls are made, to the service and to the receiver.
+
+use std::error::Error;
+use std::time::Duration;
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use vestry_outbound::{Limits, Outbound, OutboundError, Reach};
+
+use crate::failure::{Context, Failure};
+
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Who types a URL here means it: it may lead anywhere, and in clear.
+pub(super) fn outbound(whole: Duration, body: usize) -> Result<Outbound, Failure> {
+    let everywhere = [Ipv4Net::default().into(), Ipv6Net::default().into()];
+    let limits = Limits {
+        connect: CONNECT,
+        whole,
+        body,
+    };
+    Outbound::new(Reach::only(everywhere), limits).context("calls cannot be made")
+}
+
+/// What happened, and what was at the bottom of it; the layers in between say nothing to a person.
+pub(super) fn reason(error: &OutboundError) -> String {
+    let mut bottom: Option<&dyn Error> = None;
+    let mut next = error.source();
+    while let Some(cause) = next {
+        bottom = Some(cause);
+        next = cause.source();
+    }
+    bottom.map_or_else(|| error.to_string(), |bottom| format!("{error}: {bottom}"))
+}

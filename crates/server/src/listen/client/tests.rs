@@ -1,0 +1,75 @@
+use vestry_domain::timestamp::Seconds;
+
+use super::*;
+
+fn client() -> Client {
+    Client::new(&Source {
+        base: "http://127.0.0.1:8080".parse().unwrap(),
+        key: Secret::new("sk_test_abc".to_owned()),
+        found: Found::Argument,
+    })
+    .unwrap()
+}
+
+fn said(status: u16, retry_after: Option<i64>, body: &str) -> Unread {
+    client().of_answer(&Answer {
+        status,
+        retry_after: retry_after.map(Seconds),
+        from_outside: false,
+        body: body.as_bytes().to_vec(),
+    })
+}
+
+const UNKNOWN: &str =
+    r#"{"error": {"code": "cursor_unknown", "message": "gone", "param": "after"}}"#;
+
+#[test]
+fn what_may_pass_is_waited_out() {
+    for status in [408, 429, 500, 502, 503, 504] {
+        let Unread::Away(away) = said(status, None, "<html>") else {
+            panic!("{status}");
+        };
+        assert_eq!(away.retry_after, None);
+        assert!(!away.broke_off);
+    }
+    for (asked, waited) in [(0, 1), (7, 7)] {
+        let Unread::Away(away) = said(429, Some(asked), "") else {
+            panic!("{asked}");
+        };
+        assert_eq!(away.retry_after, Some(Duration::from_secs(waited)));
+    }
+}
+
+#[test]
+fn what_does_not_pass_ends_it() {
+    assert!(matches!(said(409, None, UNKNOWN), Unread::CursorUnknown));
+    for (status, body) in [
+        (301, ""),
+        (400, UNKNOWN),
+        (401, UNKNOWN),
+        (403, UNKNOWN),
+        (404, "<html>"),
+        (409, "{}"),
+    ] {
+        let Unread::Refused(failure) = said(status, None, body) else {
+            panic!("{status}");
+        };
+        let told = failure.to_string();
+        assert_eq!(failure.exit_code(), 1, "{told}");
+        assert!(!told.contains("sk_test_abc"), "{told}");
+    }
+}
+
+#[test]
+fn a_call_names_its_place_and_its_filter() {
+    let client = client();
+    let url = |query: &[(&str, &str)]| {
+        let url = client.url("/v1/events", query.iter().copied());
+        url.unwrap().to_string()
+    };
+    assert_eq!(url(&[]), "http://127.0.0.1:8080/v1/events");
+    assert_eq!(
+        url(&[("wait", "30"), ("types", "user.*,a&b")]),
+        "http://127.0.0.1:8080/v1/events?wait=30&types=user.*%2Ca%26b"
+    );
+}

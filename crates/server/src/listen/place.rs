@@ -1,0 +1,41 @@
+//! Where in the log somebody is.
+
+use std::fmt;
+
+use super::client::Head;
+use super::event::Event;
+
+/// An event, by its place in the log where that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) id: String,
+    /// Log and position.
+    pub(super) position: Option<(i64, i64)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((log, position)) => write!(f, "{} (log {log}, position {position})", self.id),
+            None => f.write_str(&self.id),
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn of(event: &Event) -> Self {
+        Self {
+            id: event.head.id.clone(),
+            position: Some((event.head.log, event.head.position)),
+        }
+    }
+
+    /// The end of the log.
+    pub(super) fn newest(head: &Head) -> Option<Self> {
+        let mark = head.newest.as_ref()?;
+        Some(Self {
+            id: mark.id.clone(),
+            position: Some((head.log, mark.position)),
+        })
+    }
+}

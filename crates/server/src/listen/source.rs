@@ -1,0 +1,133 @@
+//! Which service, and with which key.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use vestry_domain::Secret;
+
+use crate::cli::Forward;
+use crate::config::BaseUrl;
+use crate::failure::Failure;
+
+/// Where a `vestry dev` that was started here tells of itself.
+const RECORD: &str = ".vestry/dev.json";
+const VARIABLE: &str = "VESTRY_KEY";
+const DEFAULT: &str = "http://127.0.0.1:8080";
+
+/// A service, and a key to it.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) base: BaseUrl,
+    pub(super) key: Secret<String>,
+    pub(super) found: Found,
+}
+
+/// Where the key was found, for whoever has to replace it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Argument,
+    Variable,
+    Record,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Argument => "of --key",
+            Self::Variable => "of VESTRY_KEY",
+            Self::Record => "of .vestry/dev.json",
+        })
+    }
+}
+
+/// What is read of `dev.json`, as any other program reads it.
+#[derive(Deserialize)]
+struct Record {
+    base_url: String,
+    test: Keys,
+    live: Keys,
+}
+
+#[derive(Deserialize)]
+struct Keys {
+    secret_key: String,
+}
+
+impl Source {
+    /// By the command line, the environment, and the `vestry dev` of this directory.
+    pub(super) fn choose(asked: &Forward) -> Result<Self, Failure> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the key of somebody who calls the API is none of the settings of a service"
+        )]
+        let variable = std::env::var(VARIABLE).ok();
+        let record = std::fs::read(Path::new(RECORD)).ok();
+        let record = record.and_then(|text| serde_json::from_slice(&text).ok());
+        Self::of(asked, variable, record)
+    }
+
+    fn of(
+        asked: &Forward,
+        variable: Option<String>,
+        record: Option<Record>,
+    ) -> Result<Self, Failure> {
+        let base = base(asked, record.as_ref())?;
+        let (key, found) = key(asked, variable, record, &base)?;
+        check(key.expose(), asked.live)?;
+        Ok(Self { base, key, found })
+    }
+}
+
+fn base(asked: &Forward, record: Option<&Record>) -> Result<BaseUrl, Failure> {
+    if let Some(base) = &asked.url {
+        return Ok(base.clone());
+    }
+    let text = record.map_or(DEFAULT, |record| &record.base_url);
+    text.parse()
+        .map_err(|why| Failure::new(format!("base_url in {RECORD} {why}")))
+}
+
+/// The keys of `dev.json` are for a service on this machine, and are told to no other one.
+fn key(
+    asked: &Forward,
+    variable: Option<String>,
+    record: Option<Record>,
+    base: &BaseUrl,
+) -> Result<(Secret<String>, Found), Failure> {
+    if let Some(key) = &asked.key {
+        return Ok((key.clone(), Found::Argument));
+    }
+    // An empty variable is how a shell or a compose file unsets one.
+    if let Some(key) = variable.filter(|key| !key.is_empty()) {
+        return Ok((Secret::new(key), Found::Variable));
+    }
+    match record {
+        Some(record) if base.is_loopback() => {
+            let keys = if asked.live { record.live } else { record.test };
+            Ok((Secret::new(keys.secret_key), Found::Record))
+        }
+        _ => Err(Failure::usage(format!(
+            "no key: put a secret key of the App into {VARIABLE} (`vestry key create APP test` makes one), or start `vestry dev` in this directory"
+        ))),
+    }
+}
+
+/// Does not repeat the key.
+fn check(key: &str, live: bool) -> Result<(), Failure> {
+    let is_written_so = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !key.starts_with("sk_") || !key.bytes().all(is_written_so) {
+        return Err(Failure::usage(
+            "the key is not a secret key of an App, which begins with sk_test_ or sk_live_",
+        ));
+    }
+    if key.starts_with("sk_live_") && !live {
+        return Err(Failure::usage(
+            "this is a live key: with it, what happens to real users goes to the URL; take a key of the test environment, or say --live if you mean it",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+use super::*;
+
+const KEY: &str = "sk_test_abc";
+
+fn asked(url: Option<&str>, key: Option<&str>, live: bool) -> Forward {
+    Forward {
+        forward_to: "http://127.0.0.1:3000/".parse().unwrap(),
+        url: url.map(|url| url.parse().unwrap()),
+        key: key.map(|key| Secret::new(key.to_owned())),
+        secret: None,
+        live,
+    }
+}
+
+fn record() -> Option<Record> {
+    let keys = |environment| Keys {
+        secret_key: format!("sk_{environment}_dev"),
+    };
+    Some(Record {
+        base_url: "http://127.0.0.1:9000".to_owned(),
+        test: keys("test"),
+        live: keys("live"),
+    })
+}
+
+/// Service, key, and where it was found.
+fn chosen(source: Result<Source, Failure>) -> (String, String, Found) {
+    let source = source.unwrap();
+    let key = source.key.expose().clone();
+    (source.base.to_string(), key, source.found)
+}
+
+#[test]
+fn what_is_said_goes_before_what_is_found() {
+    let variable = || Some("sk_test_variable".to_owned());
+    let of = |base: &str, key: &str, found| (base.to_owned(), key.to_owned(), found);
+    let url = Some("http://127.0.0.1:9001");
+    assert_eq!(
+        chosen(Source::of(
+            &asked(url, Some(KEY), false),
+            variable(),
+            record()
+        )),
+        of("http://127.0.0.1:9001", KEY, Found::Argument)
+    );
+    assert_eq!(
+        chosen(Source::of(&asked(None, None, false), variable(), record())),
+        of("http://127.0.0.1:9000", "sk_test_variable", Found::Variable)
+    );
+    assert_eq!(
+        chosen(Source::of(
+            &asked(None, None, false),
+            Some(String::new()),
+            record()
+        )),
+        of("http://127.0.0.1:9000", "sk_test_dev", Found::Record)
+    );
+    assert_eq!(
+        chosen(Source::of(&asked(url, None, true), None, record())),
+        of("http://127.0.0.1:9001", "sk_live_dev", Found::Record)
+    );
+    assert_eq!(
+        chosen(Source::of(&asked(None, Some(KEY), false), None, None)),
+        of("http://127.0.0.1:8080", KEY, Found::Argument)
+    );
+}
+
+#[test]
+fn a_key_that_is_missing_or_not_meant_is_wrong_usage() {
+    let elsewhere = Some("https://id.example.com");
+    for refused in [
+        Source::of(&asked(None, None, false), None, None),
+        // The keys of `vestry dev` stay on this machine.
+        Source::of(&asked(elsewhere, None, false), None, record()),
+        Source::of(&asked(None, Some("sk_live_abc"), false), None, None),
+        Source::of(&asked(None, Some("pk_test_abc"), false), None, None),
+        Source::of(&asked(None, Some("sk_test_a\nb"), false), None, None),
+        Source::of(&asked(None, Some(""), false), None, None),
+    ] {
+        let failure = refused.unwrap_err();
+        assert_eq!(failure.exit_code(), Failure::WRONG_USAGE, "{failure}");
+        assert!(!failure.to_string().contains("abc"), "{failure}");
+    }
+    assert!(Source::of(&asked(None, Some("sk_live_abc"), true), None, None).is_ok());
+}

@@ -1,0 +1,566 @@
+//! `vestry listen` and `vestry events resend`.
+
+use std::collections::BTreeSet;
+
+use aws_lc_rs::hmac;
+use data_encoding::BASE64;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use vestry_contract::rng::Rng;
+
+use crate::on_both_databases;
+use crate::support::client::Api;
+use crate::support::process::{Process, Stream};
+use crate::support::receiver::{Arrived, Manner, Receiver};
+use crate::support::site::{Keys, Said, Server, Site, text};
+
+on_both_databases! {
+    /// A kill loses none (WH-1), and who follows the cursor gets every event once, in order (E-3).
+    wh_1_e_3_every_event_is_forwarded_once_and_in_order_across_kills => super::every_event_is_forwarded_once_and_in_order_across_kills;
+}
+
+const ROUNDS: usize = 10;
+/// What its receivers of webhooks are not told.
+const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// One address, behind which the service is killed and comes again.
+struct Front {
+    base_url: String,
+    leads_to: watch::Sender<Option<String>>,
+}
+
+impl Front {
+    async fn open(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let (leads_to, behind) = watch::channel(None);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let behind = behind.borrow().clone();
+                tokio::spawn(lead(client, behind));
+            }
+        });
+        let front = Self { base_url, leads_to };
+        front.lead_to(server);
+        front
+    }
+
+    fn lead_to(&self, server: &Server) {
+        let address = server.base_url.strip_prefix("http://").unwrap();
+        self.leads_to.send_replace(Some(address.to_owned()));
+    }
+
+    fn close(&self) {
+        self.leads_to.send_replace(None);
+    }
+}
+
+async fn lead(mut client: TcpStream, behind: Option<String>) {
+    let Some(address) = behind else { return };
+    let Ok(mut server) = TcpStream::connect(address).await else {
+        return;
+    };
+    // It ends when either side does.
+    let _ended = copy_bidirectional(&mut client, &mut server).await;
+}
+
+fn rng() -> Rng {
+    Rng::from_seed(vestry_contract::rng::seed())
+}
+
+/// Starts to listen, and waits until it has found its place in the log.
+async fn listen(site: &Site, key: &str, base_url: &str, more: &[&str]) -> Process {
+    let arguments = ["listen", "--url", base_url, "--secret", SECRET];
+    let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+    let mut command = site.command(&arguments);
+    begun(Process::start(command.env("VESTRY_KEY", key))).await
+}
+
+async fn begun(mut process: Process) -> Process {
+    let begins = |line: &str| line.starts_with("Signed with ") || line.contains("\"listening\"");
+    let found =
+        process.find(|stream, line| (stream == Stream::Stdout && begins(line)).then_some(()));
+    let found = found.await;
+    assert!(found.is_some(), "it said:\n{}", process.output());
+    process
+}
+
+/// The next line that has all of these words.
+async fn line_with(process: &mut Process, words: &[&str]) -> String {
+    let has = |line: &str| words.iter().all(|word| line.contains(word));
+    let found = process.find(|_, line| has(line).then(|| line.to_owned()));
+    let found = found.await;
+    found.unwrap_or_else(|| panic!("it ended, and said:\n{}", process.output()))
+}
+
+/// Runs a command with a key to its end.
+fn run_with(site: &Site, key: &str, arguments: &[&str]) -> Said {
+    let output = site.command(arguments).env("VESTRY_KEY", key).output();
+    let output = output.unwrap();
+    Said {
+        code: output.status.code().expect("it ended by itself"),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A new user; its id.
+async fn user(api: &Api, name: &str) -> String {
+    let body = json!({ "email": format!("{name}@example.com") });
+    text(
+        &api.post("/v1/auth/users/create", &body).await.ok(),
+        "user_id",
+    )
+}
+
+/// Somebody who has users made, whether the service is there or not.
+struct Maker {
+    stop: watch::Sender<bool>,
+    /// How many were made up to now.
+    made: watch::Receiver<usize>,
+    task: JoinHandle<Vec<String>>,
+}
+
+impl Maker {
+    fn start(api: Api, front: &Front) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let (count, made) = watch::channel(0);
+        let mut front = front.leads_to.subscribe();
+        let task = tokio::spawn(async move {
+            let mut users = Vec::new();
+            for number in 0.. {
+                if *stopped.borrow() {
+                    break;
+                }
+                let body = json!({ "email": format!("user{number}@example.com") });
+                front.mark_unchanged();
+                match api.try_post("/v1/auth/users/create", &body).await {
+                    Ok(answer) if answer.status == 200 => users.push(text(&answer.body, "user_id")),
+                    // Cut off, or nobody is there: until somebody comes.
+                    _ => front.wait_for(Option::is_some).await.map(drop).unwrap(),
+                }
+                count.send_replace(users.len());
+            }
+            users
+        });
+        Self { stop, made, task }
+    }
+
+    /// Until so many more are made.
+    async fn make(&mut self, more: usize) {
+        let wanted = *self.made.borrow() + more;
+        self.made.wait_for(|made| *made >= wanted).await.unwrap();
+    }
+
+    async fn end(self) -> Vec<String> {
+        self.stop.send_replace(true);
+        self.task.await.unwrap()
+    }
+}
+
+/// The log behind an event up to the one that tells of this user, and the pages that it came in.
+async fn log_until(api: &Api, after: Option<&str>, last_user: &str) -> (Vec<Value>, String) {
+    let (mut log, mut pages, mut after) = (Vec::new(), String::new(), after.map(str::to_owned));
+    loop {
+        let mut path = "/v1/events?limit=1000&wait=30".to_owned();
+        if let Some(after) = &after {
+            path.push_str(&format!("&after={after}"));
+        }
+        let page = api.get(&path).await;
+        pages.push_str(&page.text);
+        let page = page.ok();
+        let events = page["events"].as_array().unwrap().clone();
+        let is_last = |event: &Value| {
+            event["type"] == "user.created" && event["data"]["user_id"] == last_user
+        };
+        let is_over = events.iter().any(is_last);
+        log.extend(events);
+        after = page["next_after"].as_str().map(str::to_owned);
+        if is_over {
+            return (log, pages);
+        }
+    }
+}
+
+/// HMAC-SHA256 of `id.timestamp.body`, as Standard Webhooks 1.0 has it.
+fn check_signature(request: &Arrived) {
+    let key = SECRET.strip_prefix("whsec_").unwrap();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(key.as_bytes()).unwrap());
+    let [id, at] = ["webhook-id", "webhook-timestamp"].map(|name| request.header(name));
+    let mut signed = format!("{id}.{at}.").into_bytes();
+    signed.extend_from_slice(&request.body);
+    let signature = request.header("webhook-signature");
+    let signature = signature.strip_prefix("v1,").unwrap();
+    let signature = BASE64.decode(signature.as_bytes()).unwrap();
+    hmac::verify(&key, &signed, &signature).expect("the signature is right");
+    assert_eq!(request.event()["id"], id);
+    assert_eq!(request.header("content-type"), "application/json");
+}
+
+async fn every_event_is_forwarded_once_and_in_order_across_kills(site: Site) {
+    let keys = site.set_up();
+    let mut rng = rng();
+    let receiver = Receiver::start(Manner::Sound, &mut rng).await;
+    let mut server = site.serve().await;
+    let front = Front::open(&server).await;
+    let api = Api::new(&front.base_url, &keys.test);
+    let before = user(&api, "before").await;
+    let (log, _) = log_until(&api, None, &before).await;
+    let since = text(log.last().unwrap(), "id");
+    let to = ["--forward-to", &receiver.url, "--since", &since];
+    let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
+    let mut maker = Maker::start(api.clone(), &front);
+    for round in 0..ROUNDS {
+        // So that each kill finds it reading, and none falls into the pause after another.
+        let seen = user(&server.api(&keys.test), &format!("round{round}")).await;
+        let (log, _) = log_until(&server.api(&keys.test), Some(&since), &seen).await;
+        line_with(&mut listener, &[&text(log.last().unwrap(), "id")]).await;
+        maker.make(1 + rng.below(20)).await;
+        front.close();
+        server.process.kill().await;
+        server = site.serve().await;
+        front.lead_to(&server);
+    }
+    maker.make(1).await;
+    let users = maker.end().await;
+    let last = user(&api, "last").await;
+    let (log, pages) = log_until(&api, Some(&since), &last).await;
+    let end = text(log.last().unwrap(), "id");
+    line_with(&mut listener, &[&end]).await;
+    let arrived = receiver.arrived();
+    for request in &arrived {
+        check_signature(request);
+        let body = std::str::from_utf8(&request.body).unwrap();
+        assert!(pages.contains(body), "not as it stands in the log: {body}");
+    }
+    let arrived: Vec<Value> = arrived.iter().map(Arrived::event).collect();
+    let places = |events: &[Value]| -> Vec<i64> {
+        let places = events.iter().map(|event| event["position"].as_i64());
+        places.map(Option::unwrap).collect()
+    };
+    assert_eq!(places(&arrived), places(&log));
+    assert_eq!(arrived, log);
+    let told: BTreeSet<&str> = log
+        .iter()
+        .filter_map(|event| event["data"]["user_id"].as_str())
+        .collect();
+    assert!(users.iter().all(|user| told.contains(user.as_str())));
+    println!(
+        "{} events of {} users, {ROUNDS} kills",
+        log.len(),
+        users.len()
+    );
+    listener.stop().await;
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_says_once_that_the_service_is_away_and_once_that_it_is_back() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let mut server = site.serve().await;
+    let front = Front::open(&server).await;
+    let to = ["--forward-to", &receiver.url, "--types", "user.created"];
+    let mut listener = listen(&site, &keys.test, &front.base_url, &to).await;
+    front.close();
+    server.process.kill().await;
+    line_with(&mut listener, &["the service is away"]).await;
+    let server = site.serve().await;
+    front.lead_to(&server);
+    line_with(&mut listener, &["the service is back"]).await;
+    user(&server.api(&keys.test), "again").await;
+    line_with(&mut listener, &["user.created", "204"]).await;
+    listener.signal(Signal::INT);
+    assert_eq!(listener.ended().await.code(), Some(0));
+    let said = listener.output_of(Stream::Stderr);
+    for words in ["is away", "is back", "goes on from here"] {
+        assert_eq!(said.matches(words).count(), 1, "{said}");
+    }
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_is_refused_three_times_is_passed_over() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let receiver = Receiver::start(Manner::Says(500), &mut rng()).await;
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let to = ["--forward-to", &receiver.url, "--types", "user.created"];
+    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    let refused = user(&api, "refused").await;
+    let line = line_with(&mut listener, &["user.created"]).await;
+    assert!(
+        line.contains("500") && line.ends_with("failed 3 times"),
+        "{line}"
+    );
+    receiver.be(Manner::Sound);
+    let mut expected = vec![refused.clone(), refused.clone(), refused];
+    for name in ["one", "two"] {
+        expected.push(user(&api, name).await);
+        let line = line_with(&mut listener, &["user.created", "204"]).await;
+        assert!(line.ends_with(" ms"), "{line}");
+    }
+    let arrived = receiver.arrived();
+    let users = arrived
+        .iter()
+        .map(|request| text(&request.event()["data"], "user_id"));
+    assert_eq!(users.collect::<Vec<_>>(), expected);
+    for request in &arrived {
+        check_signature(request);
+    }
+    listener.stop().await;
+    server.process.stop().await;
+}
+
+/// A receiver that is not there is no reason to end, and the line says why nothing came of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_reads_a_document_a_line() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", gone.local_addr().unwrap());
+    drop(gone);
+    let to = ["--forward-to", &url, "--types", "user.*", "--json"];
+    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    user(&api, "unheard").await;
+    line_with(&mut listener, &["user.created"]).await;
+    listener.signal(Signal::TERM);
+    assert_eq!(listener.ended().await.code(), Some(0));
+    let said = listener.output_of(Stream::Stdout);
+    let lines: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let listening = &lines[0]["listening"];
+    assert_eq!(listening["secret"], SECRET);
+    assert_eq!(listening["forward_to"], url.as_str());
+    assert_eq!(lines[1]["type"], "user.created");
+    assert_eq!(lines[1]["delivered"], false);
+    assert_eq!(lines[1]["status"], Value::Null);
+    assert_eq!(lines[1]["tries"], 3);
+    assert!(
+        text(&lines[1], "error").starts_with("no connection"),
+        "{said}"
+    );
+    server.process.stop().await;
+}
+
+/// Without anything on the command line: the key and the address are in `dev.json`, the log is followed from now on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn beside_vestry_dev_nothing_needs_to_be_said() {
+    let mut site = Site::sqlite();
+    site.unset("http.base_url");
+    let server = site.dev(&[]).await;
+    let record = std::fs::read_to_string(site.file(".vestry/dev.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let api = server.api(&text(&record["test"], "secret_key"));
+    let before = user(&api, "before").await;
+    log_until(&api, None, &before).await;
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let arguments = ["listen", "--forward-to", &receiver.url];
+    let mut listener = begun(Process::start(&mut site.command(&arguments))).await;
+    let secret = listener.output_of(Stream::Stdout);
+    let secret = secret
+        .lines()
+        .find_map(|line| line.strip_prefix("Signed with "));
+    assert!(secret.unwrap().starts_with("whsec_"));
+    let after = user(&api, "after").await;
+    line_with(&mut listener, &["user.created", "204"]).await;
+    let users: Vec<_> = receiver.arrived().iter().map(Arrived::event).collect();
+    let told = |user: &str| users.iter().any(|event| event["data"]["user_id"] == user);
+    assert!(told(&after) && !told(&before));
+    listener.stop().await;
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_9_a_place_that_the_log_does_not_know_is_no_silent_gap() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let before = user(&api, "before").await;
+    let (log, _) = log_until(&api, None, &before).await;
+    let unknown = "event_000000000000000000000000000";
+    let to = ["--forward-to", &receiver.url, "--since", unknown];
+    let mut listener = listen(&site, &keys.test, &server.base_url, &to).await;
+    let end = text(log.last().unwrap(), "id");
+    line_with(&mut listener, &["does not know", unknown, "may be missed"]).await;
+    let after = user(&api, "after").await;
+    let (behind, _) = log_until(&api, Some(&end), &after).await;
+    let last = text(behind.last().unwrap(), "id");
+    line_with(&mut listener, &[&last]).await;
+    let arrived: Vec<_> = receiver.arrived().iter().map(Arrived::event).collect();
+    assert!(
+        arrived
+            .iter()
+            .any(|event| event["data"]["user_id"] == after)
+    );
+    assert!(
+        !arrived
+            .iter()
+            .any(|event| event["data"]["user_id"] == before)
+    );
+    listener.stop().await;
+    server.process.stop().await;
+}
+
+/// A key that does not count, or not for this, ends with 1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_key_ends_it() {
+    let site = Site::sqlite();
+    let Keys { app, .. } = site.set_up();
+    let server = site.serve().await;
+    let new = |more: &[&str]| {
+        let create = ["key", "create", &app, "test"];
+        site.admin(&[&create, more].concat())
+    };
+    let revoked = new(&[]);
+    site.admin(&["key", "revoke", &app, &text(&revoked, "id")]);
+    let other_scope = new(&["--scope", "users:read"]);
+    for (key, told) in [
+        ("sk_test_wrong".to_owned(), "key create"),
+        (text(&revoked, "key"), "of VESTRY_KEY"),
+        (text(&other_scope, "key"), "events:read"),
+    ] {
+        let to = [
+            "listen",
+            "--forward-to",
+            "http://127.0.0.1:9/",
+            "--url",
+            &server.base_url,
+        ];
+        let said = run_with(&site, &key, &to);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(
+            said.stderr.contains(told) && !said.stderr.contains(&key),
+            "{said:?}"
+        );
+        let said = run_with(&site, &key, &[&to[..], &["--json"]].concat());
+        assert_eq!(said.code, 1, "{said:?}");
+        assert_eq!(said.stdout.lines().count(), 1, "{said:?}");
+        assert!(
+            text(&said.json()["error"], "message").contains(told),
+            "{said:?}"
+        );
+    }
+    server.process.stop().await;
+}
+
+/// And none of it repeats what is secret.
+#[test]
+fn wrong_usage_is_told_before_anything_is_asked() {
+    let site = Site::sqlite();
+    let to = ["listen", "--forward-to", "http://127.0.0.1:9/"];
+    let with = |more: &[&'static str]| [&to[..], more].concat();
+    for (arguments, key, told) in [
+        (with(&[]), "", "no key: put a secret key"),
+        (with(&[]), "sk_live_abc", "say --live"),
+        (with(&["--key", "sk_live_abc"]), "", "say --live"),
+        (with(&[]), "pk_test_abc", "not a secret key"),
+        (
+            with(&["--secret", "abc"]),
+            "sk_test_x",
+            "--secret must be whsec_",
+        ),
+        (
+            with(&["--types", "nothing.*"]),
+            "sk_test_x",
+            "no group of events",
+        ),
+        (
+            with(&["--since", "yesterday"]),
+            "sk_test_x",
+            "event_… or now",
+        ),
+        (
+            with(&["--url", "ftp://x"]),
+            "sk_test_x",
+            "https://id.example.com",
+        ),
+        (
+            vec!["listen", "--forward-to", "mailto:x"],
+            "sk_test_x",
+            "http://",
+        ),
+        (vec!["listen"], "sk_test_x", "--forward-to"),
+        (vec!["events", "resend", "event_1"], "sk_test_x", "event_1"),
+    ] {
+        let said = run_with(&site, key, &arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
+        assert!(said.stderr.contains(told), "{arguments:?}: {said:?}");
+        assert!(!said.stderr.contains("abc"), "{arguments:?}: {said:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_key_is_taken_if_that_is_meant() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let server = site.serve().await;
+    let to = ["--forward-to", &receiver.url, "--live"];
+    let mut listener = listen(&site, &keys.live, &server.base_url, &to).await;
+    user(&server.api(&keys.live), "real").await;
+    line_with(&mut listener, &["user.created", "204"]).await;
+    listener.stop().await;
+    server.process.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_event_is_sent_again() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let receiver = Receiver::start(Manner::Sound, &mut rng()).await;
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let user = user(&api, "again").await;
+    let (log, _) = log_until(&api, None, &user).await;
+    let id = text(log.last().unwrap(), "id");
+    let to = [
+        "--forward-to",
+        &receiver.url,
+        "--url",
+        &server.base_url,
+        "--secret",
+        SECRET,
+    ];
+    let resend = |id: &str, more: &[&str]| {
+        run_with(
+            &site,
+            &keys.test,
+            &[&["events", "resend", id], &to[..], more].concat(),
+        )
+    };
+    let said = resend(&id, &[]).done();
+    let line = said.stdout.lines().last().unwrap();
+    assert!(line.contains(&id) && line.contains("204"), "{said:?}");
+    receiver.be(Manner::Says(503));
+    let said = resend(&id, &["--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let document = said.json();
+    assert_eq!(
+        (&document["status"], &document["tries"]),
+        (&json!(503), &json!(1))
+    );
+    assert_eq!(document["delivered"], false);
+    let unknown = resend("event_000000000000000000000000000", &[]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+    assert!(unknown.stderr.contains("404"), "{unknown:?}");
+    let arrived = receiver.arrived();
+    assert_eq!(arrived.len(), 2);
+    for request in &arrived {
+        check_signature(request);
+        assert_eq!(&request.event(), log.last().unwrap());
+    }
+    server.process.stop().await;
+}

@@ -1,0 +1,327 @@
+//! Events on their way to receivers, while processes are killed (WH-1, EV-K1).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use vestry_contract::rng::Rng;
+use vestry_domain::Timestamp;
+use vestry_domain::webhook::{SigningSecret, signatures};
+
+use crate::on_both_databases;
+use crate::support::client::Api;
+use crate::support::mixed_load::{Load, check_all, check_rows};
+use crate::support::receiver::{Arrived, Manner, Receiver};
+use crate::support::site::{Keys, Site, text};
+
+on_both_databases! {
+    ev_k1_no_receiver_misses_an_event_across_kills => super::no_receiver_misses_an_event_across_kills;
+    wh_10_disabling_takes_effect_on_every_process => super::disabling_takes_effect_on_every_process;
+    wh_4_a_dead_receiver_holds_up_nobody => super::a_dead_receiver_holds_up_nobody;
+    wh_6_no_endpoint_leads_inwards => super::no_endpoint_leads_inwards;
+}
+
+const ROUNDS: usize = 4;
+/// Requests to one endpoint that may be under way when a process is killed, of first tries and of later ones.
+const WINDOW: usize = 32;
+
+/// An endpoint of the test world, and its secret.
+struct Endpoint {
+    id: String,
+    secret: SigningSecret,
+}
+
+fn endpoint(site: &Site, keys: &Keys, url: &str, types: &str) -> Endpoint {
+    let made = site.admin(&[
+        "webhook", "create", &keys.app, "test", url, "--types", types,
+    ]);
+    Endpoint {
+        id: text(&made, "id"),
+        secret: SigningSecret::parse(&text(&made, "secret")).unwrap(),
+    }
+}
+
+fn on_loopback(site: &mut Site) {
+    site.set("outbound.allowed_networks", "127.0.0.0/8");
+    site.set("webhooks.timeout", "2");
+}
+
+/// A new user in the test world; its id.
+async fn user(api: &Api, number: usize) -> String {
+    let body = json!({ "email": format!("receiver{number}@example.com") });
+    text(
+        &api.post("/v1/auth/users/create", &body).await.ok(),
+        "user_id",
+    )
+}
+
+/// Looks until something is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let mut look = tokio::time::interval(Duration::from_millis(100));
+    for _ in 0..1_200 {
+        look.tick().await;
+        if is_so().await {
+            return;
+        }
+    }
+    panic!("{what} does not come to pass");
+}
+
+/// The whole log.
+async fn log(api: &Api) -> Vec<Value> {
+    let (mut log, mut after) = (Vec::new(), String::new());
+    loop {
+        let path = match after.as_str() {
+            "" => "/v1/events?limit=1000".to_owned(),
+            after => format!("/v1/events?limit=1000&after={after}"),
+        };
+        let page = api.try_get(&path).await.unwrap().ok();
+        log.extend(page["events"].as_array().unwrap().iter().cloned());
+        after = text(&page, "next_after");
+        if page["has_more"] == false {
+            return log;
+        }
+    }
+}
+
+/// What was taken of each event.
+fn taken(arrived: &[Arrived]) -> BTreeMap<String, usize> {
+    let mut taken = BTreeMap::new();
+    for request in arrived.iter().filter(|request| request.was_taken) {
+        let id = request.header("webhook-id").to_owned();
+        *taken.entry(id).or_default() += 1;
+    }
+    taken
+}
+
+fn check_signatures(endpoint: &Endpoint, arrived: &[Arrived]) {
+    for request in arrived {
+        let at = request.header("webhook-timestamp").parse().unwrap();
+        let secrets = std::slice::from_ref(&endpoint.secret);
+        let id = request.header("webhook-id");
+        let expected = signatures(secrets, id, Timestamp::from_unix(at), &request.body);
+        assert_eq!(request.header("webhook-signature"), expected);
+        assert_eq!(request.event()["id"], id);
+    }
+}
+
+async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
+    on_loopback(&mut site);
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let sound = Receiver::start(Manner::Sound, &mut rng).await;
+    let flaky = Receiver::start(Manner::Flaky, &mut rng).await;
+    let dead = Receiver::start(Manner::Dead, &mut rng).await;
+    let mut servers = [site.serve().await, site.serve().await];
+    let api = servers[0].api(&keys.test);
+    let endpoints = [&sound, &flaky, &dead].map(|to| endpoint(&site, &keys, &to.url, "*"));
+    // What is behind the last of them goes to all.
+    let created = json!(endpoints[2].id);
+    let mut from = String::new();
+    until("the endpoints", async || {
+        let page = api.try_get("/v1/events?limit=100").await.unwrap().ok();
+        let mut events = page["events"].as_array().unwrap().iter();
+        let last = events.find(|event| event["data"]["webhook_endpoint_id"] == created);
+        from = last.map(|event| text(event, "id")).unwrap_or_default();
+        !from.is_empty()
+    })
+    .await;
+    for round in 0..ROUNDS {
+        let [doomed, other] = match round % 2 {
+            0 => [0, 1],
+            _ => [1, 0],
+        };
+        let load = Load::start(&servers[doomed].api(&keys.test), round, &mut rng);
+        load.go_on(&mut rng).await;
+        servers[doomed].process.kill().await;
+        let clients = load.end().await;
+        check_rows(&site).await;
+        servers[doomed] = site.serve().await;
+        check_all(&servers[other].api(&keys.test), &site, clients).await;
+    }
+    let api = servers[1].api(&keys.test);
+    let last = user(&api, 1).await;
+    let mut all = Vec::new();
+    until("the last event", async || {
+        all = log(&api).await;
+        all.iter().any(|event| event["data"]["user_id"] == *last)
+    })
+    .await;
+    let known: BTreeSet<String> = all.iter().map(|event| text(event, "id")).collect();
+    let behind = all.iter().skip_while(|event| event["id"] != *from).skip(1);
+    let ids: BTreeSet<String> = behind.map(|event| text(event, "id")).collect();
+    // What was on its way to a killed process, or has failed, is due by the test clock.
+    for receiver in [&sound, &flaky] {
+        until("every event", async || {
+            let taken = taken(&receiver.arrived());
+            if ids.iter().all(|id| taken.contains_key(id)) {
+                return true;
+            }
+            let ahead = json!({ "advance_seconds": 3_600 });
+            api.post("/v1/test/clock", &ahead).await.ok();
+            false
+        })
+        .await;
+    }
+    for (receiver, endpoint) in [(&sound, &endpoints[0]), (&flaky, &endpoints[1])] {
+        let arrived = receiver.arrived();
+        check_signatures(endpoint, &arrived);
+        let taken = taken(&arrived);
+        let unknown: Vec<_> = taken.keys().filter(|id| !known.contains(*id)).collect();
+        assert!(unknown.is_empty(), "sent, and not in the log: {unknown:?}");
+        let twice: usize = taken.values().map(|times| times - 1).sum();
+        assert!(twice <= ROUNDS * WINDOW, "{twice} came more than once");
+        println!(
+            "{} events, {twice} more than once, {ROUNDS} kills",
+            ids.len()
+        );
+    }
+    assert!(!dead.arrived().is_empty());
+    let shown = site.admin(&["webhook", "show", &keys.app, &endpoints[2].id]);
+    assert_eq!(shown["last_success_at"], Value::Null);
+    for server in servers {
+        server.process.stop().await;
+    }
+}
+
+async fn disabling_takes_effect_on_every_process(mut site: Site) {
+    on_loopback(&mut site);
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let receiver = Receiver::start(Manner::Sound, &mut rng).await;
+    let servers = [site.serve().await, site.serve().await];
+    let made = endpoint(&site, &keys, &receiver.url, "user.created");
+    let mut number = 0;
+    let mut create = async |server: usize| {
+        number += 1;
+        user(&servers[server].api(&keys.test), number).await
+    };
+    let was_sent = |user: &str| {
+        let arrived = receiver.arrived();
+        let mut events = arrived.iter().map(Arrived::event);
+        events.any(|event| event["data"]["user_id"] == user)
+    };
+    for server in [0, 1] {
+        let user = create(server).await;
+        until("a user", async || was_sent(&user)).await;
+    }
+    // What could not be delivered waits; disabling holds it.
+    receiver.be(Manner::Says(500));
+    let held = [create(0).await, create(1).await];
+    until("the first tries", async || {
+        held.iter().all(|user| was_sent(user))
+    })
+    .await;
+    site.admin(&["webhook", "disable", &keys.app, &made.id]);
+    let waiting = async || {
+        let list = [
+            "webhook",
+            "deliveries",
+            &keys.app,
+            &made.id,
+            "--state",
+            "held",
+        ];
+        site.admin(&list)["deliveries"].as_array().unwrap().len()
+    };
+    assert_eq!(waiting().await, 2);
+    let tries = receiver.arrived().len();
+    let later = json!({ "advance_seconds": 3_600 });
+    let api = servers[0].api(&keys.test);
+    api.post("/v1/test/clock", &later).await.ok();
+    let missed = [create(0).await, create(1).await];
+    until("events of others", async || {
+        let page = api.try_get("/v1/events?limit=1000").await.unwrap().ok();
+        page.to_string().contains(&missed[1])
+    })
+    .await;
+    assert_eq!(receiver.arrived().len(), tries);
+    receiver.be(Manner::Sound);
+    site.admin(&["webhook", "enable", &keys.app, &made.id]);
+    until("what was held", async || {
+        let arrived = receiver.arrived();
+        let taken = arrived.iter().filter(|request| request.was_taken);
+        let taken: Vec<_> = taken.map(|request| request.event().to_string()).collect();
+        held.iter()
+            .all(|user| taken.iter().any(|event| event.contains(user)))
+    })
+    .await;
+    assert_eq!(waiting().await, 0);
+    assert!(!missed.iter().any(|user| was_sent(user)));
+    receiver.be(Manner::Says(410));
+    create(0).await;
+    until("the end of the endpoint", async || {
+        let shown = site.admin(&["webhook", "show", &keys.app, &made.id]);
+        shown["disabled_reason"] == "gone"
+    })
+    .await;
+    for server in servers {
+        server.process.stop().await;
+    }
+}
+
+/// With more endpoints that never answer than there is room for, one that answers gets everything at once.
+async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
+    on_loopback(&mut site);
+    site.set("webhooks.max_in_flight", "16");
+    site.set("webhooks.timeout", "30");
+    let keys = site.set_up();
+    let other = site.new_app();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let dead = Receiver::start(Manner::Dead, &mut rng).await;
+    let sound = Receiver::start(Manner::Sound, &mut rng).await;
+    for number in 0..10 {
+        endpoint(
+            &site,
+            &keys,
+            &format!("{}/{number}", dead.url),
+            "user.created",
+        );
+    }
+    endpoint(&site, &other, &sound.url, "user.created");
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    for number in 0..20 {
+        user(&api, number).await;
+    }
+    // Half of the room is theirs.
+    until("half of the room", async || dead.arrived().len() == 8).await;
+    let api = server.api(&other.test);
+    for number in 0..20 {
+        user(&api, number).await;
+    }
+    until("the other App's events", async || {
+        sound.arrived().len() == 20
+    })
+    .await;
+    assert_eq!(dead.arrived().len(), 8);
+    server.process.stop().await;
+}
+
+/// Where the operator allows no networks, nothing on this machine is connected to.
+async fn no_endpoint_leads_inwards(site: Site) {
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let receiver = Receiver::start(Manner::Sound, &mut rng).await;
+    let inner = receiver.url.replace("127.0.0.1", "localhost");
+    let urls = [
+        receiver.url.as_str(),
+        &inner,
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://[::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://169.254.169.254/latest/meta-data",
+        "https://10.0.0.1/",
+        "https://2130706433/number",
+        "https://0x7f.1/hexadecimal",
+    ];
+    for url in urls {
+        let made = endpoint(&site, &keys, url, "*");
+        let tried = site.run(&["webhook", "test", &keys.app, &made.id, "--json"]);
+        assert_eq!(tried.code, 1, "{url}: {tried:?}");
+        let said = "the host leads to an address that may not be connected to";
+        assert_eq!(tried.json()["error"], said, "{url}");
+    }
+    assert!(receiver.arrived().is_empty());
+}

@@ -1,0 +1,179 @@
+"""The packages of Standard Webhooks on PyPI and npm verify what we send, and the lines of docs/webhooks.md what they sign."""
+
+import datetime
+import http.server
+import json
+import re
+import threading
+import time
+
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from javascript import JavaScript
+from service import Check, Service
+
+USERS = 40
+BODIES = 10_000
+# How long events may take; each is sent at once.
+PATIENCE = 60
+SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
+
+
+class Receiver:
+    """An HTTP server that takes everything and keeps it."""
+
+    def __init__(self):
+        self.arrived = []
+        self._change = threading.Condition()
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                receiver._keep(headers, body)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/events"
+
+    def _keep(self, headers, body):
+        with self._change:
+            self.arrived.append((headers, body))
+            self._change.notify_all()
+
+    def wait_for(self, is_there):
+        with self._change:
+            if not self._change.wait_for(lambda: is_there(self.arrived), PATIENCE):
+                raise TimeoutError(f"only {len(self.arrived)} events arrived")
+            return list(self.arrived)
+
+
+def passage(language):
+    """The lines of the page in one language."""
+    with open("docs/webhooks.md", encoding="utf-8") as page:
+        return re.search(rf"```{language}\n(.*?)```", page.read(), re.DOTALL).group(1)
+
+
+def ours():
+    """The function of the page in Python."""
+    scope = {}
+    exec(passage("python"), scope)
+    return scope["verify"]
+
+
+def without_types(code):
+    """What of the page's TypeScript is JavaScript."""
+    return re.sub(r": (string|boolean|Buffer|Record<string, string>)", "", code)
+
+
+def taken_by_pypi(secret, headers, body):
+    try:
+        Webhook(secret).verify(body, headers, json_parse=False)
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+def verifiers(javascript):
+    """By name, what says whether a request is genuine."""
+    page = ours()
+    in_javascript = lambda which: lambda secret, headers, body: javascript.call(
+        which, secret=secret, headers=headers, body=body
+    )
+    return {
+        "standardwebhooks of PyPI": taken_by_pypi,
+        "standardwebhooks of npm": in_javascript("verifyByPackage"),
+        "the page's Python": page,
+        "the page's TypeScript": in_javascript("verifyByPage"),
+    }
+
+
+def altered(random, headers, body):
+    """The same request with one bit changed: in the body, the id or the time."""
+    where = random.choice(["body", "webhook-id", "webhook-timestamp"])
+    if where == "body":
+        place = random.randrange(len(body))
+        # Text stays text: not the highest bit.
+        changed = body[place] ^ (1 << random.randrange(7))
+        return headers, body[:place] + bytes([changed]) + body[place + 1 :]
+    value = headers[where]
+    if where == "webhook-timestamp":
+        return headers | {where: str(int(value) ^ (1 << random.randrange(5)))}, body
+    place = random.randrange(len(value))
+    letter = chr(ord(value[place]) ^ (1 << random.randrange(5)))
+    return headers | {where: value[:place] + letter + value[place + 1 :]}, body
+
+
+def check_all(check, verify, secret, headers, body, what):
+    headers = {name: headers[name] for name in SIGNED}
+    changed = altered(check.random, headers, body)
+    for name, takes in verify.items():
+        check.that(takes(secret, headers, body), f"{name} takes {what}")
+        check.that(not takes(secret, *changed), f"{name} refuses {what} with one bit changed")
+
+
+def sent_by_us(service, check, verify):
+    receiver = Receiver()
+    of_endpoint = ["webhook", "create", service.app_id, "test", receiver.url, "--json"]
+    endpoint = json.loads(service.operate(*of_endpoint))
+    users = set()
+    for number in range(USERS):
+        email = f"hooks-{check.seed}-{number}@example.com"
+        users.add(service.call("POST", "/v1/auth/users/create", {"email": email})["user_id"])
+
+    def are_there(arrived):
+        told = [json.loads(body) for _, body in arrived]
+        return users <= {event["data"].get("user_id") for event in told if event["type"] == "user.created"}
+
+    for headers, body in receiver.wait_for(are_there):
+        check.that(json.loads(body)["id"] == headers["webhook-id"], "the id is that of the event")
+        check_all(check, verify, endpoint["secret"], headers, body, "an event")
+
+    rotated = ["webhook", "rotate-secret", service.app_id, endpoint["id"], "--overlap", "60", "--json"]
+    fresh = json.loads(service.operate(*rotated))["secret"]
+    # The process that sends reads secrets with each batch; what it reads from here on has both.
+    email = f"hooks-{check.seed}-last@example.com"
+    last = service.call("POST", "/v1/auth/users/create", {"email": email})["user_id"]
+    is_last = lambda body: json.loads(body)["data"].get("user_id") == last
+    arrived = receiver.wait_for(lambda arrived: any(is_last(body) for _, body in arrived))
+    headers, body = next(request for request in arrived if is_last(request[1]))
+    for secret in (endpoint["secret"], fresh):
+        check_all(check, verify, secret, headers, body, "an event during an overlap")
+    service.operate("webhook", "delete", service.app_id, endpoint["id"])
+
+
+def signed_by_them(check, verify, javascript):
+    page = {name: takes for name, takes in verify.items() if name.startswith("the page")}
+    for number in range(BODIES):
+        secret = javascript.call("secret") if number % 1_000 == 0 else secret
+        letters = [chr(check.random.choice([check.random.randrange(32, 127), check.random.randrange(160, 0xD7FF)])) for _ in range(60)]
+        body = json.dumps({"text": "".join(letters), "number": check.random.random()}, ensure_ascii=False).encode()
+        event, at = f"event_{number:027d}", int(time.time())
+        if number % 2:
+            moment = datetime.datetime.fromtimestamp(at, datetime.timezone.utc)
+            signature = Webhook(secret).sign(msg_id=event, timestamp=moment, data=body.decode())
+        else:
+            signature = javascript.call("sign", secret=secret, id=event, at=at, body=body)
+        headers = {"webhook-id": event, "webhook-timestamp": str(at), "webhook-signature": signature}
+        check_all(check, page, secret, headers, body, "what they sign")
+
+
+def main():
+    check = Check("webhooks", "standardwebhooks")
+    check.also(JavaScript.version("standardwebhooks"))
+    javascript = JavaScript("webhooks.mjs")
+    javascript.call("usePage", code=without_types(passage("typescript")))
+    verify = verifiers(javascript)
+    sent_by_us(Service(), check, verify)
+    signed_by_them(check, verify, javascript)
+    javascript.end()
+    check.end()
+
+
+main()
