@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
@@ -12,10 +14,27 @@ use crate::support::client::Answer;
 use crate::support::site::{Said, Site, binary, text};
 
 /// Commands that are read, and not run.
-const READ: [(&str, &str); 4] = [
+const READ: [(&str, &str); 9] = [
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
     ("vestry worker", "delivers until it is stopped"),
+    ("vestry listen", "forwards until it is stopped"),
+    (
+        "vestry events resend",
+        "needs a service that runs; `listen` runs it on one",
+    ),
+    (
+        "vestry webhook test",
+        "needs a receiver; `webhooks` has one",
+    ),
+    (
+        "vestry webhook replay",
+        "needs an event; the use case has tests of its own",
+    ),
+    (
+        "vestry webhook deliveries APP ENDPOINT DELIVERY",
+        "needs a delivery; the use case has tests of its own",
+    ),
     (
         "vestry migrate --distribute",
         "needs a cluster; `spread` runs it on one",
@@ -24,6 +43,9 @@ const READ: [(&str, &str); 4] = [
 
 /// What has been done in the installation in which commands run, and can be done once.
 const ONCE: [&str; 1] = ["vestry vault init"];
+
+/// Endpoints that were set up: one URL is taken once.
+static ENDPOINTS: AtomicUsize = AtomicUsize::new(0);
 
 /// A prefix of paths, where the text speaks of all calls below it.
 const PREFIXES: [&str; 2] = ["/v1/test", "/v1/test/…"];
@@ -194,6 +216,15 @@ impl Stage {
                 text(&made, "id")
             }
             "user_…" => self.user.clone(),
+            "ENDPOINT" => {
+                let url = format!("https://{}.example.com/", ENDPOINTS.fetch_add(1, Relaxed));
+                let made = self
+                    .site
+                    .admin(&["webhook", "create", &self.app, "live", &url]);
+                text(&made, "id")
+            }
+            "EVENT" | "event_…" => format!("event_{}", "0".repeat(27)),
+            "DELIVERY" => format!("whdel_{}", "0".repeat(27)),
             "NAME=VALUE" | "name=value" => "name=Shop".to_owned(),
             // "And so on."
             "…" => String::new(),
@@ -291,7 +322,8 @@ fn m_19_every_command_of_the_documentation_runs() {
         .map(|command| command.text.as_str())
         .collect();
     for exception in READ.iter().map(|(command, _)| *command).chain(ONCE) {
-        assert!(all.contains(exception), "no page names {exception}");
+        let is_named = all.iter().any(|command| command.starts_with(exception));
+        assert!(is_named, "no page names {exception}");
     }
 }
 

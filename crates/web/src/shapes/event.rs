@@ -134,7 +134,7 @@ fn of_kind(kind: EventKind) -> RefOr<Schema> {
         .required("data");
     let mut text = kind.text().to_owned();
     if kind.is_optional() {
-        text.push_str(" Written only where the App's setting `events_optional` lists it.");
+        text.push_str(" Written only where a webhook endpoint names it, or the App's setting `events_optional` lists it.");
     }
     let all = AllOfBuilder::new()
         .item(Ref::from_schema_name(Envelope::name()))
