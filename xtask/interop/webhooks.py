@@ -1,4 +1,5 @@
-"""The packages of Standard Webhooks on PyPI and npm verify what we send, and the lines of docs/webhooks.md what they sign."""
+"""The packages of Standard Webhooks on PyPI and npm verify what we send, and the lines of docs/webhooks.md what they sign (WH-2,
+EV-C1)."""
 
 import datetime
 import http.server
@@ -75,7 +76,8 @@ def without_types(code):
 def taken_by_pypi(secret, headers, body):
     try:
         Webhook(secret).verify(body, headers, json_parse=False)
-    except WebhookVerificationError:
+    # It reads the body as text before it looks at the signature.
+    except (WebhookVerificationError, UnicodeDecodeError):
         return False
     return True
 
@@ -149,7 +151,6 @@ def sent_by_us(service, check, verify):
 
 
 def signed_by_them(check, verify, javascript):
-    page = {name: takes for name, takes in verify.items() if name.startswith("the page")}
     for number in range(BODIES):
         secret = javascript.call("secret") if number % 1_000 == 0 else secret
         letters = [chr(check.random.choice([check.random.randrange(32, 127), check.random.randrange(160, 0xD7FF)])) for _ in range(60)]
@@ -161,7 +162,7 @@ def signed_by_them(check, verify, javascript):
         else:
             signature = javascript.call("sign", secret=secret, id=event, at=at, body=body)
         headers = {"webhook-id": event, "webhook-timestamp": str(at), "webhook-signature": signature}
-        check_all(check, page, secret, headers, body, "what they sign")
+        check_all(check, verify, secret, headers, body, "what they sign")
 
 
 def main():

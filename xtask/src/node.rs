@@ -43,6 +43,7 @@ pub(crate) const INTEROP: Scripts = Scripts {
         "polkadot.mjs",
         "solana.mjs",
         "stellar.mjs",
+        "webhooks.mjs",
     ],
 };
 
