@@ -15,6 +15,7 @@ mod rig;
 mod attacks;
 mod claims;
 mod cors;
+mod event_types;
 mod events;
 mod health;
 mod https;

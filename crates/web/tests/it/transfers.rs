@@ -16,8 +16,8 @@ const BEGIN: &str = "/v1/wallets/import/begin";
 const IMPORT: &str = "/v1/wallets/import";
 
 /// From the documentation of web3.js.
-const KEY: &str = "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318";
-const ADDRESS: &str = "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23";
+pub(crate) const KEY: &str = "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318";
+pub(crate) const ADDRESS: &str = "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23";
 /// The second account of anvil.
 const OTHER_KEY: &str = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 const OTHER_ADDRESS: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -74,14 +74,19 @@ fn sealed(user_id: &str, address: &str, plaintext: &str, public_key: &[u8]) -> V
 }
 
 /// Begins, seals and imports.
-async fn imported(client: &Client<'_>, user_id: &str, address: &str, key: &str) -> Answer {
+pub(crate) async fn imported(
+    client: &Client<'_>,
+    user_id: &str,
+    address: &str,
+    key: &str,
+) -> Answer {
     let public_key = begun(client, begin(address)).await;
     let request = sealed(user_id, address, key, &public_key);
     client.post(IMPORT, request).await
 }
 
 /// A client whose key may export, of an App that lets it or not.
-async fn exporter(api: &Api, is_on: bool) -> String {
+pub(crate) async fn exporter(api: &Api, is_on: bool) -> String {
     let change = [("wallet_export".to_owned(), is_on.to_string())];
     api.service.set_app(api.app.id, &change).await.unwrap();
     api.pass(1);

@@ -9,16 +9,16 @@ use vestry_ports::clock::Clock;
 use crate::journeys::{Sent, newest_code, signed_in};
 use crate::rig::Api;
 
-pub(super) const PASSWORD: &str = "correct horse battery";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// Somebody who is signed in.
-pub(super) struct Person {
-    pub(super) user: String,
-    pub(super) token: String,
+pub(crate) struct Person {
+    pub(crate) user: String,
+    pub(crate) token: String,
 }
 
 /// Signed in with a session, and with a password.
-pub(super) async fn with_password(api: &Api, email: &str) -> Person {
+pub(crate) async fn with_password(api: &Api, email: &str) -> Person {
     let session = signed_in(api, email).await;
     let person = Person {
         user: session.text_at("/user_id"),
@@ -52,10 +52,10 @@ pub(super) async fn enumeration_safe(api: &Api) {
 
 pub(crate) const SESSION: &str = "/v1/auth/sessions/verify";
 pub(crate) const TOTP: &str = "/v1/auth/totps/verify";
-pub(super) const PASSWORDS: &str = "/v1/auth/passwords/verify";
+pub(crate) const PASSWORDS: &str = "/v1/auth/passwords/verify";
 pub(super) const LINKS: &str = "/v1/auth/magic_links/verify";
 pub(crate) const CODES: &str = "/v1/auth/otps/verify";
-pub(super) const PASSKEYS: &str = "/v1/auth/webauthn/verify";
+pub(crate) const PASSKEYS: &str = "/v1/auth/webauthn/verify";
 
 /// Whether the token still opens a session.
 pub(super) async fn is_open(api: &Api, token: &str) -> bool {
@@ -64,7 +64,7 @@ pub(super) async fn is_open(api: &Api, token: &str) -> bool {
 }
 
 /// A code on its way by text message.
-pub(super) async fn texted(api: &Api, number: &str) -> Sent {
+pub(crate) async fn texted(api: &Api, number: &str) -> Sent {
     let request = json!({"phone_number": number, "expires_in": 10});
     let path = "/v1/auth/otps/sms/login_or_create";
     let sent = api.test().post(path, request).await.ok();
@@ -85,7 +85,7 @@ pub(super) async fn mail_to(api: &Api, kind: &str, email: &str) -> Value {
 }
 
 /// Has a link sent by this call; its token.
-pub(super) async fn link_to(api: &Api, path: &str, email: &str) -> String {
+pub(crate) async fn link_to(api: &Api, path: &str, email: &str) -> String {
     let request = json!({ "email": email });
     api.test().post(path, request).await.ok();
     let is_reset = path.ends_with("reset/begin");
@@ -99,15 +99,15 @@ pub(super) async fn link_to(api: &Api, path: &str, email: &str) -> String {
 }
 
 /// An authenticator app in a pocket.
-pub(super) struct Authenticator {
-    pub(super) id: String,
-    pub(super) recovery: Vec<String>,
+pub(crate) struct Authenticator {
+    pub(crate) id: String,
+    pub(crate) recovery: Vec<String>,
     seed: Vec<u8>,
 }
 
 impl Authenticator {
     /// One whose first code was verified in a step that is over. Another credential ends the sessions of the user.
-    pub(super) async fn of(api: &Api, user: &str) -> Self {
+    pub(crate) async fn of(api: &Api, user: &str) -> Self {
         let request = json!({ "user_id": user });
         let path = "/v1/auth/totps/create";
         let created = api.test().post(path, request).await.ok();
@@ -135,17 +135,17 @@ impl Authenticator {
     }
 
     /// What it shows now.
-    pub(super) fn shows(&self, api: &Api) -> String {
+    pub(crate) fn shows(&self, api: &Api) -> String {
         let step = api.clock.machine().unix().div_euclid(30);
         totp::code_at(&self.seed, step).expose().clone()
     }
 }
 
 /// Where the browsers of these tests are.
-pub(super) const PAGE: &str = "http://localhost:3000";
+pub(crate) const PAGE: &str = "http://localhost:3000";
 
 /// Registers a passkey of the browser; its id. Another credential ends the sessions of the user.
-pub(super) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> String {
+pub(crate) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> String {
     let request = json!({"domain": "localhost", "user_id": user});
     let path = "/v1/auth/webauthn/registrations/begin";
     let begun = api.test().post(path, request).await.ok();
@@ -158,7 +158,7 @@ pub(super) async fn passkey(api: &Api, browser: &mut Browser, user: &str) -> Str
 }
 
 /// What the browser answers to a fresh challenge for whom it may concern.
-pub(super) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
+pub(crate) async fn assertion(api: &Api, browser: &mut Browser) -> Value {
     let path = "/v1/auth/webauthn/authentication/begin";
     let begun = api.test().post(path, json!({"domain": "localhost"})).await;
     let options = &begun.ok().body["public_key_credential_request_options"];
