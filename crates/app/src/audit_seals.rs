@@ -2,6 +2,7 @@
 
 use vestry_domain::World;
 use vestry_domain::audit::AuditHead;
+use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::custody::{CustodyError, Sealer};
@@ -9,6 +10,7 @@ use vestry_ports::custody::{CustodyError, Sealer};
 /// What keeps the keyed hash of an entry from ever being that of a head.
 const ENTRY: &[u8] = b"entry";
 const HEAD: &[u8] = b"head";
+const CONTROL_HEAD: &[u8] = b"control head";
 
 pub(crate) async fn entry_mac(
     sealer: &dyn Sealer,
@@ -56,6 +58,36 @@ pub(crate) async fn head_matches(
 ) -> Result<bool, CustodyError> {
     let [a, b, c] = AuditHead::sealed_parts(head.chain, head.sequence, &head.hash);
     let parts: [&[u8]; 4] = [HEAD, &a, &b, &c];
+    sealer
+        .mac_matches(&head.world, SecretKind::Audit, &parts, &head.mac)
+        .await
+}
+
+pub(crate) async fn new_control_head(
+    sealer: &dyn Sealer,
+    number: i64,
+    last: &ControlEntry,
+) -> Result<ControlHead, CustodyError> {
+    let (world, chain, sequence) = (last.event.world, last.chain, last.sequence);
+    let [a, b, c, d] = ControlHead::sealed_parts(number, chain, sequence, &last.hash);
+    let parts: [&[u8]; 5] = [CONTROL_HEAD, &a, &b, &c, &d];
+    Ok(ControlHead {
+        world,
+        number,
+        chain,
+        sequence,
+        hash: last.hash,
+        mac: sealer.mac(&world, SecretKind::Audit, &parts).await?,
+    })
+}
+
+pub(crate) async fn control_head_matches(
+    sealer: &dyn Sealer,
+    head: &ControlHead,
+) -> Result<bool, CustodyError> {
+    let [a, b, c, d] =
+        ControlHead::sealed_parts(head.number, head.chain, head.sequence, &head.hash);
+    let parts: [&[u8]; 5] = [CONTROL_HEAD, &a, &b, &c, &d];
     sealer
         .mac_matches(&head.world, SecretKind::Audit, &parts, &head.mac)
         .await

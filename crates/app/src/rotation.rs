@@ -6,6 +6,7 @@ mod wallets;
 
 use std::time::Duration;
 
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_domain::{Environment, Timestamp, World};
@@ -304,7 +305,7 @@ impl Service {
             KeyPurpose::Secrets => self.decoys_to_keep(world).await?,
             _ => None,
         };
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change([*world]).await?;
         // Whoever sees a second version finds what decoys are made of.
         for key in decoys.iter().chain([&key]) {
             hold_root(&mut *tx, key).await?;
@@ -312,9 +313,13 @@ impl Service {
         if let Some(decoys) = &decoys {
             tx.app_keys().add(decoys).await?;
         }
-        let added = tx.app_keys().add(&key).await?;
+        if !tx.app_keys().add(&key).await? {
+            return Ok(false);
+        }
+        let (action, subject) = (ControlAction::AppKeyRotate, Subject::app_key(&key));
+        tx.note(self.done_by_cli(*world, action, subject, &Detail::default()));
         tx.commit().await?;
-        Ok(added)
+        Ok(true)
     }
 
     /// What decoys are made of, unless it is stored: it comes of the first version.

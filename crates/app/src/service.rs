@@ -13,11 +13,13 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::vault::VaultError;
 
 use crate::audit_trail::Trail;
+use crate::control_trail::ControlTrail;
 use crate::delivery_notes::Notes;
 use crate::event_desk::Desk;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
+use crate::refusal_log::RefusalLog;
 use crate::together::{Batch, Together};
 use crate::touches::Touches;
 use crate::webhook_desk::WebhookDesk;
@@ -75,6 +77,8 @@ pub struct Service {
     pub(crate) captured_bell: Notify,
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
+    pub(crate) control: Arc<ControlTrail>,
+    pub(crate) refusals: RefusalLog,
     pub(crate) notes: Arc<Together<Notes>>,
     pub(crate) touches: Arc<Together<Touches>>,
     pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
@@ -90,8 +94,9 @@ impl Service {
     /// Puts the service together. `runtime` is the multi-thread runtime on which every command runs.
     pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
         let apart = ports.store.is_spread();
+        let control = Arc::new(ControlTrail::new(&ports));
         Self {
-            trail: Arc::new(Together::new(Trail::new(&ports), apart)),
+            trail: Arc::new(Together::new(Trail::new(&ports, &control), apart)),
             notes: Arc::new(Together::new(Notes::new(&ports), apart)),
             touches: Arc::new(Together::new(Touches::new(&ports), apart)),
             wallets_to_use: Reads::desk(&ports),
@@ -100,7 +105,9 @@ impl Service {
             jwt_times: JwtTimes::default(),
             events: Desk::of(&*ports.store),
             webhooks: WebhookDesk::new(settings.webhooks_in_flight),
-            webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports), apart)),
+            webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports, &control), apart)),
+            control,
+            refusals: RefusalLog::default(),
             ports,
             settings,
             runtime,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use vestry_domain::World;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::ids::WalletId;
 use vestry_ports::custody::CustodyError;
@@ -164,13 +165,16 @@ impl Service {
     }
 
     async fn replace_wrapping(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
-        let mut tx = self.ports.store.begin().await?;
-        let done = tx
-            .app_keys()
-            .rewrap(key, key.wrapped.root_version, &fresh.wrapped)
-            .await?;
+        let mut tx = self.begin_change([key.world]).await?;
+        let (from, to) = (key.wrapped.root_version, fresh.wrapped.root_version);
+        if !tx.app_keys().rewrap(key, from, &fresh.wrapped).await? {
+            return Ok(false);
+        }
+        let detail = Detail::default().changed("root_version", from.into(), to.into());
+        let action = ControlAction::AppKeyRewrap;
+        tx.note(self.done_by_cli(key.world, action, Subject::app_key(key), &detail));
         tx.commit().await?;
-        Ok(done)
+        Ok(true)
     }
 
     /// Destroys the versions of the root keys that wrap nothing any more. Answers how many App keys still stand under an older

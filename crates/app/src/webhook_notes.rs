@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome};
 use vestry_domain::event::{Actor, Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
@@ -15,6 +16,7 @@ use vestry_ports::clock::Clock;
 use vestry_ports::entropy::Entropy;
 use vestry_ports::store::{Failures, Repositories, Store};
 
+use crate::control_trail::ControlTrail;
 use crate::fault::retried;
 use crate::ports::Ports;
 use crate::together::Batch;
@@ -59,6 +61,14 @@ pub(crate) struct WebhookNotes {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    control: Arc<ControlTrail>,
+}
+
+/// What is told of the conclusions that were drawn, and what the audit log has of them.
+#[derive(Default)]
+struct Tidings {
+    told: Vec<NewEvent>,
+    noted: Vec<ControlEvent>,
 }
 
 /// What a batch says of one endpoint.
@@ -89,11 +99,12 @@ impl Tally {
 }
 
 impl WebhookNotes {
-    pub(crate) fn new(ports: &Ports) -> Self {
+    pub(crate) fn new(ports: &Ports, control: &Arc<ControlTrail>) -> Self {
         Self {
             store: Arc::clone(&ports.store),
             clock: Arc::clone(&ports.clock),
             entropy: Arc::clone(&ports.entropy),
+            control: Arc::clone(control),
         }
     }
 
@@ -117,15 +128,19 @@ impl WebhookNotes {
             }
         }
         tx.deliveries().note_attempts(&attempts).await?;
-        let mut told = Vec::new();
+        let mut tidings = Tidings::default();
         for ((world, endpoint), tally) in tallies {
-            self.judge(&mut *tx, world, endpoint, &tally, &mut told)
+            self.judge(&mut *tx, world, endpoint, &tally, &mut tidings)
                 .await?;
         }
+        let Tidings { told, noted } = tidings;
         if !told.is_empty() {
             tx.events().append(&told).await?;
         }
-        Ok(tx.commit().await?)
+        let ends = self.control.write(&mut *tx, noted).await?;
+        tx.commit().await?;
+        self.control.committed(ends);
+        Ok(())
     }
 
     /// Draws conclusions of how an endpoint did.
@@ -135,18 +150,14 @@ impl WebhookNotes {
         world: World,
         endpoint: WebhookEndpointId,
         tally: &Tally,
-        told: &mut Vec<NewEvent>,
+        tidings: &mut Tidings,
     ) -> Result<(), Fault> {
         let now = self.clock.machine();
         let endpoints = tx.webhook_endpoints();
         if tally.is_gone {
             let reason = DisabledReason::Gone;
             if endpoints.disable(&world, endpoint, reason, now).await? {
-                told.push(self.event(
-                    world,
-                    tally.now,
-                    Fact::webhook_endpoint_disabled(endpoint, reason),
-                ));
+                self.disabled(world, endpoint, reason, tally.now, tidings);
             }
             return Ok(());
         }
@@ -169,7 +180,8 @@ impl WebhookNotes {
         if failures.failing_since.is_some_and(is_old)
             && endpoints.note_told(&world, endpoint).await?
         {
-            told.push(self.event(world, tally.now, Fact::webhook_endpoint_failing(endpoint)));
+            let fact = Fact::webhook_endpoint_failing(endpoint);
+            tidings.told.push(self.event(world, tally.now, fact));
         }
         if has_failed_enough(&failures) {
             let app = tx.apps().find(world.app_id).await?;
@@ -180,14 +192,33 @@ impl WebhookNotes {
                     .disable(&world, endpoint, reason, now)
                     .await?
             {
-                told.push(self.event(
-                    world,
-                    tally.now,
-                    Fact::webhook_endpoint_disabled(endpoint, reason),
-                ));
+                self.disabled(world, endpoint, reason, tally.now, tidings);
             }
         }
         Ok(())
+    }
+
+    /// `now` is the time of the world.
+    fn disabled(
+        &self,
+        world: World,
+        endpoint: WebhookEndpointId,
+        reason: DisabledReason,
+        now: Timestamp,
+        tidings: &mut Tidings,
+    ) {
+        let fact = Fact::webhook_endpoint_disabled(endpoint, reason);
+        tidings.told.push(self.event(world, now, fact));
+        tidings.noted.push(ControlEvent {
+            world,
+            actor: Actor::System,
+            action: ControlAction::WebhookEndpointDisable,
+            subject: endpoint.into(),
+            detail: Detail::default().with("reason", reason.as_str()).text(),
+            outcome: Outcome::Done,
+            request_id: None,
+            at: self.clock.machine(),
+        });
     }
 
     fn event(&self, world: World, now: Timestamp, fact: Fact) -> NewEvent {

@@ -39,6 +39,7 @@ pub mod audit;
 pub mod budgets;
 pub mod captured;
 pub mod codes;
+pub mod control;
 pub mod deliveries;
 pub mod events;
 pub mod guards;
@@ -234,10 +235,24 @@ macro_rules! store_suite {
                 entries_come_back_as_they_were
                 a_head_moves_with_its_chain
                 a_place_is_taken_once
+                aud_4_a_chain_that_was_set_back_is_left
                 pages_show_every_entry_of_a_wallet_once
                 entries_stay_in_their_world
                 a_chain_without_a_head_is_found
                 parallel_chains_are_all_whole
+            }
+            store::control {
+                entries_come_back_as_they_were
+                another_chain_goes_on
+                a_head_moves_from_where_it_was_seen
+                a_place_is_taken_once
+                parallel_beginnings_make_one_chain
+                parallel_writers_make_one_whole_chain
+                a_chain_that_begins_meanwhile_is_gone_on_with
+                pages_show_every_entry_once
+                a_page_holds_what_fits
+                entries_stay_in_their_world
+                a_chain_without_a_head_is_found
             }
             store::wallet_challenges {
                 a_challenge_comes_back_as_it_was

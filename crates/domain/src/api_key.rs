@@ -61,7 +61,7 @@ impl FromStr for ApiKeyKind {
     }
 }
 
-/// What a secret key may do. A key without scopes has all but [`Scope::WalletsExport`].
+/// What a secret key may do. A key without scopes has all but those that are never implied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Read users.
@@ -82,11 +82,13 @@ pub enum Scope {
     WalletsExport,
     /// Read events.
     EventsRead,
+    /// Read the audit log of what was done to the App, its keys and its settings; never implied.
+    AuditRead,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::UsersRead,
         Self::UsersWrite,
         Self::AuthWrite,
@@ -96,7 +98,13 @@ impl Scope {
         Self::WalletsSign,
         Self::WalletsExport,
         Self::EventsRead,
+        Self::AuditRead,
     ];
+
+    /// Whether a key has it only where it names it.
+    const fn is_only_named(self) -> bool {
+        matches!(self, Self::WalletsExport | Self::AuditRead)
+    }
 
     /// Such as `users:read`.
     pub const fn as_str(self) -> &'static str {
@@ -110,6 +118,7 @@ impl Scope {
             Self::WalletsSign => "wallets:sign",
             Self::WalletsExport => "wallets:export",
             Self::EventsRead => "events:read",
+            Self::AuditRead => "audit:read",
         }
     }
 }
@@ -150,7 +159,7 @@ pub struct ApiKey {
     pub hash: TokenHash,
     /// Last four characters, to tell keys apart in a list.
     pub last_four: String,
-    /// What it may do; empty means everything but export.
+    /// What it may do; empty means everything that needs not be named.
     pub scopes: Vec<Scope>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -165,7 +174,7 @@ impl ApiKey {
             return false;
         }
         if self.scopes.is_empty() {
-            scope != Scope::WalletsExport
+            !scope.is_only_named()
         } else {
             self.scopes.contains(&scope)
         }

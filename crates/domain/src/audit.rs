@@ -1,4 +1,5 @@
 //! The audit log: one entry for every use of a wallet key, chained by hashes so that none can be altered or taken out unseen.
+//! What is done to Apps, keys and settings has chains of its own: [`control`].
 //!
 //! Every process writes chains of its own, one per world: no two writers ever wait for the head of one chain. An entry
 //! holds the hash of the one before it, and each hash has a keyed hash under the App key: who can write the database can
@@ -7,11 +8,14 @@
 //!
 //! What is **not** noticed: a whole database set back to an older state of its own, which takes a witness outside of it.
 
+pub mod control;
+
 use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use self::control::Outcome;
 use crate::envelope::{Mac, join_with_lengths};
 use crate::ids::{ApiKeyId, AuditChainId, AuditEntryId, WalletId};
 use crate::signing::Signed;
@@ -56,6 +60,14 @@ impl AuditAction {
         Self::Delete,
         Self::Tampered,
     ];
+
+    /// What came of it: of a wallet that was tampered with, nothing was done.
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Tampered => Outcome::Failed,
+            _ => Outcome::Done,
+        }
+    }
 
     /// The name in answers and in the database. Never change one: it is part of what is hashed.
     pub const fn as_str(self) -> &'static str {
@@ -137,8 +149,87 @@ pub struct AuditEvent {
     pub api_key_id: ApiKeyId,
     /// Of what was handed out, where something was.
     pub result: Option<ResultHash>,
+    /// SHA-256 of what went under a signature, where there was one (AUD-9).
+    pub payload: Option<[u8; 32]>,
+    /// By which request.
+    pub request_id: Option<String>,
     /// When, by the clock of the world.
     pub at: Timestamp,
+}
+
+/// Which of the two formats the hash of an entry is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Without payload and request.
+    V1,
+    /// Everything, in the places that entries of both logs have in common.
+    V2,
+}
+
+impl Format {
+    /// As it is stored.
+    pub const fn number(self) -> i64 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+
+    /// What [`Format::number`] was made of.
+    pub const fn from_number(number: i64) -> Option<Self> {
+        match number {
+            1 => Some(Self::V1),
+            2 => Some(Self::V2),
+            _ => None,
+        }
+    }
+}
+
+/// What the hash of an entry of either log is over, since there are two.
+struct Said<'a> {
+    world: World,
+    chain: AuditChainId,
+    sequence: i64,
+    id: AuditEntryId,
+    actor: (&'a str, String),
+    action: &'a str,
+    subject: (&'a str, &'a str),
+    detail: &'a str,
+    payload: &'a [u8],
+    result: &'a [u8],
+    outcome: Outcome,
+    at: Timestamp,
+    request_id: Option<&'a str>,
+    previous: &'a [u8; 32],
+}
+
+impl Said<'_> {
+    /// SHA-256 over all of it. The empty places are the address of an operator and the id of a policy. Never change the format.
+    fn digest(&self) -> [u8; 32] {
+        let parts = join_with_lengths([
+            b"vestry-audit-v2".as_slice(),
+            self.world.app_id.to_string().as_bytes(),
+            self.world.environment.as_str().as_bytes(),
+            self.chain.to_string().as_bytes(),
+            &self.sequence.to_be_bytes(),
+            self.id.to_string().as_bytes(),
+            self.actor.0.as_bytes(),
+            self.actor.1.as_bytes(),
+            b"",
+            self.action.as_bytes(),
+            self.subject.0.as_bytes(),
+            self.subject.1.as_bytes(),
+            self.detail.as_bytes(),
+            self.payload,
+            self.result,
+            b"",
+            self.outcome.as_str().as_bytes(),
+            &self.at.unix().to_be_bytes(),
+            self.request_id.unwrap_or_default().as_bytes(),
+            self.previous,
+        ]);
+        Sha256::digest(parts).into()
+    }
 }
 
 /// An entry in its place.
@@ -150,6 +241,8 @@ pub struct AuditEntry {
     pub chain: AuditChainId,
     /// Its place in the chain, from 1.
     pub sequence: i64,
+    /// What its hash is over.
+    pub format: Format,
     /// What happened.
     pub event: AuditEvent,
     /// Hash of the entry before it; zeros for the first.
@@ -163,6 +256,40 @@ pub struct AuditEntry {
 impl AuditEntry {
     /// What the hash of an entry has to be: SHA-256 over all of it but the hashes of its own. Never change the format.
     pub fn digest(
+        format: Format,
+        id: AuditEntryId,
+        chain: AuditChainId,
+        sequence: i64,
+        event: &AuditEvent,
+        previous: &[u8; 32],
+    ) -> [u8; 32] {
+        match format {
+            Format::V1 => Self::digest_v1(id, chain, sequence, event, previous),
+            Format::V2 => {
+                let wallet = event.wallet_id.to_string();
+                let result = event.result.as_ref().map(|hash| hash.0);
+                let said = Said {
+                    world: event.world,
+                    chain,
+                    sequence,
+                    id,
+                    actor: ("api_key", event.api_key_id.to_string()),
+                    action: event.action.as_str(),
+                    subject: ("wallet", &wallet),
+                    detail: &event.detail,
+                    payload: event.payload.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+                    result: result.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+                    outcome: event.action.outcome(),
+                    at: event.at,
+                    request_id: event.request_id.as_deref(),
+                    previous,
+                };
+                said.digest()
+            }
+        }
+    }
+
+    fn digest_v1(
         id: AuditEntryId,
         chain: AuditChainId,
         sequence: i64,
@@ -192,6 +319,7 @@ impl AuditEntry {
     /// Whether the entry follows the one whose hash and place are given, and its hash is its own.
     pub fn follows(&self, sequence: i64, previous: &[u8; 32]) -> bool {
         let digest = Self::digest(
+            self.format,
             self.id,
             self.chain,
             self.sequence,
@@ -228,6 +356,17 @@ impl AuditHead {
             hash.to_vec(),
         ]
     }
+}
+
+/// The end of a chain and the end that it takes the place of, so that nobody goes on from where a chain does not end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditStep {
+    /// How far the chain goes afterwards.
+    pub head: AuditHead,
+    /// Place of its last entry before; 0 for a chain that begins.
+    pub after: i64,
+    /// Hash of its last entry before; zeros for a chain that begins.
+    pub after_hash: [u8; 32],
 }
 
 #[cfg(test)]

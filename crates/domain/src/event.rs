@@ -22,7 +22,7 @@ use crate::{Invalid, Timestamp, World};
 pub const MOST_AT_ONCE: usize = 100;
 
 /// Who made a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// A backend with a secret key.
     ApiKey(ApiKeyId),

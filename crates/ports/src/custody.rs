@@ -175,7 +175,8 @@ pub enum ExportError {
 /// Makes wallet keys, keeps them sealed, and signs with them. The only place where a private key is in the clear.
 #[port]
 pub trait Custodian: Send + Sync {
-    /// Makes the App keys of a new App: both environments, every purpose, version 1.
+    /// Makes the App keys of a new App: both environments, every purpose, version 1. Nothing is stored; this process can make keyed
+    /// hashes under those of purpose `secrets` at once, for what is stored together with them.
     ///
     /// # Errors
     /// [`CustodyError::Sealed`].

@@ -130,6 +130,25 @@ impl<K: Subkeys> KeyRing<K> {
         let row = row.ok_or_else(|| self.alarm.world(world, PLACE))?;
         let version = row.version;
         let keys = self.opened(world, version, Some(row)).await?;
+        self.note_newest(*world, version, asked);
+        Ok((version, keys))
+    }
+
+    /// Has the first key of a new world at hand while it is not stored yet: the transaction that stores it writes under it what tells
+    /// of the world's beginning. Takes the place of one that was made for the world and not stored.
+    pub(crate) async fn adopt(&self, row: &AppKey) -> Result<(), CustodyError> {
+        let (world, version) = (row.world, row.version);
+        let now = Instant::now();
+        let keys = Arc::new(self.open(&world, version, Some(row.clone())).await?);
+        let slot = OnceCell::new_with(Some(Opened { keys, at: now }));
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots.insert((world, version), Arc::new(slot));
+        drop(slots);
+        self.note_newest(world, version, now);
+        Ok(())
+    }
+
+    fn note_newest(&self, world: World, version: u32, asked: Instant) {
         let newest = Newest {
             version,
             checked: asked,
@@ -138,8 +157,7 @@ impl<K: Subkeys> KeyRing<K> {
         self.newest
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(*world, newest);
-        Ok((version, keys))
+            .insert(world, newest);
     }
 
     /// None when it is time to look again, which is after half of the time for which an answer counts. While it counts, only one

@@ -252,10 +252,12 @@ impl Custodian for Custody {
         for environment in Environment::ALL {
             for purpose in KeyPurpose::ALL {
                 let world = World::new(app, environment);
-                minted.push(
-                    self.mint_app_key(&world, purpose, FIRST_VERSION, now)
-                        .await?,
-                );
+                let key = self.mint_app_key(&world, purpose, FIRST_VERSION, now);
+                let key = key.await?;
+                if purpose == KeyPurpose::Secrets {
+                    self.secret_keys.adopt(&key).await?;
+                }
+                minted.push(key);
             }
         }
         Ok(minted)

@@ -7,8 +7,8 @@ use vestry_store_rows::wanted::Until;
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::events::place;
 pub(crate) use super::lists::{
-    append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
-    whole_user_rows,
+    append_step_by_step, append_to_audit_log, commit_to_audit_log, sessions_by_tokens,
+    wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
 use super::primary;

@@ -25,7 +25,8 @@ use deadpool::managed::{Pool, QueueMode};
 use diesel::pg::Pg;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use tokio::runtime::Handle;
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditStep};
+use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
@@ -169,10 +170,16 @@ impl PostgresStore {
     pub async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
-        heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
+        if self.is_spread() {
+            let mut tx = self.begin().await?;
+            let left = tx.audit_log().append(entries, steps).await?;
+            tx.commit().await?;
+            return Ok(left);
+        }
         let unit = Unit::self_committing(self.get().await?, self.site());
-        let appended = dialect::commit_in_time(unit.append_to_audit_log(entries, heads)).await;
+        let appended = dialect::commit_in_time(unit.append_to_audit_log(entries, steps)).await;
         appended.unwrap_or_else(|| Err(failure::unanswered()))
     }
 

@@ -10,7 +10,7 @@ use diesel::QueryResult;
 use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::expression::Expression;
 use diesel::pg::Pg;
-use diesel::prelude::{Selectable, SelectableHelper};
+use diesel::prelude::{ExpressionMethods, QueryDsl, Selectable, SelectableHelper};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{Array, BigInt, Binary, HasSqlType, Nullable, Text};
@@ -21,8 +21,9 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::audit::{
-    AuditEntryColumns, AuditEntryRow, AuditHeadColumns, AuditHeadRow,
+    AuditEntryColumns, AuditEntryRow, AuditStepColumns, AuditStepRow,
 };
 use vestry_store_rows::rows::passkeys::PasskeyRow;
 use vestry_store_rows::rows::providers::ProviderLinkRow;
@@ -31,6 +32,7 @@ use vestry_store_rows::rows::totps::TotpRow;
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
+use vestry_store_rows::schema::{audit_chains, audit_entries};
 
 /// Those of the wallets that are there, with their keys.
 pub(crate) async fn wallets_with_keys(
@@ -102,22 +104,64 @@ async fn rows_at(conn: &Conn, places: &Places<String>) -> QueryResult<WholeUserR
     })
 }
 
-/// Adds entries of the audit log, and writes the heads over the earlier ones of their chains: all or nothing, since it is one
-/// statement.
+/// Adds entries of the audit log, and moves the heads of their chains where they are where a step says: all of a chain or nothing of
+/// it, since it is one statement. How many entries there are of it.
 pub(crate) async fn append_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
-    heads: Vec<AuditHeadRow>,
-) -> QueryResult<()> {
+    steps: Vec<AuditStepRow>,
+) -> QueryResult<usize> {
     let query = AppendToAuditLog {
         entries: entries.into_iter().collect(),
-        heads: heads.into_iter().collect(),
+        steps: steps.into_iter().collect(),
     };
-    query.execute(conn).await.map(drop)
+    query.execute(conn).await
 }
 
 /// The same outside of a transaction, where a statement commits by itself.
 pub(crate) use append_to_audit_log as commit_to_audit_log;
+
+/// The same in several statements, each of which names its App: Citus sends it to the one server that has that App. It takes a
+/// transaction.
+pub(crate) async fn append_step_by_step(
+    conn: &mut Conn,
+    mut entries: Vec<AuditEntryRow>,
+    steps: Vec<AuditStepRow>,
+) -> QueryResult<usize> {
+    for step in steps {
+        let is_written = match step.begun() {
+            Some(head) => {
+                let insert = diesel::insert_into(audit_chains::table)
+                    .values(head)
+                    .on_conflict_do_nothing();
+                Prepared(insert).execute(conn).await?
+            }
+            None => move_head(conn, &step).await?,
+        };
+        if is_written == 0 {
+            entries.retain(|entry| entry.chain() != step.chain());
+        }
+    }
+    let mut written = 0;
+    for entry in entries {
+        let insert = diesel::insert_into(audit_entries::table).values(entry);
+        written += insert.execute(conn).await?;
+    }
+    Ok(written)
+}
+
+async fn move_head(conn: &mut Conn, step: &AuditStepRow) -> QueryResult<usize> {
+    let [app, environment, chain] = step.chain();
+    let (after, after_hash) = step.after();
+    let head = audit_chains::table
+        .filter(audit_chains::app_id.eq(app))
+        .filter(audit_chains::environment.eq(environment))
+        .filter(audit_chains::chain.eq(chain))
+        .filter(audit_chains::sequence.eq(after))
+        .filter(audit_chains::hash.eq(after_hash));
+    let update = diesel::update(head).set(step.change());
+    Prepared(update).execute(conn).await
+}
 
 /// Where rows are, by column: their worlds, and what names them there.
 struct Places<K> {
@@ -412,7 +456,7 @@ where
 
 struct AppendToAuditLog {
     entries: AuditEntryColumns,
-    heads: AuditHeadColumns,
+    steps: AuditStepColumns,
 }
 
 impl QueryId for AppendToAuditLog {
@@ -422,42 +466,43 @@ impl QueryId for AppendToAuditLog {
 
 impl QueryFragment<Pg> for AppendToAuditLog {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("WITH appended AS (");
-        push_entries(&self.entries, &mut out)?;
-        out.push_sql(") ");
-        push_heads(&self.heads, &mut out)
+        let Self { entries, steps } = self;
+        out.push_sql("WITH steps AS MATERIALIZED (SELECT unnest((SELECT ");
+        push_columns(&steps.texts, &steps.numbers, &steps.bytes, &mut out)?;
+        out.push_sql(STEPPED);
+        push_columns(&entries.texts, &entries.numbers, &entries.bytes, &mut out)?;
+        for hashes in &entries.hashes {
+            out.push_sql(BETWEEN);
+            out.push_bind_param::<Array<Nullable<Binary>>, _>(hashes)?;
+        }
+        out.push_sql(BETWEEN);
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&entries.requests)?;
+        out.push_sql(APPENDED);
+        Ok(())
     }
 }
 
-fn push_entries<'b>(
-    entries: &'b AuditEntryColumns,
-    out: &mut AstPass<'_, 'b, Pg>,
-) -> QueryResult<()> {
-    out.push_sql(
-        "INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
-             sequence, happened_at, mac_key_version, previous, hash, mac, result) \
-         SELECT unnest((SELECT ",
-    );
-    push_columns(&entries.texts, &entries.numbers, &entries.bytes, out)?;
-    out.push_sql(BETWEEN);
-    out.push_bind_param::<Array<Nullable<Binary>>, _>(&entries.results)?;
-    out.push_sql("))");
-    Ok(())
-}
+/// Between the columns of steps and those of entries.
+const STEPPED: &str = "))), wanted (app_id, environment, chain, sequence, mac_key_version, after, hash, mac, after_hash) AS ( \
+         SELECT * FROM steps), \
+     moved AS (UPDATE audit_chains SET sequence = wanted.sequence, mac_key_version = wanted.mac_key_version, \
+             hash = wanted.hash, mac = wanted.mac \
+         FROM wanted WHERE wanted.after > 0 AND audit_chains.app_id = wanted.app_id \
+             AND audit_chains.environment = wanted.environment AND audit_chains.chain = wanted.chain \
+             AND audit_chains.sequence = wanted.after AND audit_chains.hash = wanted.after_hash \
+         RETURNING audit_chains.app_id, audit_chains.environment, audit_chains.chain), \
+     begun AS (INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
+         SELECT app_id, environment, chain, sequence, mac_key_version, hash, mac FROM wanted WHERE after = 0 \
+         ON CONFLICT DO NOTHING RETURNING app_id, environment, chain), \
+     lost AS MATERIALIZED (SELECT app_id, environment, chain FROM wanted \
+         EXCEPT SELECT app_id, environment, chain FROM moved EXCEPT SELECT app_id, environment, chain FROM begun), \
+     entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, sequence, happened_at, \
+         mac_key_version, format, previous, hash, mac, result, payload, request_id) AS (SELECT unnest((SELECT ";
 
-fn push_heads<'b>(heads: &'b AuditHeadColumns, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-    out.push_sql(
-        "INSERT INTO audit_chains (app_id, environment, chain, sequence, mac_key_version, hash, mac) \
-         SELECT unnest((SELECT ",
-    );
-    push_columns(&heads.texts, &heads.numbers, &heads.bytes, out)?;
-    out.push_sql("))");
-    out.push_sql(
-        " ON CONFLICT (app_id, environment, chain) DO UPDATE SET sequence = excluded.sequence, \
-             mac_key_version = excluded.mac_key_version, hash = excluded.hash, mac = excluded.mac",
-    );
-    Ok(())
-}
+/// Behind them.
+const APPENDED: &str = "))) INSERT INTO audit_entries (app_id, environment, chain, id, wallet_id, action, detail, api_key_id, \
+         sequence, happened_at, mac_key_version, format, previous, hash, mac, result, payload, request_id) \
+     SELECT * FROM entries WHERE (app_id, environment, chain) NOT IN (SELECT app_id, environment, chain FROM lost)";
 
 /// What stands between two lists. One call of `unnest` for each is cheaper than one for all: their rows are put together as they
 /// come, and not list by list.

@@ -6,43 +6,76 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
-use vestry_ports::store::{AuditLog, StoreResult};
+use vestry_ports::store::{AuditLog, Repositories, StoreResult};
 
-use super::dialect::{append_to_audit_log, commit_to_audit_log};
+use super::dialect::{append_step_by_step, append_to_audit_log, commit_to_audit_log};
 use super::{Unit, in_world, read_all};
 use vestry_store_rows::rows::Table;
-use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow, AuditStepRow};
 use vestry_store_rows::schema::{audit_chains, audit_entries};
 
-fn rows(entries: &[AuditEntry], heads: &[AuditHead]) -> (Vec<AuditEntryRow>, Vec<AuditHeadRow>) {
+fn rows(entries: &[AuditEntry], steps: &[AuditStep]) -> (Vec<AuditEntryRow>, Vec<AuditStepRow>) {
     (
         entries.iter().map(AuditEntryRow::from).collect(),
-        heads.iter().map(AuditHeadRow::from).collect(),
+        steps.iter().map(AuditStepRow::from).collect(),
     )
 }
 
 impl Unit {
-    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction.
+    /// [`vestry_ports::store::Store::append_to_audit_log`], on a connection without a transaction; not for a database that is spread.
     pub(crate) async fn append_to_audit_log(
         mut self,
         entries: &[AuditEntry],
-        heads: &[AuditHead],
-    ) -> StoreResult<()> {
-        let (entries, heads) = rows(entries, heads);
-        let committed = commit_to_audit_log(self.writing()?, entries, heads).await;
-        self.done(committed)
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
+        let (rows, step_rows) = rows(entries, steps);
+        let committed = commit_to_audit_log(self.writing()?, rows, step_rows).await;
+        let written = self.done(committed)?;
+        self.left_behind(entries, steps, written).await
+    }
+
+    /// The chains of which nothing was written, where not everything was.
+    async fn left_behind(
+        &mut self,
+        entries: &[AuditEntry],
+        steps: &[AuditStep],
+        written: usize,
+    ) -> StoreResult<Vec<AuditChainId>> {
+        if written == entries.len() {
+            return Ok(Vec::new());
+        }
+        let mut left = Vec::new();
+        for AuditStep { head, .. } in steps {
+            // Nobody else writes into this chain.
+            let now = self.audit_log().head(&head.world, head.chain).await?;
+            if now.as_ref() != Some(head) {
+                left.push(head.chain);
+            }
+        }
+        Ok(left)
     }
 }
 
 #[port]
 impl AuditLog for Unit {
-    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
-        let (entries, heads) = rows(entries, heads);
-        let appended = append_to_audit_log(self.writing()?, entries, heads).await;
-        self.done(appended)
+    async fn append(
+        &mut self,
+        entries: &[AuditEntry],
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
+        let (rows, step_rows) = rows(entries, steps);
+        let is_spread = self.is_spread();
+        let conn = self.writing()?;
+        let appended = if is_spread {
+            append_step_by_step(conn, rows, step_rows).await
+        } else {
+            append_to_audit_log(conn, rows, step_rows).await
+        };
+        let written = self.done(appended)?;
+        self.left_behind(entries, steps, written).await
     }
 
     async fn of_wallet(

@@ -7,6 +7,7 @@ mod audit;
 mod budgets;
 mod captured;
 mod codes;
+mod control;
 mod deliveries;
 mod events;
 mod guards;

@@ -323,6 +323,9 @@ diesel::table! {
         hash -> Binary,
         mac_key_version -> BigInt,
         mac -> Binary,
+        format -> BigInt,
+        payload -> Nullable<Binary>,
+        request_id -> Nullable<Text>,
     }
 }
 
@@ -332,6 +335,42 @@ diesel::table! {
         environment -> Text,
         chain -> Text,
         sequence -> BigInt,
+        hash -> Binary,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
+    control_chains (app_id, environment, number) {
+        app_id -> Text,
+        environment -> Text,
+        number -> BigInt,
+        chain -> Text,
+        sequence -> BigInt,
+        hash -> Binary,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
+    control_entries (app_id, environment, chain, sequence) {
+        app_id -> Text,
+        environment -> Text,
+        chain -> Text,
+        sequence -> BigInt,
+        id -> Text,
+        actor_kind -> Text,
+        actor_id -> Nullable<Text>,
+        action -> Text,
+        subject_kind -> Text,
+        subject_id -> Text,
+        detail -> Text,
+        outcome -> Text,
+        request_id -> Nullable<Text>,
+        happened_at -> BigInt,
+        previous -> Binary,
         hash -> Binary,
         mac_key_version -> BigInt,
         mac -> Binary,
@@ -677,6 +716,7 @@ diesel::table! {
 
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
+diesel::allow_tables_to_appear_in_same_query!(control_entries, control_chains);
 diesel::allow_tables_to_appear_in_same_query!(sessions, signing_keys);
 diesel::allow_tables_to_appear_in_same_query!(users, user_emails, user_phones);
 diesel::allow_tables_to_appear_in_same_query!(users, passwords);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditStep};
+use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
 use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
 
@@ -96,11 +97,11 @@ impl Store for SqlStore {
     async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
-        heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
         match &self.0 {
-            Engine::Sqlite(store) => store.append_to_audit_log(entries, heads).await,
-            Engine::Postgres(store) => store.append_to_audit_log(entries, heads).await,
+            Engine::Sqlite(store) => store.append_to_audit_log(entries, steps).await,
+            Engine::Postgres(store) => store.append_to_audit_log(entries, steps).await,
         }
     }
 

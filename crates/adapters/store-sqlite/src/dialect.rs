@@ -9,8 +9,8 @@ use super::in_time;
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::events::place;
 pub(crate) use super::lists::{
-    append_to_audit_log, commit_to_audit_log, sessions_by_tokens, wallets_with_keys,
-    whole_user_rows,
+    append_to_audit_log, append_to_audit_log as append_step_by_step, commit_to_audit_log,
+    sessions_by_tokens, wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
 

@@ -24,7 +24,8 @@ use diesel::sqlite::Sqlite;
 use diesel_async::RunQueryDsl;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use tokio::runtime::Handle;
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditStep};
+use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
@@ -140,10 +141,10 @@ impl SqliteStore {
     pub async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
-        heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
         let unit = Unit::self_committing(self.get(&self.writer).await?, self.site.clone());
-        unit.append_to_audit_log(entries, heads).await
+        unit.append_to_audit_log(entries, steps).await
     }
 
     /// The versions of this build that were not applied, found out within half a second.

@@ -1,6 +1,8 @@
 //! Statements for lists of things, one by one, in one go on a blocking thread: there is no round trip to save, and a statement
 //! whose length varies would be prepared anew each time.
 
+use std::collections::HashSet;
+
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, RunQueryDsl,
     SelectableHelper,
@@ -12,7 +14,7 @@ use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow};
+use vestry_store_rows::rows::audit::{AuditEntryRow, AuditStepRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
 use vestry_store_rows::rows::providers::ProviderLinkRow;
 use vestry_store_rows::rows::sessions::SessionRow;
@@ -125,13 +127,14 @@ fn add_whole_user(
     Ok(())
 }
 
-/// Adds entries of the audit log, and writes the heads over the earlier ones of their chains.
+/// Adds entries of the audit log, and moves the heads of their chains where they are where a step says: all of a chain or nothing of
+/// it. How many entries there are of it.
 pub(crate) async fn append_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
-    heads: Vec<AuditHeadRow>,
-) -> QueryResult<()> {
-    conn.spawn_blocking(move |conn| append(conn, entries, heads))
+    steps: Vec<AuditStepRow>,
+) -> QueryResult<usize> {
+    conn.spawn_blocking(move |conn| append(conn, entries, steps))
         .await
 }
 
@@ -139,32 +142,50 @@ pub(crate) async fn append_to_audit_log(
 pub(crate) async fn commit_to_audit_log(
     conn: &mut Conn,
     entries: Vec<AuditEntryRow>,
-    heads: Vec<AuditHeadRow>,
-) -> QueryResult<()> {
-    conn.spawn_blocking(move |conn| conn.immediate_transaction(|conn| append(conn, entries, heads)))
+    steps: Vec<AuditStepRow>,
+) -> QueryResult<usize> {
+    conn.spawn_blocking(move |conn| conn.immediate_transaction(|conn| append(conn, entries, steps)))
         .await
 }
 
 fn append(
     conn: &mut SqliteConnection,
     entries: Vec<AuditEntryRow>,
-    heads: Vec<AuditHeadRow>,
-) -> QueryResult<()> {
+    steps: Vec<AuditStepRow>,
+) -> QueryResult<usize> {
+    let mut lost = HashSet::new();
+    for step in steps {
+        let is_written = match step.begun() {
+            Some(head) => {
+                let insert = diesel::insert_into(audit_chains::table)
+                    .values(head)
+                    .on_conflict_do_nothing();
+                Prepared(insert).execute(conn)?
+            }
+            None => move_head(conn, &step)?,
+        };
+        if is_written == 0 {
+            lost.insert(step.chain().map(str::to_owned));
+        }
+    }
+    let mut written = 0;
     for entry in entries {
-        let insert = diesel::insert_into(audit_entries::table).values(entry);
-        insert.execute(conn)?;
+        if !lost.contains(&entry.chain().map(str::to_owned)) {
+            let insert = diesel::insert_into(audit_entries::table).values(entry);
+            written += insert.execute(conn)?;
+        }
     }
-    for head in heads {
-        let put = diesel::insert_into(audit_chains::table)
-            .values(&head)
-            .on_conflict((
-                audit_chains::app_id,
-                audit_chains::environment,
-                audit_chains::chain,
-            ))
-            .do_update()
-            .set(&head);
-        Prepared(put).execute(conn)?;
-    }
-    Ok(())
+    Ok(written)
+}
+
+fn move_head(conn: &mut SqliteConnection, step: &AuditStepRow) -> QueryResult<usize> {
+    let [app, environment, chain] = step.chain();
+    let (after, after_hash) = step.after();
+    let head = audit_chains::table
+        .filter(audit_chains::app_id.eq(app))
+        .filter(audit_chains::environment.eq(environment))
+        .filter(audit_chains::chain.eq(chain))
+        .filter(audit_chains::sequence.eq(after))
+        .filter(audit_chains::hash.eq(after_hash));
+    Prepared(diesel::update(head).set(step.change())).execute(conn)
 }

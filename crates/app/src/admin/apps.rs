@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 use vestry_domain::app::{self, App, AppSettings, NamedEvents};
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
 use vestry_domain::{Environment, Invalid, World, number};
 
 use super::AdminError;
+use crate::change::{Change, worlds_of};
 use crate::fault::retried;
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
@@ -43,7 +45,7 @@ impl Service {
         let custodian = &self.ports.custodian;
         let keys = custodian.mint_app_keys(app.id, app.created_at).await;
         let keys = keys.map_err(Fault::from)?;
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change(worlds_of(app.id)).await?;
         tx.apps().insert(app).await?;
         for key in &keys {
             hold_root(&mut *tx, key).await?;
@@ -52,7 +54,22 @@ impl Service {
             tx.app_keys().insert(key).await?;
         }
         self.tell_app(&mut *tx, app.id, Fact::app_created()).await?;
+        let detail = Detail::default().with("name", app.name.as_str());
+        self.note_in_both(&mut tx, app.id, ControlAction::AppCreate, &detail);
         Ok(tx.commit().await?)
+    }
+
+    /// What belongs to the App and to neither of its worlds stands in the chains of both.
+    fn note_in_both(
+        &self,
+        tx: &mut Change<'_>,
+        app: AppId,
+        action: ControlAction,
+        detail: &Detail,
+    ) {
+        for world in worlds_of(app) {
+            tx.note(self.done_by_cli(world, action, app, detail));
+        }
     }
 
     /// All Apps, oldest first.
@@ -102,23 +119,26 @@ impl Service {
             serde_json::from_value(settings).map_err(|error| Fault::Internal(Box::new(error)))?;
         app.settings = parsed.validated()?;
         app.updated_at = self.ports.clock.machine();
-        retried(|| self.update_app(&app)).await?;
-        Ok(app)
+        retried(|| self.update_app(&app)).await
     }
 
-    async fn update_app(&self, app: &App) -> Result<(), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
-        let before = tx.apps().find(app.id).await?;
+    /// The App as it is afterwards; as it was, where nothing is new.
+    async fn update_app(&self, app: &App) -> Result<App, AdminError> {
+        let mut tx = self.begin_change(worlds_of(app.id)).await?;
+        let before = tx.apps().lock(app.id).await?;
         let before = before.ok_or(AdminError::NotFound("app"))?;
+        let (changed, detail) = changes(&before, app)?;
+        if changed.0.is_empty() {
+            return Ok(before);
+        }
         if !tx.apps().update(app).await? {
             return Err(AdminError::NotFound("app"));
         }
-        let changed = changed_fields(&before, app)?;
-        if !changed.0.is_empty() {
-            let told = Fact::app_updated(changed);
-            self.tell_app(&mut *tx, app.id, told).await?;
-        }
-        Ok(tx.commit().await?)
+        let told = Fact::app_updated(changed);
+        self.tell_app(&mut *tx, app.id, told).await?;
+        self.note_in_both(&mut tx, app.id, ControlAction::AppUpdate, &detail);
+        tx.commit().await?;
+        Ok(app.clone())
     }
 }
 
@@ -126,14 +146,26 @@ fn json(settings: &AppSettings) -> Result<Value, Fault> {
     serde_json::to_value(settings).map_err(|error| Fault::Internal(Box::new(error)))
 }
 
-/// `name`, and the names of the settings that differ.
-fn changed_fields(before: &App, after: &App) -> Result<ChangedFields, Fault> {
+/// `name`, and the names of the settings that differ; and what was and is their value.
+fn changes(before: &App, after: &App) -> Result<(ChangedFields, Detail), Fault> {
     let (earlier, later) = (json(&before.settings)?, json(&after.settings)?);
+    let earlier = |name: &str| earlier.get(name).cloned().unwrap_or_default();
     let settings = later.as_object().into_iter().flatten();
-    let changed = settings.filter(|(name, value)| earlier.get(name.as_str()) != Some(*value));
-    let changed = changed.map(|(name, _)| name.clone());
-    let name = (before.name != after.name).then(|| "name".to_owned());
-    Ok(ChangedFields(name.into_iter().chain(changed).collect()))
+    let settings = settings.map(|(name, value)| (name.as_str(), earlier(name), value.clone()));
+    let name = (
+        "name",
+        before.name.as_str().into(),
+        after.name.as_str().into(),
+    );
+    let mut names = Vec::new();
+    let mut detail = Detail::default();
+    for (name, from, to) in std::iter::once(name).chain(settings) {
+        if from != to {
+            names.push(name.to_owned());
+            detail = detail.changed(name, from, to);
+        }
+    }
+    Ok((ChangedFields(names), detail))
 }
 
 /// `true`, `60`, `60.0` and `null` are JSON; everything else, such as `ES256`, is a word.

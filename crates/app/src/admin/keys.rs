@@ -1,6 +1,7 @@
 //! `vestry key create|list|rotate|revoke`.
 
 use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, Scope};
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{ApiKeyId, AppId};
 use vestry_domain::token::TokenHash;
@@ -32,6 +33,16 @@ impl Service {
         kind: ApiKeyKind,
         scopes: Vec<Scope>,
     ) -> Result<NewApiKey, AdminError> {
+        self.make_api_key(world, kind, scopes, None).await
+    }
+
+    async fn make_api_key(
+        &self,
+        world: World,
+        kind: ApiKeyKind,
+        scopes: Vec<Scope>,
+        rotated: Option<ApiKeyId>,
+    ) -> Result<NewApiKey, AdminError> {
         if kind == ApiKeyKind::Public && !scopes.is_empty() {
             return Err(Invalid::value("scope", "a public token has no scopes").into());
         }
@@ -47,19 +58,33 @@ impl Service {
             created_at: now,
             revoked_at: None,
         };
-        retried(|| self.store_api_key(&record)).await?;
+        retried(|| self.store_api_key(&record, rotated)).await?;
         Ok(NewApiKey { record, key })
     }
 
-    async fn store_api_key(&self, record: &ApiKey) -> Result<(), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
-        if tx.apps().find(record.world.app_id).await?.is_none() {
-            return Err(AdminError::NotFound("app"));
-        }
+    async fn store_api_key(
+        &self,
+        record: &ApiKey,
+        rotated: Option<ApiKeyId>,
+    ) -> Result<(), AdminError> {
+        self.show_app(record.world.app_id).await?;
+        let mut tx = self.begin_change([record.world]).await?;
         tx.api_keys().insert(record).await?;
         let told = Fact::api_key_created(record.id, record.kind, record.scopes.clone());
         self.tell(&mut *tx, Source::cli(record.world), [told])
             .await?;
+        let scopes: Vec<_> = record.scopes.iter().map(|scope| scope.as_str()).collect();
+        let detail = Detail::default()
+            .with("kind", record.kind.as_str())
+            .with("scopes", scopes);
+        let (action, detail) = match rotated {
+            None => (ControlAction::ApiKeyCreate, detail),
+            Some(old) => (
+                ControlAction::ApiKeyRotate,
+                detail.with("in_place_of", old.to_string()),
+            ),
+        };
+        tx.note(self.done_by_cli(record.world, action, record.id, &detail));
         Ok(tx.commit().await?)
     }
 
@@ -82,7 +107,8 @@ impl Service {
             .into_iter()
             .find(|key| key.id == id && key.revoked_at.is_none());
         let old = old.ok_or(AdminError::NotFound("key that is not revoked"))?;
-        self.create_api_key(old.world, old.kind, old.scopes).await
+        self.make_api_key(old.world, old.kind, old.scopes, Some(id))
+            .await
     }
 
     /// Revokes a key. Running services stop taking it within a second.
@@ -94,19 +120,20 @@ impl Service {
     }
 
     async fn end_api_key(&self, app: AppId, id: ApiKeyId) -> Result<(), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
-        if !tx
-            .api_keys()
-            .revoke(app, id, self.ports.clock.machine())
-            .await?
-        {
-            return Err(AdminError::NotFound("key that is not revoked"));
+        let not_found = AdminError::NotFound("key that is not revoked");
+        let keys = self.list_api_keys(app).await?;
+        let Some(key) = keys.into_iter().find(|key| key.id == id) else {
+            return Err(not_found);
+        };
+        let mut tx = self.begin_change([key.world]).await?;
+        let now = self.ports.clock.machine();
+        if !tx.api_keys().revoke(app, id, now).await? {
+            return Err(not_found);
         }
-        let keys = tx.api_keys().list(app).await?;
-        if let Some(key) = keys.iter().find(|key| key.id == id) {
-            let told = Fact::api_key_revoked(id);
-            self.tell(&mut *tx, Source::cli(key.world), [told]).await?;
-        }
+        let told = Fact::api_key_revoked(id);
+        self.tell(&mut *tx, Source::cli(key.world), [told]).await?;
+        let action = ControlAction::ApiKeyRevoke;
+        tx.note(self.done_by_cli(key.world, action, id, &Detail::default()));
         Ok(tx.commit().await?)
     }
 }

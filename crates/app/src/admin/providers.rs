@@ -1,5 +1,9 @@
 //! `vestry provider set|list|remove`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::AppId;
 use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
@@ -76,7 +80,7 @@ impl Service {
             connection,
             secret: sealed.await.map_err(Fault::from)?,
         };
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change([wanted.world]).await?;
         let connections = tx.provider_connections();
         let is_stored = match known {
             Some(_) => connections.update(&stored).await?,
@@ -89,6 +93,10 @@ impl Service {
         let told = Fact::provider_set(wanted.name.clone());
         self.tell(&mut *tx, Source::cli(wanted.world), [told])
             .await?;
+        let detail = changes(known.as_ref(), &stored.connection)?;
+        let action = ControlAction::ProviderSet;
+        let subject = Subject::provider(&wanted.name);
+        tx.note(self.done_by_cli(wanted.world, action, subject, &detail));
         tx.commit().await?;
         Ok(stored.connection)
     }
@@ -120,12 +128,15 @@ impl Service {
     }
 
     async fn drop_provider(&self, world: World, name: &ProviderName) -> Result<(), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
+        self.show_app(world.app_id).await?;
+        let mut tx = self.begin_change([world]).await?;
         if !tx.provider_connections().remove(&world, name).await? {
             return Err(AdminError::NotFound("provider"));
         }
         let told = Fact::provider_removed(name.clone());
         self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        let (action, subject) = (ControlAction::ProviderRemove, Subject::provider(name));
+        tx.note(self.done_by_cli(world, action, subject, &Detail::default()));
         Ok(tx.commit().await?)
     }
 
@@ -135,4 +146,25 @@ impl Service {
             connection,
         }
     }
+}
+
+/// What is new about a connection. Its secret was set in any case, and is not here.
+fn changes(before: Option<&Connection>, after: &Connection) -> Result<Detail, Fault> {
+    let described = |connection: &Connection| {
+        let settings = serde_json::to_value(&connection.settings)
+            .and_then(serde_json::from_value::<BTreeMap<String, Value>>);
+        let mut settings = settings.map_err(|error| Fault::Internal(Box::new(error)))?;
+        let client_id = connection.client_id.as_str();
+        settings.insert("client_id".to_owned(), client_id.into());
+        Ok::<_, Fault>(settings)
+    };
+    let earlier = before.map(described).transpose()?.unwrap_or_default();
+    let later = described(after)?;
+    // Those that are gone too: a setting without a value is not written.
+    let names: BTreeSet<&String> = earlier.keys().chain(later.keys()).collect();
+    let value = |of: &BTreeMap<String, Value>, name| of.get(name).cloned().unwrap_or_default();
+    let changed = names.into_iter().fold(Detail::default(), |detail, name| {
+        detail.changed(name, value(&earlier, name), value(&later, name))
+    });
+    Ok(changed.with("secret", "set"))
 }

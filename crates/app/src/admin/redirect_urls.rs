@@ -1,5 +1,6 @@
 //! `vestry redirect-url add|list|remove`.
 
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{AppId, RedirectUrlId};
 use vestry_domain::redirect::{RedirectKind, RedirectTarget};
@@ -45,13 +46,13 @@ impl Service {
     }
 
     async fn store_redirect_url(&self, url: &RedirectUrl) -> Result<RedirectUrl, AdminError> {
-        let mut tx = self.ports.store.begin().await?;
-        if tx.apps().find(url.world.app_id).await?.is_none() {
-            return Err(AdminError::NotFound("app"));
-        }
+        self.show_app(url.world.app_id).await?;
+        let mut tx = self.begin_change([url.world]).await?;
         if tx.redirect_urls().insert(url).await? {
             let told = Fact::redirect_url_added(url.id, url.kind);
             self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
+            let action = ControlAction::RedirectUrlAdd;
+            tx.note(self.done_by_cli(url.world, action, url.id, &described(url)));
             tx.commit().await?;
             return Ok(url.clone());
         }
@@ -68,6 +69,8 @@ impl Service {
                 .remove(known.world.app_id, known.id)
                 .await?;
             tx.redirect_urls().insert(&known).await?;
+            let action = ControlAction::RedirectUrlUpdate;
+            tx.note(self.done_by_cli(known.world, action, known.id, &described(&known)));
             tx.commit().await?;
         }
         Ok(known)
@@ -103,16 +106,25 @@ impl Service {
 
     async fn drop_redirect_url(&self, app: AppId, id: RedirectUrlId) -> Result<(), AdminError> {
         let not_found = AdminError::NotFound("redirect URL");
-        let mut tx = self.ports.store.begin().await?;
-        let known = tx.redirect_urls().list(app).await?;
+        let known = self.list_redirect_urls(app).await?;
         let Some(url) = known.into_iter().find(|url| url.id == id) else {
             return Err(not_found);
         };
+        let mut tx = self.begin_change([url.world]).await?;
         if !tx.redirect_urls().remove(app, id).await? {
             return Err(not_found);
         }
         let told = Fact::redirect_url_removed(id);
         self.tell(&mut *tx, Source::cli(url.world), [told]).await?;
+        let action = ControlAction::RedirectUrlRemove;
+        tx.note(self.done_by_cli(url.world, action, id, &described(&url)));
         Ok(tx.commit().await?)
     }
+}
+
+fn described(url: &RedirectUrl) -> Detail {
+    Detail::default()
+        .with("kind", url.kind.as_str())
+        .with("url", url.target.as_str())
+        .with("is_default", url.is_default)
 }

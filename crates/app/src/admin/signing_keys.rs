@@ -2,6 +2,7 @@
 
 use vestry_domain::Environment;
 use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{AppId, SigningKeyId};
 use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
@@ -101,7 +102,7 @@ impl Service {
         next: Option<&SigningKey>,
     ) -> Result<Revocation, AdminError> {
         let now = self.ports.clock.machine();
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change([*world]).await?;
         let keys = tx.signing_keys().list(world).await?;
         let signs = active(&keys, now).is_some_and(|key| key.id == id);
         match next {
@@ -114,6 +115,11 @@ impl Service {
         }
         let told = next.map(|next| Fact::signing_key_rotated(next.id));
         self.tell(&mut *tx, Source::cli(*world), told).await?;
+        if let Some(next) = next {
+            tx.note(self.signing_key_made(next));
+        }
+        let action = ControlAction::SigningKeyRevoke;
+        tx.note(self.done_by_cli(*world, action, id, &Detail::default()));
         tx.commit().await?;
         Ok(Revocation::Done)
     }
@@ -149,9 +155,17 @@ impl Service {
         key: &SigningKey,
         told: Option<Fact>,
     ) -> Result<(), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change([key.world]).await?;
         tx.signing_keys().insert(key).await?;
         self.tell(&mut *tx, Source::cli(key.world), told).await?;
+        tx.note(self.signing_key_made(key));
         Ok(tx.commit().await?)
+    }
+
+    fn signing_key_made(&self, key: &SigningKey) -> ControlEvent {
+        let detail = Detail::default()
+            .with("algorithm", key.algorithm.as_str())
+            .with("active_from", key.active_from.unix());
+        self.done_by_cli(key.world, ControlAction::SigningKeyRotate, key.id, &detail)
     }
 }

@@ -1,6 +1,7 @@
 //! `users unlock`: somebody was kept from signing in by another person's guesses.
 
 use vestry_domain::World;
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::UserId;
 
@@ -30,12 +31,14 @@ impl Service {
 
     async fn try_to_unlock(&self, by: Source<'_>, id: UserId) -> Result<(), AdminError> {
         let world = by.world;
-        let mut tx = self.ports.store.begin().await?;
+        self.show_app(world.app_id).await?;
+        let mut tx = self.begin_change([world]).await?;
         if !tx.users().lock(&world, id).await? {
             return Err(AdminError::NotFound("user"));
         }
         let purse = self.purse(&world, self.now(&world));
         guard::unlock(&mut *tx, &purse, id).await?;
+        tx.note(self.done(&by, ControlAction::UserUnlock, id, &Detail::default()));
         self.tell(&mut *tx, by, [Fact::user_unlocked(id)]).await?;
         Ok(tx.commit().await?)
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::Instant;
 use vestry_domain::app::{App, NamedEvents};
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, EventKind, Fact, sample};
 use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
@@ -16,6 +18,7 @@ use vestry_ports::store::{Changed, DeliveryFilter, Queue, StoreResult, Tx};
 use vestry_ports::webhooks::WebhookError;
 
 use super::AdminError;
+use crate::change::Change;
 use crate::events::Source;
 use crate::fault::retried;
 use crate::webhooks::{opened_secrets, secret_place, webhook_request};
@@ -174,7 +177,7 @@ impl Service {
         secret: &SealedSecret,
     ) -> Result<(), AdminError> {
         let world = endpoint.world;
-        let (mut tx, app) = self.begin_with(world.app_id).await?;
+        let (mut tx, app) = self.begin_with(world).await?;
         if !tx.webhook_endpoints().insert(endpoint).await? {
             return Err(AdminError::Exists("webhook endpoint"));
         }
@@ -188,13 +191,15 @@ impl Service {
         name_events(&mut *tx, &app).await?;
         let told = Fact::webhook_endpoint_created(endpoint.id);
         self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        let action = ControlAction::WebhookEndpointCreate;
+        tx.note(self.done_by_cli(world, action, endpoint.id, &changes(None, endpoint)));
         Ok(tx.commit().await?)
     }
 
     /// A transaction that changes endpoints of an App, one after the other with those of others.
-    async fn begin_with(&self, app: AppId) -> Result<(Box<dyn Tx>, App), AdminError> {
-        let mut tx = self.ports.store.begin().await?;
-        let app = tx.apps().lock(app).await?;
+    async fn begin_with(&self, world: World) -> Result<(Change<'_>, App), AdminError> {
+        let mut tx = self.begin_change([world]).await?;
+        let app = tx.apps().lock(world.app_id).await?;
         Ok((tx, app.ok_or(AdminError::NotFound("app"))?))
     }
 
@@ -274,7 +279,7 @@ impl Service {
         // Later than before in any case: it is by this moment that a change of somebody else's is noticed.
         let later = known.updated_at + Seconds(1);
         wanted.updated_at = self.ports.clock.machine().max(later);
-        let (mut tx, app) = self.begin_with(app).await?;
+        let (mut tx, app) = self.begin_with(known.world).await?;
         let seen = known.updated_at;
         match tx.webhook_endpoints().update(&wanted, seen).await? {
             Changed::Yes => {}
@@ -286,6 +291,9 @@ impl Service {
         let told = Fact::webhook_endpoint_updated(id, ChangedFields(names));
         self.tell(&mut *tx, Source::cli(known.world), [told])
             .await?;
+        let action = ControlAction::WebhookEndpointUpdate;
+        let detail = changes(Some(&known), &wanted);
+        tx.note(self.done_by_cli(known.world, action, id, &detail));
         Ok(tx.commit().await?)
     }
 
@@ -318,7 +326,7 @@ impl Service {
         until: Timestamp,
     ) -> Result<(), AdminError> {
         let (world, endpoint) = (secret.world, secret.endpoint_id);
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change([world]).await?;
         let endpoints = tx.webhook_endpoints();
         // Two rotations at once come one after the other.
         if !endpoints.lock(&world, endpoint).await? {
@@ -331,6 +339,9 @@ impl Service {
         endpoints.insert_secret(secret).await?;
         let told = Fact::webhook_endpoint_secret_rotated(endpoint);
         self.tell(&mut *tx, Source::cli(world), [told]).await?;
+        let detail = Detail::default().with("earlier_until", until.unix());
+        let action = ControlAction::WebhookEndpointRotateSecret;
+        tx.note(self.done_by_cli(world, action, endpoint, &detail));
         Ok(tx.commit().await?)
     }
 
@@ -348,7 +359,7 @@ impl Service {
         let world = endpoint.world;
         let is_enabled = retried(|| async {
             let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(app).await?;
+            let (mut tx, app) = self.begin_with(world).await?;
             if !tx.webhook_endpoints().enable(&world, id, now).await? {
                 return Ok::<_, AdminError>(false);
             }
@@ -358,6 +369,9 @@ impl Service {
             }
             let told = Fact::webhook_endpoint_enabled(id);
             self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            let detail = Detail::default().with("drops_what_waits", resume == Resume::Nothing);
+            let action = ControlAction::WebhookEndpointEnable;
+            tx.note(self.done_by_cli(world, action, id, &detail));
             tx.commit().await?;
             Ok(true)
         });
@@ -380,13 +394,17 @@ impl Service {
         let (world, reason) = (endpoint.world, DisabledReason::Operator);
         retried(|| async {
             let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(app).await?;
+            let (mut tx, app) = self.begin_with(world).await?;
             let endpoints = tx.webhook_endpoints();
-            if endpoints.disable(&world, id, reason, now).await? {
-                name_events(&mut *tx, &app).await?;
-                let told = Fact::webhook_endpoint_disabled(id, reason);
-                self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            if !endpoints.disable(&world, id, reason, now).await? {
+                return Ok(());
             }
+            name_events(&mut *tx, &app).await?;
+            let told = Fact::webhook_endpoint_disabled(id, reason);
+            self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            let detail = Detail::default().with("reason", reason.as_str());
+            let action = ControlAction::WebhookEndpointDisable;
+            tx.note(self.done_by_cli(world, action, id, &detail));
             Ok::<_, AdminError>(tx.commit().await?)
         })
         .await?;
@@ -405,7 +423,7 @@ impl Service {
         let world = self.show_webhook(app, id).await?.endpoint.world;
         retried(|| async {
             let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(app).await?;
+            let (mut tx, app) = self.begin_with(world).await?;
             // It waits for whoever gives places at this moment; nobody leaves a delivery for it afterwards.
             if !tx.webhook_endpoints().remove(&world, id).await? {
                 return Err(NO_ENDPOINT);
@@ -414,6 +432,8 @@ impl Service {
             name_events(&mut *tx, &app).await?;
             let told = Fact::webhook_endpoint_deleted(id);
             self.tell(&mut *tx, Source::cli(world), [told]).await?;
+            let action = ControlAction::WebhookEndpointDelete;
+            tx.note(self.done_by_cli(world, action, id, &Detail::default()));
             Ok(tx.commit().await?)
         })
         .await
@@ -542,14 +562,19 @@ impl Service {
     }
 
     async fn store_replay(&self, delivery: &Delivery) -> Result<(), AdminError> {
-        let mut tx: Box<dyn Tx> = self.ports.store.begin().await?;
         let (world, id) = (delivery.world, delivery.endpoint_id);
+        let mut tx = self.begin_change([world]).await?;
         // Nothing is left for an endpoint that is being removed.
         if !tx.webhook_endpoints().lock(&world, id).await? {
             return Err(NO_ENDPOINT);
         }
         let one = std::slice::from_ref(delivery);
         tx.deliveries().insert(one).await?;
+        let detail = Detail::default()
+            .with("event_id", delivery.event_id.to_string())
+            .with("delivery_id", delivery.id.to_string());
+        let action = ControlAction::WebhookEndpointReplay;
+        tx.note(self.done_by_cli(world, action, id, &detail));
         Ok(tx.commit().await?)
     }
 
@@ -560,6 +585,23 @@ impl Service {
             is_later,
         };
         self.webhooks.ring([queue(false), queue(true)]);
+    }
+}
+
+/// What is new about an endpoint. Of its URL the host is told: the path of many a receiver's is a secret.
+fn changes(before: Option<&Endpoint>, after: &Endpoint) -> Detail {
+    let host = |endpoint: &Endpoint| endpoint.url.url().host_str().map(str::to_owned);
+    let name = |endpoint: &Endpoint| endpoint.name.clone();
+    let types = |endpoint: &Endpoint| endpoint.types.names().to_vec();
+    let detail = Detail::default()
+        .changed("host", json!(before.map(host)), json!(host(after)))
+        .changed("name", json!(before.map(name)), json!(name(after)))
+        .changed("types", json!(before.map(types)), json!(types(after)));
+    let is_moved = before.is_some_and(|before| before.url != after.url);
+    if is_moved {
+        detail.with("url", "changed")
+    } else {
+        detail
     }
 }
 

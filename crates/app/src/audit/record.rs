@@ -127,6 +127,8 @@ impl Service {
             detail,
             api_key_id: caller.key.id,
             result,
+            payload: None,
+            request_id: caller.request_id.as_deref().map(str::to_owned),
             at: self.now(&caller.world),
         }
     }

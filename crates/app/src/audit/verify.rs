@@ -1,12 +1,14 @@
 //! `vestry audit verify`: whether anybody altered the log, or took something out of it.
 
+use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::envelope::Mac;
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Environment, World};
 use vestry_ports::custody::CustodyError;
-use vestry_ports::store::StoreError;
+use vestry_ports::store::{StoreError, StoreResult};
 
-use crate::audit_trail::seals::{entry_matches, head_matches};
+use crate::audit_seals::{control_head_matches, entry_matches, head_matches};
 use crate::{Fault, Service};
 
 /// What a verification found.
@@ -55,6 +57,85 @@ pub enum Flaw {
 /// Entries looked at in one step.
 const PAGE: i64 = 1_000;
 
+/// Which of the two logs a chain is of.
+#[derive(Clone, Copy)]
+enum Log {
+    /// What was done with wallets.
+    Wallets,
+    /// What was done to Apps, keys and settings.
+    Control,
+}
+
+/// How far a chain goes, by its head.
+struct End {
+    log: Log,
+    world: World,
+    chain: AuditChainId,
+    sequence: i64,
+    hash: [u8; 32],
+    is_authentic: bool,
+}
+
+impl End {
+    fn of(head: &AuditHead, is_authentic: bool) -> Self {
+        Self {
+            log: Log::Wallets,
+            world: head.world,
+            chain: head.chain,
+            sequence: head.sequence,
+            hash: head.hash,
+            is_authentic,
+        }
+    }
+
+    fn of_control(head: &ControlHead, is_authentic: bool) -> Self {
+        Self {
+            log: Log::Control,
+            world: head.world,
+            chain: head.chain,
+            sequence: head.sequence,
+            hash: head.hash,
+            is_authentic,
+        }
+    }
+}
+
+/// What the walk looks at of an entry.
+struct Link {
+    sequence: i64,
+    previous: [u8; 32],
+    hash: [u8; 32],
+    mac: Mac,
+    /// Whether its hash is that of what it says.
+    is_own: bool,
+}
+
+impl From<AuditEntry> for Link {
+    fn from(entry: AuditEntry) -> Self {
+        let is_own = entry.follows(entry.sequence.saturating_sub(1), &entry.previous);
+        Self {
+            sequence: entry.sequence,
+            previous: entry.previous,
+            hash: entry.hash,
+            mac: entry.mac,
+            is_own,
+        }
+    }
+}
+
+impl From<ControlEntry> for Link {
+    fn from(entry: ControlEntry) -> Self {
+        let is_own = entry.follows(entry.sequence.saturating_sub(1), &entry.previous);
+        Self {
+            sequence: entry.sequence,
+            previous: entry.previous,
+            hash: entry.hash,
+            mac: entry.mac,
+            is_own,
+        }
+    }
+}
+
 /// How far a walk along a chain came.
 struct Walked {
     sequence: i64,
@@ -91,9 +172,20 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<(), Fault> {
         let mut read = self.ports.store.read().await?;
-        let headless = read.audit_log().headless(world).await?;
+        let mut headless = read.audit_log().headless(world).await?;
+        headless.extend(read.control_log().headless(world).await?);
         let heads = read.audit_log().heads(world).await?;
+        let control_heads = read.control_log().heads(world).await?;
         drop(read);
+        let sealer = &*self.ports.sealer;
+        let mut ends = Vec::with_capacity(heads.len().saturating_add(control_heads.len()));
+        for head in &heads {
+            ends.push(End::of(head, held(head_matches(sealer, head).await)?));
+        }
+        for head in &control_heads {
+            let is_authentic = held(control_head_matches(sealer, head).await)?;
+            ends.push(End::of_control(head, is_authentic));
+        }
         for chain in headless {
             report.chains += 1;
             report.flaws.push(AuditFlaw {
@@ -102,12 +194,12 @@ impl Service {
                 flaw: Flaw::NoHead,
             });
         }
-        for head in heads {
+        for end in ends {
             report.chains += 1;
-            if let Some(flaw) = self.flaw_of(&head, report, progress).await? {
+            if let Some(flaw) = self.flaw_of(&end, report, progress).await? {
                 report.flaws.push(AuditFlaw {
                     world: *world,
-                    chain: head.chain,
+                    chain: end.chain,
                     flaw,
                 });
             }
@@ -115,15 +207,14 @@ impl Service {
         Ok(())
     }
 
-    /// The first thing that is wrong with a chain. `head` was read before its entries.
+    /// The first thing that is wrong with a chain. Its head was read before its entries.
     async fn flaw_of(
         &self,
-        head: &AuditHead,
+        head: &End,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Option<Flaw>, Fault> {
-        let sealer = &*self.ports.sealer;
-        if !held(head_matches(sealer, head).await)? {
+        if !head.is_authentic {
             return Ok(Some(Flaw::ForgedHead));
         }
         let mut walked = Walked {
@@ -140,7 +231,7 @@ impl Service {
                 break;
             }
             for entry in page {
-                if !self.is_next(&walked, &entry).await? {
+                if !self.is_next(&head.world, &walked, &entry).await? {
                     let sequence = walked.sequence.saturating_add(1);
                     return Ok(Some(Flaw::Broken { sequence }));
                 }
@@ -154,24 +245,32 @@ impl Service {
             return Ok(Some(Flaw::Ends { found, expected }));
         }
         // What was written during the walk moved the head along.
-        let mut read = self.ports.store.read().await?;
-        let now = read.audit_log().head(&head.world, head.chain).await?;
-        let expected = now.map_or(0, |head| head.sequence);
+        let expected = self.sequence_now(head).await?;
         let found = walked.sequence;
         Ok((found > expected).then_some(Flaw::Ends { found, expected }))
     }
 
+    /// How far the chain goes by now.
+    async fn sequence_now(&self, end: &End) -> Result<i64, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(match end.log {
+            Log::Wallets => {
+                let head = read.audit_log().head(&end.world, end.chain).await?;
+                head.map_or(0, |head| head.sequence)
+            }
+            Log::Control => {
+                let heads = read.control_log().heads(&end.world).await?;
+                let head = heads.iter().find(|head| head.chain == end.chain);
+                head.map_or(0, |head| head.sequence)
+            }
+        })
+    }
+
     /// The entries behind a place of a chain: a page, or only the next one when something in the page cannot be read. `None` when
     /// it is that one.
-    async fn entries_after(
-        &self,
-        head: &AuditHead,
-        sequence: i64,
-    ) -> Result<Option<Vec<AuditEntry>>, Fault> {
+    async fn entries_after(&self, end: &End, sequence: i64) -> Result<Option<Vec<Link>>, Fault> {
         for limit in [PAGE, 1] {
-            let mut read = self.ports.store.read().await?;
-            let log = read.audit_log();
-            match log.of_chain(&head.world, head.chain, sequence, limit).await {
+            match self.links_after(end, sequence, limit).await {
                 Ok(page) => return Ok(Some(page)),
                 Err(StoreError::Corrupt { .. }) => {}
                 Err(other) => return Err(other.into()),
@@ -180,10 +279,27 @@ impl Service {
         Ok(None)
     }
 
-    async fn is_next(&self, walked: &Walked, entry: &AuditEntry) -> Result<bool, Fault> {
+    async fn links_after(&self, end: &End, sequence: i64, limit: i64) -> StoreResult<Vec<Link>> {
+        let (world, chain) = (&end.world, end.chain);
+        let mut read = self.ports.store.read().await?;
+        Ok(match end.log {
+            Log::Wallets => {
+                let page = read.audit_log().of_chain(world, chain, sequence, limit);
+                page.await?.into_iter().map(Link::from).collect()
+            }
+            Log::Control => {
+                let page = read.control_log().of_chain(world, chain, sequence, limit);
+                page.await?.into_iter().map(Link::from).collect()
+            }
+        })
+    }
+
+    async fn is_next(&self, world: &World, walked: &Walked, entry: &Link) -> Result<bool, Fault> {
+        let is_behind = walked.sequence.checked_add(1) == Some(entry.sequence)
+            && walked.hash == entry.previous
+            && entry.is_own;
         let sealer = &*self.ports.sealer;
-        Ok(entry.follows(walked.sequence, &walked.hash)
-            && held(entry_matches(sealer, &entry.event.world, &entry.hash, &entry.mac).await)?)
+        Ok(is_behind && held(entry_matches(sealer, world, &entry.hash, &entry.mac).await)?)
     }
 }
 
@@ -196,7 +312,7 @@ fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
 }
 
 impl Walked {
-    fn step(&mut self, entry: &AuditEntry, head: &AuditHead) {
+    fn step(&mut self, entry: &Link, head: &End) {
         self.sequence = entry.sequence;
         self.hash = entry.hash;
         if entry.sequence == head.sequence {

@@ -1,25 +1,26 @@
 //! Entries on their way to the disk: those that wait are written in one transaction (group commit), so that the log costs each
 //! caller the time of one commit and the database a commit for many.
 
-pub(crate) mod seals;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditHead};
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditStep, Format};
 use vestry_domain::event::{Actor, Fact, NewEvent, RpcMethod, SignedBy};
 use vestry_domain::ids::{AppId, AuditChainId, AuditEntryId, EventId, UserId};
 use vestry_domain::wallet::WalletType;
+use vestry_ports::clock::Clock;
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
-use vestry_ports::store::{Store, StoreResult};
+use vestry_ports::store::Store;
 
+use crate::audit_seals::{entry_mac, new_head};
+use crate::control_trail::ControlTrail;
 use crate::fault::{causes, retried};
 use crate::ports::Ports;
 use crate::together::Batch;
 use crate::{Fault, mint};
-use seals::{entry_mac, new_head};
 
 /// Entries in one transaction at most: one statement can take so many, and nobody waits for a thousand others.
 const MOST_AT_ONCE: usize = 256;
@@ -53,6 +54,9 @@ pub(crate) struct Trail {
     store: Arc<dyn Store>,
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
+    clock: Arc<dyn Clock>,
+    /// Where it is said that a chain was left.
+    control: Arc<ControlTrail>,
 }
 
 /// Where the chains of this process end.
@@ -70,7 +74,7 @@ pub(crate) struct End {
 /// Entries that have their places.
 #[derive(Default)]
 struct Placed {
-    entries: Vec<AuditEntry>,
+    entries: Vec<(AuditEntry, Option<Tale>)>,
     /// What is told of them.
     told: Vec<NewEvent>,
     /// The new ends of the chains that it lengthens.
@@ -113,16 +117,10 @@ impl Batch for Trail {
     /// ones are begun.
     async fn serve(&self, notes: Vec<Note>, ends: &mut Ends) -> Vec<Result<(), Fault>> {
         let (batch, outcomes) = self.placed(notes, ends).await;
-        let Err(fault) = self.keep(&batch).await else {
-            if ends.len() >= MOST_ENDS {
-                ends.clear();
-            }
-            ends.extend(batch.ends);
+        let Err(fault) = self.keep(batch, ends).await else {
             return outcomes;
         };
         tracing::error!(error = causes(&fault), "the audit log was not written");
-        // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
-        ends.retain(|world, _| !batch.ends.contains_key(world));
         let told = outcomes
             .into_iter()
             .map(|outcome| outcome.and_then(|()| Err(shared(&fault))));
@@ -131,11 +129,13 @@ impl Batch for Trail {
 }
 
 impl Trail {
-    pub(crate) fn new(ports: &Ports) -> Self {
+    pub(crate) fn new(ports: &Ports, control: &Arc<ControlTrail>) -> Self {
         Self {
             store: Arc::clone(&ports.store),
             sealer: Arc::clone(&ports.sealer),
             entropy: Arc::clone(&ports.entropy),
+            clock: Arc::clone(&ports.clock),
+            control: Arc::clone(control),
         }
     }
 
@@ -144,16 +144,26 @@ impl Trail {
         let mut batch = Placed::default();
         let mut outcomes = Vec::with_capacity(notes.len());
         for Note { event, tale } in notes {
-            let world = event.world;
-            let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
-            let entry = self.in_place(event, end).await;
-            outcomes.push(entry.map(|entry| {
-                batch.ends.insert(world, End::at(&entry));
-                batch.told.extend(tale.map(|tale| tale.of(&entry)));
-                batch.entries.push(entry);
-            }));
+            let placed = self.place(event, tale, &mut batch, ends).await;
+            outcomes.push(placed);
         }
         (batch, outcomes)
+    }
+
+    async fn place(
+        &self,
+        event: AuditEvent,
+        tale: Option<Tale>,
+        batch: &mut Placed,
+        ends: &Ends,
+    ) -> Result<(), Fault> {
+        let world = event.world;
+        let end = batch.ends.get(&world).or_else(|| ends.get(&world)).copied();
+        let entry = self.in_place(event, end).await?;
+        batch.ends.insert(world, End::at(&entry));
+        batch.told.extend(tale.as_ref().map(|tale| tale.of(&entry)));
+        batch.entries.push((entry, tale));
+        Ok(())
     }
 
     /// The event behind the end of its chain, or at the beginning of a new one.
@@ -167,12 +177,14 @@ impl Trail {
         });
         let id = mint::id_behind(entropy, event.at, end.id);
         let sequence = end.sequence.saturating_add(1);
-        let hash = AuditEntry::digest(id, end.chain, sequence, &event, &end.hash);
+        let format = Format::V2;
+        let hash = AuditEntry::digest(format, id, end.chain, sequence, &event, &end.hash);
         let mac = entry_mac(&*self.sealer, &event.world, &hash).await?;
         Ok(AuditEntry {
             id,
             chain: end.chain,
             sequence,
+            format,
             event,
             previous: end.hash,
             hash,
@@ -180,34 +192,140 @@ impl Trail {
         })
     }
 
-    /// Writes all of it, or none.
-    async fn keep(&self, batch: &Placed) -> Result<(), Fault> {
-        if batch.entries.is_empty() {
-            return Ok(());
-        }
-        let mut heads: Vec<AuditHead> = Vec::with_capacity(batch.ends.len());
-        for (world, end) in &batch.ends {
-            let sealer = &*self.sealer;
-            heads.push(new_head(sealer, world, end.chain, end.sequence, end.hash).await?);
-        }
-        let appended = retried(|| async {
-            let appended = if batch.told.is_empty() {
-                let appended = self.store.append_to_audit_log(&batch.entries, &heads);
-                appended.await
-            } else {
-                self.append_and_tell(batch, &heads).await
+    /// Writes all of it, or says that it is not known what was written. What belongs to chains that do not end where this process left
+    /// them begins new ones (AUD-4).
+    async fn keep(&self, batch: Placed, ends: &mut Ends) -> Result<(), Fault> {
+        let mut batch = batch;
+        let mut lost = Vec::new();
+        // Twice: the second time, those chains are new.
+        while !batch.entries.is_empty() {
+            let Written { left, is_whole } = match self.write(&batch, ends, &lost).await {
+                Ok(written) => written,
+                Err(fault) => {
+                    // Whether it happened after all is not known: these chains are left as they are, and new ones begun.
+                    ends.retain(|world, _| !batch.ends.contains_key(world));
+                    return Err(fault);
+                }
             };
-            Ok::<_, Fault>(appended?)
-        });
-        appended.await
+            let newly = lost_ends(ends, &left);
+            if newly.is_empty() && !left.is_empty() {
+                return Err(Fault::Internal("a chain that begins was there".into()));
+            }
+            lost.extend(newly);
+            let is_again = |chain: AuditChainId| !is_whole || left.contains(&chain);
+            if ends.len() >= MOST_ENDS {
+                ends.clear();
+            }
+            let moved = batch.ends.iter().filter(|(_, end)| !is_again(end.chain));
+            ends.extend(moved.map(|(world, end)| (*world, *end)));
+            let again = batch.entries.into_iter();
+            let again = again.filter(|(entry, _)| is_again(entry.chain));
+            let again = again.map(|(entry, tale)| Note {
+                event: entry.event,
+                tale,
+            });
+            let (placed, outcomes) = self.placed(again.collect(), ends).await;
+            if let Some(failed) = outcomes.into_iter().find_map(Result::err) {
+                return Err(failed);
+            }
+            batch = placed;
+        }
+        Ok(())
     }
 
-    async fn append_and_tell(&self, batch: &Placed, heads: &[AuditHead]) -> StoreResult<()> {
-        let mut tx = self.store.begin().await?;
-        tx.audit_log().append(&batch.entries, heads).await?;
-        tx.events().append(&batch.told).await?;
-        tx.commit().await
+    async fn write(
+        &self,
+        batch: &Placed,
+        ends: &Ends,
+        lost: &[(World, End)],
+    ) -> Result<Written, Fault> {
+        let mut steps: Vec<AuditStep> = Vec::with_capacity(batch.ends.len());
+        for (world, end) in &batch.ends {
+            let sealer = &*self.sealer;
+            let before = ends.get(world).filter(|before| before.chain == end.chain);
+            steps.push(AuditStep {
+                head: new_head(sealer, world, end.chain, end.sequence, end.hash).await?,
+                after: before.map_or(0, |before| before.sequence),
+                after_hash: before.map_or([0; 32], |before| before.hash),
+            });
+        }
+        let entries: Vec<AuditEntry> = batch
+            .entries
+            .iter()
+            .map(|(entry, _)| entry.clone())
+            .collect();
+        retried(|| async {
+            if batch.told.is_empty() && lost.is_empty() {
+                let appended = self.store.append_to_audit_log(&entries, &steps);
+                return Ok(Written {
+                    left: appended.await?,
+                    is_whole: true,
+                });
+            }
+            let mut tx = self.store.begin().await?;
+            let left = tx.audit_log().append(&entries, &steps).await?;
+            if !left.is_empty() {
+                // What is told stands in one list for all: it is written when all of it can be.
+                return Ok(Written {
+                    left,
+                    is_whole: false,
+                });
+            }
+            tx.events().append(&batch.told).await?;
+            let restarts = lost.iter().map(|(world, end)| self.restarted(*world, end));
+            let restarts: Vec<_> = restarts.collect();
+            let written = self.control.write(&mut *tx, restarts).await?;
+            tx.commit().await?;
+            self.control.committed(written);
+            Ok(Written {
+                left,
+                is_whole: true,
+            })
+        })
+        .await
     }
+
+    /// What the control chain of the world has of a chain that was left.
+    fn restarted(&self, world: World, end: &End) -> ControlEvent {
+        tracing::error!(
+            %world,
+            chain = %end.chain,
+            ended_at = end.sequence,
+            "ALARM: the database was set back: entries of the audit log are lost"
+        );
+        let detail = Detail::default()
+            .with("chain", end.chain.to_string())
+            .with("ended_at", end.sequence)
+            .with("hash", hex::encode(end.hash));
+        ControlEvent {
+            world,
+            actor: Actor::System,
+            action: ControlAction::ChainRestart,
+            subject: end.chain.into(),
+            detail: detail.text(),
+            outcome: Outcome::Done,
+            request_id: None,
+            at: self.clock.machine(),
+        }
+    }
+}
+
+/// What was written of a batch.
+struct Written {
+    /// The chains that do not end where this process left them; of those, nothing.
+    left: Vec<AuditChainId>,
+    /// Whether everything else was; else nothing.
+    is_whole: bool,
+}
+
+/// Takes the ends out of what is remembered that are not where they were.
+fn lost_ends(ends: &mut Ends, left: &[AuditChainId]) -> Vec<(World, End)> {
+    let lost = ends.iter().filter(|(_, end)| left.contains(&end.chain));
+    let lost: Vec<_> = lost.map(|(world, end)| (*world, *end)).collect();
+    for (world, _) in &lost {
+        ends.remove(world);
+    }
+    lost
 }
 
 impl End {
@@ -222,7 +340,7 @@ impl End {
 }
 
 impl Tale {
-    fn of(self, entry: &AuditEntry) -> NewEvent {
+    fn of(&self, entry: &AuditEntry) -> NewEvent {
         let fact = self.told.fact(entry);
         NewEvent {
             id: self.id,
@@ -231,7 +349,7 @@ impl Tale {
             user_id: fact.user_id,
             wallet_id: fact.wallet_id,
             actor: self.actor,
-            request_id: self.request_id,
+            request_id: self.request_id.clone(),
             data: fact.data(),
             created_at: entry.event.at,
         }

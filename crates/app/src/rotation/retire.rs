@@ -1,6 +1,7 @@
 //! The end of old App keys: each version by itself, once nothing needs it any more.
 
 use vestry_domain::Timestamp;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::{Repositories, Standing};
@@ -35,7 +36,7 @@ impl Service {
                     narrow.push(self.ports.custodian.narrow_app_key(&key, purpose).await?);
                 }
             }
-            let mut tx = self.ports.store.begin().await?;
+            let mut tx = self.begin_change([goal.world]).await?;
             let mut retired = 0;
             let mut kept = Vec::new();
             for (key, why) in fates(&mut *tx, goal, self.machine_time()).await? {
@@ -46,10 +47,19 @@ impl Service {
                         version: key.version,
                         why,
                     }),
-                    None => retired += u64::from(destroy(&mut *tx, &key, &narrow).await?),
+                    None if destroy(&mut *tx, &key, &narrow).await? => {
+                        let (action, subject) =
+                            (ControlAction::AppKeyRetire, Subject::app_key(&key));
+                        tx.note(self.done_by_cli(goal.world, action, subject, &Detail::default()));
+                        retired += 1;
+                    }
+                    None => {}
                 }
             }
-            if retired > 0 && goal.purpose == KeyPurpose::Secrets {
+            if retired == 0 {
+                return Ok((retired, kept));
+            }
+            if goal.purpose == KeyPurpose::Secrets {
                 // Their hashes would name a key that is gone.
                 let secrets = tx.lasting_secrets();
                 secrets.forget_used(&goal.world, goal.version).await?;

@@ -2,6 +2,7 @@
 
 use vestry_domain::World;
 use vestry_domain::api_key::Scope;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::EndReason;
 use vestry_domain::ids::SessionId;
 use vestry_ports::store::EndedSome;
@@ -36,6 +37,10 @@ impl Service {
     }
 
     async fn end_all<'a>(&self, by: impl Fn() -> Source<'a> + Sync) -> Result<u64, Fault> {
+        let source = by();
+        let (action, subject) = (ControlAction::SessionsEndAll, Subject::world(&source.world));
+        let event = self.done(&source, action, subject, &Detail::default());
+        self.record_change(event).await?;
         let (mut count, mut after) = (0, None);
         loop {
             let step = paced(retried(|| self.end_some(by(), after))).await?;

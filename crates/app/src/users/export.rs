@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use vestry_domain::World;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
@@ -36,6 +37,12 @@ impl Service {
         hashes: bool,
     ) -> Result<ExportedUsers, AdminError> {
         self.show_app(world.app_id).await?;
+        if after.is_none() {
+            let detail = Detail::default().with("password_hashes", hashes);
+            let (action, subject) = (ControlAction::UsersExport, Subject::world(&world));
+            let event = self.done_by_cli(world, action, subject, &detail);
+            self.record_change(event).await?;
+        }
         let mut read = self.ports.store.read().await?;
         let ids = read.users().walk(&world, after, limit).await?;
         let mut users = Vec::with_capacity(ids.len());

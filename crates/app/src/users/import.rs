@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::{Fact, MOST_AT_ONCE, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::password::StoredPassword;
@@ -77,6 +78,11 @@ impl Service {
         is_rehearsal: bool,
     ) -> Result<UserImport<'_>, AdminError> {
         self.show_app(world.app_id).await?;
+        if !is_rehearsal {
+            let (action, subject) = (ControlAction::UsersImport, Subject::world(&world));
+            let event = self.done_by_cli(world, action, subject, &Detail::default());
+            self.record_change(event).await?;
+        }
         Ok(UserImport {
             service: self,
             world,

@@ -8,7 +8,8 @@ use vestry_app::audit::{AuditFlaw, Flaw, ListAudit};
 use vestry_app::wallets::{CallMethod, SignError, SignMessage};
 use vestry_app::{Caller, Fault, Refusal};
 use vestry_contract::race::race;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, ResultHash};
+use vestry_domain::audit::control::{ControlAction, ControlFilter};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep, ResultHash};
 use vestry_domain::ids::WalletId;
 use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_ports::store::{Store, StoreError};
@@ -239,6 +240,7 @@ async fn parallel_signatures_share_reads_and_commits() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let before = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     rig.store.count();
     let tasks = (0..300).map(|number| {
         let (service, test) = (Arc::clone(&rig.service), Arc::clone(&test));
@@ -254,7 +256,8 @@ async fn parallel_signatures_share_reads_and_commits() {
         "{reads} reads and {commits} commits for 300 signatures"
     );
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
-    assert_eq!((report.chains, report.entries), (1, 301));
+    assert_eq!(report.chains, before.chains);
+    assert_eq!(report.entries, before.entries + 300);
     assert_eq!(report.flaws, []);
 }
 
@@ -264,12 +267,14 @@ async fn processes_have_chains_of_their_own() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let before = rig.service.verify_audit_log(&|_| {}).await.unwrap();
     let other = rig.other_process();
     for service in [&rig.service, &other, &rig.service] {
         service.sign(&test, text(wallet, "hi")).await.unwrap();
     }
     let report = rig.service.verify_audit_log(&|_| {}).await.unwrap();
-    assert_eq!((report.chains, report.entries), (2, 4));
+    assert_eq!(report.chains, before.chains + 1);
+    assert_eq!(report.entries, before.entries + 3);
     assert_eq!(report.flaws, []);
 }
 
@@ -306,6 +311,7 @@ async fn s8_what_was_done_to_the_log_is_found() {
             last.sequence += 1;
             last.previous = head.hash;
             last.hash = AuditEntry::digest(
+                last.format,
                 last.id,
                 last.chain,
                 last.sequence,
@@ -367,11 +373,64 @@ async fn s8_what_was_done_to_the_log_is_found() {
         let heads = view.audit_log().heads(&test.world).await.unwrap();
         drop(view);
         let (forged, forged_heads, expected) = forge(&written, &heads[0]);
+        let steps = forged_heads.into_iter().map(|forged| {
+            let is_same = heads[0].chain == forged.chain;
+            let after = is_same.then_some((heads[0].sequence, heads[0].hash));
+            let (after, after_hash) = after.unwrap_or((0, [0; 32]));
+            AuditStep {
+                head: forged,
+                after,
+                after_hash,
+            }
+        });
+        let steps: Vec<_> = steps.collect();
         let mut tx = rig.fake.begin().await.unwrap();
-        tx.audit_log().append(&forged, &forged_heads).await.unwrap();
+        let left = tx.audit_log().append(&forged, &steps).await.unwrap();
+        assert_eq!(left, []);
         tx.commit().await.unwrap();
         let found = flaws(&rig).await;
         let found: Vec<Flaw> = found.into_iter().map(|found| found.flaw).collect();
         assert_eq!(found, [expected], "{what}");
     }
+}
+
+/// A database that was set back under the service leaves two sound chains of a wallet's uses, and an entry of the control chain that
+/// names the one that was left (AUD-4).
+#[tokio::test]
+async fn aud_4_signatures_that_were_lost_leave_no_flaw() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+    let sign = async |message: &str| {
+        let signed = rig.service.sign(&test, text(wallet, message)).await;
+        signed.unwrap();
+        rig.pass(1);
+    };
+    sign("kept").await;
+    let kept = rig.fake.kept();
+    sign("lost").await;
+    let lost = entries(&rig, &test, wallet).await.remove(0);
+    rig.fake.set_back(kept);
+    sign("after").await;
+    sign("later").await;
+    let noted = entries(&rig, &test, wallet).await;
+    use AuditAction::{Create, SignMessage};
+    assert_eq!(
+        actions(&noted),
+        [SignMessage, SignMessage, SignMessage, Create]
+    );
+    assert_eq!(noted[0].chain, noted[1].chain);
+    assert_ne!(noted[1].chain, lost.chain);
+    assert_eq!(noted[1].sequence, 1);
+    assert_eq!(noted[2].chain, lost.chain);
+    assert_eq!(flaws(&rig).await, []);
+    let mut read = rig.fake.read().await.unwrap();
+    let restarts = ControlFilter {
+        actions: vec![ControlAction::ChainRestart],
+        ..ControlFilter::default()
+    };
+    let page = read.control_log().page(&test.world, &restarts, None, 10);
+    let page = page.await.unwrap();
+    let named: Vec<_> = page.iter().map(|entry| &entry.event.subject.id).collect();
+    assert!(named.contains(&&lost.chain.to_string()), "{named:?}");
 }

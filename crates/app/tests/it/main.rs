@@ -11,6 +11,7 @@ mod audit;
 mod budgets;
 mod captured;
 mod changed_wallets;
+mod changes;
 mod claims;
 mod codes;
 mod delivery;

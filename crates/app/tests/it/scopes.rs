@@ -1,5 +1,6 @@
 //! API keys with scopes: a call outside them is refused before anything else happens (403 `key_not_allowed`).
 
+use vestry_app::audit::ListChanges;
 use vestry_app::codes::VerifyCodeError;
 use vestry_app::links::{CreateLink, LoginStatusError, LoginStatusQuery, VerifyLinkError};
 use vestry_app::sessions::{SessionFields, VerifySession};
@@ -353,6 +354,11 @@ async fn refusals(rig: &Rig, caller: &Caller) -> Vec<(&'static str, Scope, Optio
             Scope::SessionsWrite,
             lacking!(service.list_sessions_with_ended(caller, user).await),
         ),
+        (
+            "audit",
+            Scope::AuditRead,
+            lacking!(service.list_changes(caller, ListChanges::default()).await),
+        ),
     ]
 }
 
@@ -386,19 +392,17 @@ async fn a_single_scope_opens_its_calls_and_no_others() {
     }
 }
 
-/// A key made without scopes has all but export.
+/// A key made without scopes has all but those that a key has to name.
 #[tokio::test]
-async fn no_scopes_mean_all_but_export() {
+async fn no_scopes_mean_all_but_export_and_the_audit_log() {
     let rig = Rig::new().await;
     let test = rig.test().await;
-    assert!(
-        refusals(&rig, &test)
-            .await
-            .into_iter()
-            .all(|(_, needed, refused)| refused.is_some() == (needed == Scope::WalletsExport))
-    );
+    let named = [Scope::WalletsExport, Scope::AuditRead];
+    for (call, needed, refused) in refusals(&rig, &test).await {
+        assert_eq!(refused.is_some(), named.contains(&needed), "{call}");
+    }
     for scope in Scope::ALL {
-        assert_eq!(test.require(scope).is_ok(), scope != Scope::WalletsExport);
+        assert_eq!(test.require(scope).is_ok(), !named.contains(&scope));
     }
     assert!(
         rig.scoped(vec![Scope::WalletsExport])

@@ -7,6 +7,7 @@
 mod apps;
 mod audit;
 mod codes;
+mod control;
 mod events;
 mod idempotency;
 mod lasting_secrets;
@@ -33,11 +34,12 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_domain::World;
+use vestry_domain::audit::control::ControlEntry;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, Deliveries, Events, Guards,
-    Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox, Passkeys,
-    Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, ControlLog, Deliveries,
+    Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox,
+    Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
     SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports,
     Wallets, WebhookEndpoints,
 };
@@ -55,6 +57,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub struct FakeStore(Arc<Shared>);
 
 /// A database as it was at one moment.
+#[derive(Clone)]
 pub struct Kept(State);
 
 #[derive(Default)]
@@ -100,6 +103,11 @@ impl FakeStore {
     /// The database is as it was, as after a failover that lost the last commits.
     pub fn set_back(&self, kept: Kept) {
         *lock(&self.0.committed) = kept.0;
+    }
+
+    /// Entries of the control chains, edited behind everybody's back.
+    pub fn edit_control_entries(&self, edit: impl FnOnce(&mut Vec<ControlEntry>)) {
+        edit(&mut lock(&self.0.committed).control_entries);
     }
 
     /// Whether the failure asked for has not been reached.
@@ -277,6 +285,10 @@ impl Repositories for Work {
     }
 
     fn audit_log(&mut self) -> &mut dyn AuditLog {
+        self
+    }
+
+    fn control_log(&mut self) -> &mut dyn ControlLog {
         self
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditHead, ResultHash};
+use vestry_domain::audit::{
+    AuditAction, AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash,
+};
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_ports::store::Store;
 
@@ -35,14 +37,18 @@ impl Stage {
                 detail: self.samples.pick(&["", "personal_sign"]).to_owned(),
                 api_key_id: self.samples.id(at),
                 result: self.samples.pick(&[None, result]),
+                payload: self.samples.pick(&[None, Some([7; 32])]),
+                request_id: self.samples.pick(&[None, Some("req-1")]).map(str::to_owned),
                 at,
             };
             let id = self.samples.id(at);
+            let format = self.samples.pick(&[Format::V1, Format::V2]);
             entries.push(AuditEntry {
                 id,
                 chain,
                 sequence,
-                hash: AuditEntry::digest(id, chain, sequence, &event, &previous),
+                format,
+                hash: AuditEntry::digest(format, id, chain, sequence, &event, &previous),
                 event,
                 previous,
                 mac: self.samples.mac(),
@@ -59,9 +65,9 @@ impl Stage {
     }
 
     async fn append(&self, entries: &[AuditEntry], head: &AuditHead) {
-        let heads = [head.clone()];
-        let appended = self.store.append_to_audit_log(entries, &heads).await;
-        works(appended);
+        let steps = [step(entries, head)];
+        let appended = self.store.append_to_audit_log(entries, &steps).await;
+        assert_eq!(works(appended), []);
     }
 
     async fn entries(&self, world: World, chain: AuditChainId, after: i64) -> Vec<AuditEntry> {
@@ -75,6 +81,16 @@ impl Stage {
     fn wallet_id(&mut self) -> WalletId {
         let at = self.samples.tick();
         self.samples.id(at)
+    }
+}
+
+/// The step that entries take, up to this head.
+fn step(entries: &[AuditEntry], head: &AuditHead) -> AuditStep {
+    let first = entries.first();
+    AuditStep {
+        head: head.clone(),
+        after: first.map_or(0, |first| first.sequence - 1),
+        after_hash: first.map_or([0; 32], |first| first.previous),
     }
 }
 
@@ -139,6 +155,7 @@ pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
     let (begun, rest) = entries.split_at(2);
     let early = AuditHead {
         sequence: 2,
+        hash: begun.last().map_or([0; 32], |entry| entry.hash),
         mac: stage.samples.mac(),
         ..head.clone()
     };
@@ -148,6 +165,49 @@ pub async fn a_head_moves_with_its_chain(store: Arc<dyn Store>) {
     stage.append(rest, &head).await;
     let heads = in_view!(stage.store, |view| view.audit_log().heads(&world).await);
     assert_eq!(heads, [head]);
+}
+
+/// Nobody goes on from where a chain does not end: nothing is written of it then, and everything of others (AUD-4).
+pub async fn aud_4_a_chain_that_was_set_back_is_left(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (whole, head) = stage.chain(world, wallet, 6);
+    let (kept, rest) = whole.split_at(3);
+    let early = AuditHead {
+        sequence: 3,
+        hash: kept.last().map_or([0; 32], |entry| entry.hash),
+        ..head.clone()
+    };
+    stage.append(kept, &early).await;
+    let (lost, behind) = rest.split_at(1);
+    // Of the fourth entry the database knows nothing.
+    let missing = step(behind, &head);
+    let altered = AuditStep {
+        after_hash: [9; 32],
+        ..step(lost, &head)
+    };
+    let (vanished, gone) = stage.chain(world, wallet, 2);
+    let (_, of_vanished) = vanished.split_at(1);
+    let absent = step(of_vanished, &gone);
+    for left in [missing, altered, absent] {
+        let (others, other) = stage.chain(world, wallet, 2);
+        let entries = others.iter().chain(behind).chain(of_vanished).cloned();
+        let entries: Vec<_> = entries
+            .filter(|entry| [left.head.chain, other.chain].contains(&entry.chain))
+            .collect();
+        let steps = [left.clone(), step(&others, &other)];
+        let appended = stage.store.append_to_audit_log(&entries, &steps).await;
+        assert_eq!(works(appended), [left.head.chain]);
+        assert_eq!(stage.entries(world, other.chain, 0).await, others);
+        assert_eq!(stage.entries(world, head.chain, 0).await, kept);
+        assert_eq!(stage.entries(world, gone.chain, 0).await, []);
+    }
+    let (found, none) = in_view!(stage.store, |view| {
+        let found = view.audit_log().head(&world, head.chain).await?;
+        Ok((found, view.audit_log().head(&world, gone.chain).await?))
+    });
+    assert_eq!((found, none), (Some(early), None));
 }
 
 /// A place in a chain is taken once, and what was to be written with it is not written either.
@@ -163,7 +223,12 @@ pub async fn a_place_is_taken_once(store: Arc<dyn Store>) {
     }
     forged.chain = head.chain;
     others.reverse();
-    let forged = [forged];
+    // From where the chain ends, with entries that stand before it.
+    let forged = [AuditStep {
+        head: forged,
+        after: head.sequence,
+        after_hash: head.hash,
+    }];
     let taken = stage.store.append_to_audit_log(&others, &forged).await;
     assert!(taken.is_err(), "written over");
     let mut tx = works(stage.store.begin().await);
@@ -250,9 +315,13 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     let (robbed, lost) = stage.chain(world, wallet, 2);
     in_tx!(stage.store, |tx| tx.audit_log().append(&robbed, &[]).await);
     // The same chain has its head in another world, which is no help to this one.
-    let twin = [AuditHead {
-        world: other_environment(world),
-        ..lost.clone()
+    let twin = [AuditStep {
+        head: AuditHead {
+            world: other_environment(world),
+            ..lost.clone()
+        },
+        after: 0,
+        after_hash: [0; 32],
     }];
     in_tx!(stage.store, |tx| tx.audit_log().append(&[], &twin).await);
     let headless = in_view!(stage.store, |view| view.audit_log().headless(&world).await);
@@ -269,13 +338,14 @@ pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
         let store = Arc::clone(&stage.store);
         async move {
             for (place, entry) in entries.iter().enumerate() {
-                let heads = [AuditHead {
+                let head = AuditHead {
                     sequence: entry.sequence,
                     hash: entry.hash,
                     ..head.clone()
-                }];
+                };
                 let entry = entries.get(place..=place).unwrap_or_default();
-                in_tx!(store, |tx| tx.audit_log().append(entry, &heads).await);
+                let steps = [step(entry, &head)];
+                in_tx!(store, |tx| tx.audit_log().append(entry, &steps).await);
             }
         }
     }))

@@ -16,17 +16,24 @@ fn event() -> AuditEvent {
         detail: "personal_sign".to_owned(),
         api_key_id: id(3),
         result: Some(ResultHash([7; 32])),
+        payload: Some([8; 32]),
+        request_id: Some("req-1".to_owned()),
         at: Timestamp::from_unix(1_800_000_000),
     }
 }
 
 fn entry(sequence: i64, event: AuditEvent, previous: [u8; 32]) -> AuditEntry {
+    entry_in(Format::V2, sequence, event, previous)
+}
+
+fn entry_in(format: Format, sequence: i64, event: AuditEvent, previous: [u8; 32]) -> AuditEntry {
     let (id, chain) = (id(4), id(5));
     AuditEntry {
         id,
         chain,
         sequence,
-        hash: AuditEntry::digest(id, chain, sequence, &event, &previous),
+        format,
+        hash: AuditEntry::digest(format, id, chain, sequence, &event, &previous),
         event,
         previous,
         mac: Mac {
@@ -59,7 +66,7 @@ fn an_entry_follows_the_one_before_it_only() {
 #[test]
 fn every_field_is_hashed() {
     type Edit = fn(&mut AuditEntry);
-    let edits: [(&str, Edit); 11] = [
+    let edits: [(&str, Edit); 14] = [
         ("id", |entry| entry.id = id(9)),
         ("chain", |entry| entry.chain = id(9)),
         ("sequence", |entry| entry.sequence = 3),
@@ -74,6 +81,9 @@ fn every_field_is_hashed() {
         ("detail", |entry| entry.event.detail.clear()),
         ("key", |entry| entry.event.api_key_id = id(9)),
         ("result", |entry| entry.event.result = None),
+        ("payload", |entry| entry.event.payload = None),
+        ("request", |entry| entry.event.request_id = None),
+        ("format", |entry| entry.format = Format::V1),
         ("time", |entry| entry.event.at = Timestamp::from_unix(0)),
     ];
     for (field, edit) in edits {
@@ -92,4 +102,20 @@ fn a_result_is_hashed_as_documented() {
     let text = r#"{"encoding":"hex","signature":"0xaa"}"#;
     let expected: [u8; 32] = Sha256::digest(text).into();
     assert_eq!(ResultHash::of(&signed), ResultHash(expected));
+}
+
+/// What was written before there was a second format is read as it was written.
+#[test]
+fn entries_of_the_first_format_stay_what_they_are() {
+    let old = entry_in(Format::V1, 1, event(), [0; 32]);
+    assert!(old.follows(0, &[0; 32]));
+    let hex = data_encoding::HEXLOWER.encode(&old.hash);
+    assert_eq!(
+        hex,
+        "3e72fb88459c580470fb089b2898d16f86b320f55331b65d4d59f095fafd4f55"
+    );
+    for format in [Format::V1, Format::V2] {
+        assert_eq!(Format::from_number(format.number()), Some(format));
+    }
+    assert_eq!(Format::from_number(3), None);
 }

@@ -1,7 +1,7 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_port_macro::port;
 
@@ -10,9 +10,14 @@ use super::StoreResult;
 /// The audit log. Entries are only ever added.
 #[port]
 pub trait AuditLog: Send {
-    /// Adds entries, each in a place of its chain where none is yet, and writes the heads over the earlier ones of their
-    /// chains. An entry in a place that is taken is an error.
-    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()>;
+    /// Adds entries, each in a place of its chain where none is yet, and moves the heads of their chains. Answers the chains that do
+    /// not end where a step says: the database was set back. Nothing is written of those. An entry in a place that is taken is an
+    /// error.
+    async fn append(
+        &mut self,
+        entries: &[AuditEntry],
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>>;
     /// Entries of a wallet, newest first, after (older than) an entry, at most `limit`. `after` is a place in the order of
     /// the ids: whether there is such an entry does not matter.
     async fn of_wallet(

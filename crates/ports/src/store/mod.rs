@@ -8,6 +8,7 @@
 mod apps;
 mod audit;
 mod auth;
+mod control;
 mod events;
 mod idempotency;
 mod lasting_secrets;
@@ -24,7 +25,8 @@ mod wallet_imports;
 mod wallets;
 mod webhooks;
 
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditStep};
+use vestry_domain::ids::AuditChainId;
 use vestry_port_macro::port;
 
 pub use apps::{ApiKeys, AppKeys, Apps, RedirectUrl, RedirectUrls, SigningKeys, Standing};
@@ -32,6 +34,7 @@ pub use audit::AuditLog;
 pub use auth::{
     Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, Sessions,
 };
+pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
@@ -108,11 +111,12 @@ pub trait Store: Send + Sync {
     async fn append_to_audit_log(
         &self,
         entries: &[AuditEntry],
-        heads: &[AuditHead],
-    ) -> StoreResult<()> {
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
         let mut tx = self.begin().await?;
-        tx.audit_log().append(entries, heads).await?;
-        tx.commit().await
+        let left = tx.audit_log().append(entries, steps).await?;
+        tx.commit().await?;
+        Ok(left)
     }
 
     /// Has a bell ring from now on after each commit of events by this process. The first call counts.
@@ -165,6 +169,8 @@ pub trait Repositories: Send {
     fn wallets(&mut self) -> &mut dyn Wallets;
     /// What was done with wallets.
     fn audit_log(&mut self) -> &mut dyn AuditLog;
+    /// What was done to Apps, keys and settings.
+    fn control_log(&mut self) -> &mut dyn ControlLog;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
     /// Magic links.

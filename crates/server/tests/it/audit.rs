@@ -28,9 +28,10 @@ async fn an_altered_log_is_found(site: Site) {
     }
     let (code, whole) = verify(&site);
     assert_eq!((code, &whole["ok"]), (0, &Value::Bool(true)));
+    // The wallets' of this process, and what was done to the App in either world: making it with its keys, and another key each.
     assert_eq!(
         (&whole["chains"], &whole["entries"]),
-        (&1.into(), &4.into())
+        (&3.into(), &(4 + 6).into())
     );
     // Copies that the verification does not come to: there is no such App.
     for (table, columns) in COPIED {
@@ -65,14 +66,23 @@ async fn an_altered_log_is_found(site: Site) {
 }
 
 /// The tables of the log, and their columns besides the App.
-const COPIED: [(&str, &str); 2] = [
+const COPIED: [(&str, &str); 4] = [
     (
         "audit_entries",
-        "environment, chain, sequence, id, wallet_id, action, detail, api_key_id, result, happened_at, previous, hash, mac_key_version, mac",
+        "environment, chain, sequence, id, wallet_id, action, detail, api_key_id, result, happened_at, previous, hash, mac_key_version, mac, format, payload, request_id",
     ),
     (
         "audit_chains",
         "environment, chain, sequence, hash, mac_key_version, mac",
+    ),
+    (
+        "control_entries",
+        "environment, chain, sequence, id, actor_kind, actor_id, action, subject_kind, subject_id, detail, outcome, request_id, \
+         happened_at, previous, hash, mac_key_version, mac",
+    ),
+    (
+        "control_chains",
+        "environment, number, chain, sequence, hash, mac_key_version, mac",
     ),
 ];
 
@@ -136,6 +146,42 @@ const DAMAGES: &[(&[&str], &str)] = &[
         &["UPDATE audit_chains SET sequence = 2 WHERE app_id <> 'kept'"],
         "record of how far the chain goes was altered",
     ),
+    // An entry of before the second format, and a payload that was not signed.
+    (
+        &["UPDATE audit_entries SET format = 1 WHERE sequence = 2 AND app_id <> 'kept'"],
+        "entry 2 was altered",
+    ),
+    (
+        &["UPDATE audit_entries SET payload = hash WHERE sequence = 2 AND app_id <> 'kept'"],
+        "entry 2 was altered",
+    ),
+    (
+        &[
+            "UPDATE control_entries SET detail = '{}' WHERE sequence = 2 AND environment = 'live' AND app_id <> 'kept'",
+        ],
+        "entry 2 was altered",
+    ),
+    (
+        &[
+            "DELETE FROM control_entries WHERE sequence = 1 AND environment = 'test' AND app_id <> 'kept'",
+        ],
+        "entry 1",
+    ),
+    (
+        &[
+            "DELETE FROM control_entries WHERE sequence = 3 AND environment = 'live' AND app_id <> 'kept'",
+            "UPDATE control_chains SET sequence = 2, \
+             hash = (SELECT hash FROM control_entries WHERE sequence = 2 AND environment = 'live' AND app_id = 'kept') \
+             WHERE environment = 'live' AND app_id <> 'kept'",
+        ],
+        "record of how far the chain goes was altered",
+    ),
+    (
+        &[
+            "UPDATE control_chains SET app_id = 'gone' WHERE environment = 'test' AND app_id <> 'kept'",
+        ],
+        "record of how far the chain goes is gone",
+    ),
 ];
 
 async fn a_killed_process_leaves_a_whole_log(site: Site) {
@@ -153,6 +199,7 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
     }
     let (code, found) = verify(&site);
     assert_eq!(code, 0, "{found}");
-    assert_eq!(found["chains"], 2);
-    assert_eq!(found["entries"], signed);
+    // With the six entries of both control chains.
+    assert_eq!(found["chains"], 2 + 2);
+    assert_eq!(found["entries"], signed + 6);
 }

@@ -2,7 +2,7 @@
 
 use diesel::prelude::{AsChangeset, Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
-use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead, ResultHash};
+use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash};
 use vestry_domain::envelope::Mac;
 use vestry_ports::store::{StoreError, StoreResult};
 
@@ -27,6 +27,9 @@ pub struct AuditEntryRow {
     hash: Vec<u8>,
     mac_key_version: i64,
     mac: Vec<u8>,
+    format: i64,
+    payload: Option<Vec<u8>>,
+    request_id: Option<String>,
 }
 
 impl From<&AuditEntry> for AuditEntryRow {
@@ -48,6 +51,9 @@ impl From<&AuditEntry> for AuditEntryRow {
             hash: entry.hash.to_vec(),
             mac_key_version: entry.mac.key_version.into(),
             mac: entry.mac.tag.clone(),
+            format: entry.format.number(),
+            payload: event.payload.map(|hash| hash.to_vec()),
+            request_id: event.request_id.clone(),
         }
     }
 }
@@ -57,11 +63,13 @@ impl From<&AuditEntry> for AuditEntryRow {
 pub struct AuditEntryColumns {
     /// App, environment, chain, id, wallet, action, detail and API key.
     pub texts: [Vec<String>; 8],
-    /// Sequence, time, and version of the key of the keyed hash.
-    pub numbers: [Vec<i64>; 3],
+    /// Sequence, time, version of the key of the keyed hash, and format.
+    pub numbers: [Vec<i64>; 4],
     /// Hash of the entry before, hash, and keyed hash.
     pub bytes: [Vec<Vec<u8>>; 3],
-    pub results: Vec<Option<Vec<u8>>>,
+    /// Hashes of result and payload.
+    pub hashes: [Vec<Option<Vec<u8>>>; 2],
+    pub requests: Vec<Option<String>>,
 }
 
 impl FromIterator<AuditEntryRow> for AuditEntryColumns {
@@ -79,10 +87,16 @@ impl FromIterator<AuditEntryRow> for AuditEntryColumns {
                 row.api_key_id,
             ];
             append(&mut columns.texts, texts);
-            let numbers = [row.sequence, row.happened_at, row.mac_key_version];
+            let numbers = [
+                row.sequence,
+                row.happened_at,
+                row.mac_key_version,
+                row.format,
+            ];
             append(&mut columns.numbers, numbers);
             append(&mut columns.bytes, [row.previous, row.hash, row.mac]);
-            columns.results.push(row.result);
+            append(&mut columns.hashes, [row.result, row.payload]);
+            columns.requests.push(row.request_id);
         }
         columns
     }
@@ -99,7 +113,9 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
 
     fn try_from(row: AuditEntryRow) -> StoreResult<Self> {
         let table = Table("audit_entries");
-        let result = row.result.map(|hash| digest(&table, "result", &hash));
+        let result = row.result.map(|hash| table.digest("result", &hash));
+        let payload = row.payload.map(|hash| table.digest("payload", &hash));
+        let format = Format::from_number(row.format);
         let event = AuditEvent {
             world: table.world(&row.app_id, &row.environment)?,
             wallet_id: table.parse("wallet_id", &row.wallet_id)?,
@@ -107,15 +123,18 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
             detail: row.detail,
             api_key_id: table.parse("api_key_id", &row.api_key_id)?,
             result: result.transpose()?.map(ResultHash),
+            payload: payload.transpose()?,
+            request_id: row.request_id,
             at: Timestamp::from_unix(row.happened_at),
         };
         Ok(Self {
             id: table.parse("id", &row.id)?,
             chain: table.parse("chain", &row.chain)?,
             sequence: row.sequence,
+            format: format.ok_or_else(|| table.corrupt("format"))?,
             event,
-            previous: digest(&table, "previous", &row.previous)?,
-            hash: digest(&table, "hash", &row.hash)?,
+            previous: table.digest("previous", &row.previous)?,
+            hash: table.digest("hash", &row.hash)?,
             mac: Mac {
                 key_version: table.small("mac_key_version", row.mac_key_version)?,
                 tag: row.mac,
@@ -124,7 +143,7 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
     }
 }
 
-#[derive(Queryable, Selectable, Insertable, AsChangeset)]
+#[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = audit_chains, treat_none_as_default_value = false)]
 pub struct AuditHeadRow {
     app_id: String,
@@ -150,24 +169,97 @@ impl From<&AuditHead> for AuditHeadRow {
     }
 }
 
-/// Heads by column.
-#[derive(Default)]
-pub struct AuditHeadColumns {
-    /// App, environment and chain.
-    pub texts: [Vec<String>; 3],
-    /// Sequence, and version of the key of the keyed hash.
-    pub numbers: [Vec<i64>; 2],
-    /// Hash and keyed hash.
-    pub bytes: [Vec<Vec<u8>>; 2],
+/// What changes of a head when its chain goes on. The key is left alone: on a cluster it may not even be set to what it is.
+#[derive(AsChangeset)]
+#[diesel(table_name = audit_chains)]
+pub struct AuditHeadChange<'a> {
+    sequence: i64,
+    hash: &'a [u8],
+    mac_key_version: i64,
+    mac: &'a [u8],
 }
 
-impl FromIterator<AuditHeadRow> for AuditHeadColumns {
-    fn from_iter<I: IntoIterator<Item = AuditHeadRow>>(rows: I) -> Self {
+/// A head, and the end that it is to take the place of.
+pub struct AuditStepRow {
+    head: AuditHeadRow,
+    after: i64,
+    after_hash: Vec<u8>,
+}
+
+impl From<&AuditStep> for AuditStepRow {
+    fn from(step: &AuditStep) -> Self {
+        Self {
+            head: (&step.head).into(),
+            after: step.after,
+            after_hash: step.after_hash.to_vec(),
+        }
+    }
+}
+
+/// App, environment and chain: what names a chain.
+type Chain<'a> = [&'a str; 3];
+
+impl AuditEntryRow {
+    /// Whose entry it is.
+    pub fn chain(&self) -> Chain<'_> {
+        [&self.app_id, &self.environment, &self.chain]
+    }
+}
+
+impl AuditStepRow {
+    /// Whose step it is.
+    pub fn chain(&self) -> Chain<'_> {
+        let head = &self.head;
+        [&head.app_id, &head.environment, &head.chain]
+    }
+
+    /// Place and hash of the end before.
+    pub fn after(&self) -> (i64, &[u8]) {
+        (self.after, &self.after_hash)
+    }
+
+    /// Its new head.
+    pub fn change(&self) -> AuditHeadChange<'_> {
+        let head = &self.head;
+        AuditHeadChange {
+            sequence: head.sequence,
+            hash: &head.hash,
+            mac_key_version: head.mac_key_version,
+            mac: &head.mac,
+        }
+    }
+
+    /// The head of a chain that begins.
+    pub fn begun(&self) -> Option<&AuditHeadRow> {
+        (self.after == 0).then_some(&self.head)
+    }
+}
+
+/// Steps by column.
+#[derive(Default)]
+pub struct AuditStepColumns {
+    /// App, environment and chain.
+    pub texts: [Vec<String>; 3],
+    /// Sequence, version of the key of the keyed hash, and sequence before.
+    pub numbers: [Vec<i64>; 3],
+    /// Hash, keyed hash, and hash before.
+    pub bytes: [Vec<Vec<u8>>; 3],
+}
+
+impl FromIterator<AuditStepRow> for AuditStepColumns {
+    fn from_iter<I: IntoIterator<Item = AuditStepRow>>(rows: I) -> Self {
         let mut columns = Self::default();
-        for row in rows {
-            append(&mut columns.texts, [row.app_id, row.environment, row.chain]);
-            append(&mut columns.numbers, [row.sequence, row.mac_key_version]);
-            append(&mut columns.bytes, [row.hash, row.mac]);
+        for AuditStepRow {
+            head,
+            after,
+            after_hash,
+        } in rows
+        {
+            let texts = [head.app_id, head.environment, head.chain];
+            append(&mut columns.texts, texts);
+            let numbers = [head.sequence, head.mac_key_version, after];
+            append(&mut columns.numbers, numbers);
+            append(&mut columns.bytes, [head.hash, head.mac, after_hash]);
         }
         columns
     }
@@ -182,15 +274,11 @@ impl TryFrom<AuditHeadRow> for AuditHead {
             world: table.world(&row.app_id, &row.environment)?,
             chain: table.parse("chain", &row.chain)?,
             sequence: row.sequence,
-            hash: digest(&table, "hash", &row.hash)?,
+            hash: table.digest("hash", &row.hash)?,
             mac: Mac {
                 key_version: table.small("mac_key_version", row.mac_key_version)?,
                 tag: row.mac,
             },
         })
     }
-}
-
-fn digest(table: &Table, column: &'static str, bytes: &[u8]) -> StoreResult<[u8; 32]> {
-    bytes.try_into().map_err(|_length| table.corrupt(column))
 }

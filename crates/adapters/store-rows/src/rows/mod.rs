@@ -6,6 +6,7 @@
 pub mod apps;
 pub mod audit;
 pub mod codes;
+pub mod control;
 pub mod events;
 pub mod idempotency;
 pub mod links;
@@ -57,6 +58,11 @@ impl Table {
     /// A JSON document.
     pub fn json<T: DeserializeOwned>(&self, column: &'static str, text: &str) -> StoreResult<T> {
         serde_json::from_str(text).map_err(|_unreadable| self.corrupt(column))
+    }
+
+    /// A SHA-256.
+    pub fn digest(&self, column: &'static str, bytes: &[u8]) -> StoreResult<[u8; 32]> {
+        bytes.try_into().map_err(|_length| self.corrupt(column))
     }
 
     /// A version or count; stored as a signed 64-bit number, which is what all engines agree on.

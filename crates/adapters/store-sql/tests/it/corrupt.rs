@@ -1,14 +1,19 @@
 //! Rows that somebody edited by hand.
 
 use vestry_contract::samples::Samples;
+use vestry_domain::audit::control::{
+    ControlAction, ControlEntry, ControlEvent, ControlHead, Outcome, Subject,
+};
+use vestry_domain::event::Actor;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{DeliveryFilter, Store, StoreError};
 
-use crate::places::{Place, on_both};
+use crate::places::{Ground, Place, on_both};
 
 on_both! { migrated_sqlite, migrated_postgres:
     an_edited_value_is_named_and_not_shown
     an_edited_value_of_a_webhook_is_named_and_not_shown
+    an_edited_value_of_a_control_chain_is_named_and_not_shown
 }
 
 /// A value that is not what it must be is an error that names its place; it is neither believed nor repeated.
@@ -124,4 +129,91 @@ async fn an_edited_value_of_a_webhook_is_named_and_not_shown(place: &Place) {
         assert_eq!((*t, *c), (table, column));
         assert!(!format!("{failed:?}").contains("edited"));
     }
+}
+
+/// The same of the control chains of the audit log.
+async fn an_edited_value_of_a_control_chain_is_named_and_not_shown(place: &Place) {
+    let store = place.connect().await;
+    let mut samples = Samples::fresh();
+    let app = samples.app();
+    let world = World::new(app.id, Environment::Test);
+    let entry = ControlEntry {
+        id: samples.id(app.created_at),
+        chain: samples.id(app.created_at),
+        sequence: 1,
+        event: ControlEvent {
+            world,
+            actor: Actor::Cli,
+            action: ControlAction::AppCreate,
+            subject: Subject::from(app.id),
+            detail: "{}".to_owned(),
+            outcome: Outcome::Done,
+            request_id: None,
+            at: app.created_at,
+        },
+        previous: [0; 32],
+        hash: samples.key(),
+        mac: samples.mac(),
+    };
+    let head = ControlHead {
+        world,
+        number: 1,
+        chain: entry.chain,
+        sequence: 1,
+        hash: entry.hash,
+        mac: samples.mac(),
+    };
+    let mut tx = store.begin().await.unwrap();
+    let log = tx.control_log();
+    let one = std::slice::from_ref(&entry);
+    assert!(log.append(None, one, &head).await.unwrap());
+    tx.commit().await.unwrap();
+
+    let bytes = match place.ground {
+        Ground::Directory(_) => "X'656469746564'",
+        Ground::Server(_) => "'edited'",
+    };
+    // From the last one read to the first, in each table.
+    for (table, column, value) in [
+        ("control_chains", "mac_key_version", "-1"),
+        ("control_chains", "hash", bytes),
+        ("control_chains", "chain", "'edited'"),
+        ("control_entries", "mac_key_version", "-1"),
+        ("control_entries", "hash", bytes),
+        ("control_entries", "previous", bytes),
+        ("control_entries", "id", "'edited'"),
+        ("control_entries", "outcome", "'edited'"),
+        ("control_entries", "subject_kind", "'edited'"),
+        ("control_entries", "action", "'edited'"),
+        ("control_entries", "actor_kind", "'edited'"),
+    ] {
+        place
+            .execute(&format!("UPDATE {table} SET {column} = {value}"))
+            .await;
+        let mut view = store.read().await.unwrap();
+        let log = view.control_log();
+        let failed = match table {
+            "control_chains" => log.heads(&world).await.err(),
+            _ => log.of_chain(&world, entry.chain, 0, 1).await.err(),
+        };
+        let Some(StoreError::Corrupt {
+            table: t,
+            column: c,
+        }) = &failed
+        else {
+            panic!("{table}.{column}: {failed:?}");
+        };
+        assert_eq!((*t, *c), (table, column));
+        assert!(!format!("{failed:?}").contains("edited"));
+    }
+    let mut view = store.read().await.unwrap();
+    let failed = view.control_log().mark_at(&world, entry.chain, 1).await;
+    let failed = failed.unwrap_err();
+    assert!(matches!(
+        failed,
+        StoreError::Corrupt {
+            table: "control_entries",
+            column: "id"
+        }
+    ));
 }

@@ -1,7 +1,7 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
@@ -16,6 +16,14 @@ impl State {
             .filter(move |entry| entry.event.world == world)
     }
 
+    fn is_where_it_was(&self, step: &AuditStep) -> bool {
+        let mut heads = self.audit_heads.iter();
+        let head =
+            heads.find(|head| head.world == step.head.world && head.chain == step.head.chain);
+        head.map_or((0, [0; 32]), |head| (head.sequence, head.hash))
+            == (step.after, step.after_hash)
+    }
+
     fn put_head(&mut self, head: &AuditHead) {
         let is_same =
             |other: &&mut AuditHead| other.world == head.world && other.chain == head.chain;
@@ -28,15 +36,25 @@ impl State {
 
 #[port]
 impl AuditLog for Work {
-    async fn append(&mut self, entries: &[AuditEntry], heads: &[AuditHead]) -> StoreResult<()> {
+    async fn append(
+        &mut self,
+        entries: &[AuditEntry],
+        steps: &[AuditStep],
+    ) -> StoreResult<Vec<AuditChainId>> {
         self.writing(|state| {
-            for entry in entries {
+            let left = steps.iter().filter(|step| !state.is_where_it_was(step));
+            let left: Vec<_> = left.map(|step| step.head.chain).collect();
+            for entry in entries.iter().filter(|entry| !left.contains(&entry.chain)) {
                 add(&mut state.audit_entries, entry.clone(), |a, b| {
                     a.event.world == b.event.world && a.chain == b.chain && a.sequence == b.sequence
                 })?;
             }
-            heads.iter().for_each(|head| state.put_head(head));
-            Ok(())
+            for AuditStep { head, .. } in steps {
+                if !left.contains(&head.chain) {
+                    state.put_head(head);
+                }
+            }
+            Ok(left)
         })
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, Sealed, WalletKey};
@@ -41,6 +42,8 @@ pub(super) struct State {
     pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
     pub(super) audit_entries: Vec<AuditEntry>,
     pub(super) audit_heads: Vec<AuditHead>,
+    pub(super) control_entries: Vec<ControlEntry>,
+    pub(super) control_heads: Vec<ControlHead>,
     pub(super) passwords: Vec<StoredPassword>,
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,

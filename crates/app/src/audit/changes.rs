@@ -1,0 +1,75 @@
+//! `GET audit`: what was done to the App, its keys and its settings, newest first.
+
+use vestry_domain::Invalid;
+use vestry_domain::api_key::Scope;
+use vestry_domain::audit::control::{ControlEntry, ControlFilter};
+use vestry_domain::ids::AuditEntryId;
+
+use crate::audit_seals::entry_matches;
+use crate::{Caller, Fault, Refusal, Service};
+
+/// What the caller asks for.
+#[derive(Debug, Clone, Default)]
+pub struct ListChanges {
+    /// Which entries.
+    pub filter: ControlFilter,
+    /// 10 to 100; 50 when absent.
+    pub limit: Option<i64>,
+    /// The last entry of the page before.
+    pub starting_after: Option<AuditEntryId>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct ChangePage {
+    /// Newest first.
+    pub entries: Vec<ControlEntry>,
+    /// Whether there is a next page.
+    pub has_more: bool,
+}
+
+impl Service {
+    /// Lists entries of the caller's world. Each is checked by its keyed hash; that none is missing is for
+    /// [`Service::verify_audit_log`] to say.
+    ///
+    /// # Errors
+    /// [`Refusal`]; an entry that somebody edited is a [`Fault`].
+    pub async fn list_changes(
+        &self,
+        caller: &Caller,
+        query: ListChanges,
+    ) -> Result<ChangePage, Refusal> {
+        caller.require(Scope::AuditRead)?;
+        let limit = query.limit.unwrap_or(50);
+        if !(10..=100).contains(&limit) {
+            let message = "limit must be a whole number from 10 to 100";
+            return Err(Invalid::value("limit", message).into());
+        }
+        let mut read = self.ports.store.read().await?;
+        let log = read.control_log();
+        let after = query.starting_after;
+        let found = log.page(&caller.world, &query.filter, after, limit + 1);
+        let mut entries = found.await?;
+        drop(read);
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = entries.len() > shown;
+        entries.truncate(shown);
+        for entry in &entries {
+            self.is_as_written(entry).await?;
+        }
+        Ok(ChangePage { entries, has_more })
+    }
+
+    async fn is_as_written(&self, entry: &ControlEntry) -> Result<(), Fault> {
+        let place = entry.sequence.saturating_sub(1);
+        let (sealer, world) = (&*self.ports.sealer, &entry.event.world);
+        let is_authentic = entry.follows(place, &entry.previous)
+            && entry_matches(sealer, world, &entry.hash, &entry.mac).await?;
+        if is_authentic {
+            return Ok(());
+        }
+        Err(Fault::Internal(
+            "an entry of the audit log was altered; run `vestry audit verify`".into(),
+        ))
+    }
+}

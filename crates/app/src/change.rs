@@ -1,0 +1,125 @@
+//! Changes that the audit log tells of: what is to be recorded is on disk with its entry, or not at all (AUD-1).
+
+use std::ops::{Deref, DerefMut};
+
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+use vestry_domain::ids::AppId;
+use vestry_domain::{Environment, World};
+use vestry_ports::store::Tx;
+
+use crate::control_trail::ControlTrail;
+use crate::events::Source;
+use crate::fault::retried;
+use crate::{Fault, Service};
+
+/// A transaction that ends with the entries of what it changed.
+pub(crate) struct Change<'a> {
+    tx: Box<dyn Tx>,
+    trail: &'a ControlTrail,
+    noted: Vec<ControlEvent>,
+}
+
+impl Deref for Change<'_> {
+    type Target = dyn Tx;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.tx
+    }
+}
+
+impl DerefMut for Change<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.tx
+    }
+}
+
+impl Change<'_> {
+    /// Has an entry written at the commit.
+    pub(crate) fn note(&mut self, event: ControlEvent) {
+        self.noted.push(event);
+    }
+
+    /// Commits what was changed with the entries of it. Without one it is an error, unless nothing was changed: then the transaction is
+    /// to be dropped.
+    ///
+    /// # Errors
+    /// See [`Fault`]; as after [`Tx::commit`], an error of the commit leaves open whether it happened.
+    pub(crate) async fn commit(self) -> Result<(), Fault> {
+        let Self {
+            mut tx,
+            trail,
+            noted,
+        } = self;
+        if noted.is_empty() {
+            return Err(Fault::Internal("a change without an entry".into()));
+        }
+        let ends = trail.write(&mut *tx, noted).await?;
+        tx.commit().await?;
+        trail.committed(ends);
+        Ok(())
+    }
+}
+
+impl Service {
+    /// Begins a change in a world, or in both of an App.
+    pub(crate) async fn begin_change(
+        &self,
+        worlds: impl IntoIterator<Item = World> + Send,
+    ) -> Result<Change<'_>, Fault> {
+        let worlds: Vec<World> = worlds.into_iter().collect();
+        for world in &worlds {
+            self.control.make_ready(world).await?;
+        }
+        Ok(Change {
+            tx: self.ports.store.begin().await?,
+            trail: &self.control,
+            noted: Vec::new(),
+        })
+    }
+
+    /// Writes an entry by itself, of what is about to be done and takes more than a transaction.
+    pub(crate) async fn record_change(&self, event: ControlEvent) -> Result<(), Fault> {
+        retried(|| async {
+            let mut change = self.begin_change([event.world]).await?;
+            change.note(event.clone());
+            change.commit().await
+        })
+        .await
+    }
+
+    /// What was done, for its entry.
+    pub(crate) fn done(
+        &self,
+        by: &Source<'_>,
+        action: ControlAction,
+        subject: impl Into<Subject>,
+        detail: &Detail,
+    ) -> ControlEvent {
+        ControlEvent {
+            world: by.world,
+            actor: by.actor,
+            action,
+            subject: subject.into(),
+            detail: detail.text(),
+            outcome: Outcome::Done,
+            request_id: by.request_id.as_deref().map(str::to_owned),
+            at: self.machine_time(),
+        }
+    }
+
+    /// The same by whoever runs `vestry`.
+    pub(crate) fn done_by_cli(
+        &self,
+        world: World,
+        action: ControlAction,
+        subject: impl Into<Subject>,
+        detail: &Detail,
+    ) -> ControlEvent {
+        self.done(&Source::cli(world), action, subject, detail)
+    }
+}
+
+/// Both worlds of an App.
+pub(crate) fn worlds_of(app: AppId) -> [World; 2] {
+    Environment::ALL.map(|environment| World::new(app, environment))
+}

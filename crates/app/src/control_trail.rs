@@ -1,0 +1,243 @@
+//! Entries of the control chains, on their way into the transaction of what they tell of (AUD-1): where the chains end, and what
+//! this process remembers of that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vestry_domain::World;
+use vestry_domain::audit::control::{
+    ControlAction, ControlEntry, ControlEvent, ControlHead, Detail, Outcome,
+};
+use vestry_domain::envelope::SecretKind;
+use vestry_domain::event::Actor;
+use vestry_domain::ids::{AuditChainId, AuditEntryId};
+use vestry_ports::custody::{CustodyError, Sealer};
+use vestry_ports::entropy::Entropy;
+use vestry_ports::store::{Repositories, StoreResult};
+
+use crate::audit_seals::{entry_mac, new_control_head};
+use crate::ports::Ports;
+use crate::{Fault, mint};
+
+/// Ends that are remembered at most. Beyond it all are forgotten: then this process does not notice if exactly those are set back.
+const MOST_ENDS: usize = 10_000;
+
+/// Writes entries.
+pub(crate) struct ControlTrail {
+    sealer: Arc<dyn Sealer>,
+    entropy: Arc<dyn Entropy>,
+    ends: Mutex<HashMap<World, ControlHead>>,
+}
+
+/// Where chains end once the transaction is committed.
+#[must_use = "the trail is to hear of the commit"]
+pub(crate) struct NewEnds(Vec<ControlHead>);
+
+impl ControlTrail {
+    pub(crate) fn new(ports: &Ports) -> Self {
+        Self {
+            sealer: Arc::clone(&ports.sealer),
+            entropy: Arc::clone(&ports.entropy),
+            ends: Mutex::default(),
+        }
+    }
+
+    /// Has the key of a world's hashes at hand, before the transaction: in it, nobody waits for the key provider.
+    pub(crate) async fn make_ready(&self, world: &World) -> Result<(), CustodyError> {
+        let made = self.sealer.mac(world, SecretKind::Audit, &[]).await;
+        made.map(drop)
+    }
+
+    /// Writes entries behind the ends of their chains. To be called last in a transaction: whoever writes into the same chain waits
+    /// from here to the commit.
+    pub(crate) async fn write(
+        &self,
+        tx: &mut dyn Repositories,
+        events: Vec<ControlEvent>,
+    ) -> Result<NewEnds, Fault> {
+        // In the order of the worlds, so that two who write into the same ones do not wait for each other.
+        let mut by_world = BTreeMap::<World, Vec<ControlEvent>>::new();
+        for event in events {
+            by_world.entry(event.world).or_default().push(event);
+        }
+        let mut ends = Vec::with_capacity(by_world.len());
+        for (world, events) in by_world {
+            ends.push(self.write_in(tx, &world, events).await?);
+        }
+        Ok(NewEnds(ends))
+    }
+
+    async fn write_in(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        events: Vec<ControlEvent>,
+    ) -> Result<ControlHead, Fault> {
+        let found = tx.control_log().lock_head(world).await?;
+        let remembered = lock(&self.ends).get(world).cloned();
+        let (mut end, restart) = match remembered {
+            Some(remembered) if was_set_back(tx, found.as_ref(), &remembered).await? => {
+                let number = found.as_ref().map_or(0, |found| found.number);
+                let number = number.max(remembered.number).saturating_add(1);
+                let event = restarted(found.as_ref(), &remembered, &events);
+                (End::of_new_chain(number), event)
+            }
+            _ => (self.end(tx, found.as_ref()).await?, None),
+        };
+        let mut entries = Vec::with_capacity(events.len().saturating_add(1));
+        for event in restart.into_iter().chain(events) {
+            entries.push(self.place(event, &mut end).await?);
+        }
+        let Some(last) = entries.last() else {
+            return Err(Fault::Internal("a change without an entry".into()));
+        };
+        let sealer = &*self.sealer;
+        let head = new_control_head(sealer, end.number, last).await?;
+        let log = tx.control_log();
+        if !log.append(found.as_ref(), &entries, &head).await? {
+            // Somebody has just begun the first chain.
+            return Err(Fault::LostRace);
+        }
+        Ok(head)
+    }
+
+    /// Behind the last entry, whose id those that follow are to be greater than.
+    async fn end(&self, tx: &mut dyn Repositories, head: Option<&ControlHead>) -> StoreResult<End> {
+        let Some(head) = head else {
+            return Ok(End::of_new_chain(1));
+        };
+        let last = tx.control_log();
+        let last = last.mark_at(&head.world, head.chain, head.sequence).await?;
+        Ok(End {
+            number: head.number,
+            chain: Some(head.chain),
+            sequence: head.sequence,
+            hash: head.hash,
+            id: last.map(|(id, _)| id),
+        })
+    }
+
+    async fn place(&self, event: ControlEvent, end: &mut End) -> Result<ControlEntry, Fault> {
+        let entropy = &*self.entropy;
+        let chain = end.chain.unwrap_or_else(|| mint::id(entropy, event.at));
+        let id = mint::id_behind(entropy, event.at, end.id);
+        let sequence = end.sequence.saturating_add(1);
+        let hash = ControlEntry::digest(id, chain, sequence, &event, &end.hash);
+        let entry = ControlEntry {
+            id,
+            chain,
+            sequence,
+            mac: entry_mac(&*self.sealer, &event.world, &hash).await?,
+            event,
+            previous: end.hash,
+            hash,
+        };
+        *end = End {
+            number: end.number,
+            chain: Some(chain),
+            sequence,
+            hash,
+            id: Some(id),
+        };
+        Ok(entry)
+    }
+
+    /// The transaction was committed.
+    pub(crate) fn committed(&self, ends: NewEnds) {
+        let mut known = lock(&self.ends);
+        if known.len() >= MOST_ENDS {
+            known.clear();
+        }
+        for end in ends.0 {
+            match known.get(&end.world) {
+                // A later one of this process was faster from its commit to here.
+                Some(later) if (later.number, later.sequence) > (end.number, end.sequence) => {}
+                _ => {
+                    known.insert(end.world, end);
+                }
+            }
+        }
+    }
+}
+
+/// Behind what the next entry goes.
+struct End {
+    number: i64,
+    chain: Option<AuditChainId>,
+    sequence: i64,
+    hash: [u8; 32],
+    id: Option<AuditEntryId>,
+}
+
+impl End {
+    const fn of_new_chain(number: i64) -> Self {
+        Self {
+            number,
+            chain: None,
+            sequence: 0,
+            hash: [0; 32],
+            id: None,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether entries are gone that this process has seen committed.
+async fn was_set_back(
+    tx: &mut dyn Repositories,
+    found: Option<&ControlHead>,
+    remembered: &ControlHead,
+) -> StoreResult<bool> {
+    let Some(found) = found else {
+        return Ok(true);
+    };
+    if found.number != remembered.number {
+        // Of a later chain another process has said so already.
+        return Ok(found.number < remembered.number);
+    }
+    if found.sequence <= remembered.sequence || found.chain != remembered.chain {
+        let is_same = (found.chain, found.sequence, found.hash)
+            == (remembered.chain, remembered.sequence, remembered.hash);
+        return Ok(!is_same);
+    }
+    let log = tx.control_log();
+    let there = log.mark_at(&found.world, found.chain, remembered.sequence);
+    let there = there.await?.map(|(_, hash)| hash);
+    Ok(there != Some(remembered.hash))
+}
+
+/// What says that a chain was left, and where it ended and should have ended.
+fn restarted(
+    found: Option<&ControlHead>,
+    remembered: &ControlHead,
+    events: &[ControlEvent],
+) -> Option<ControlEvent> {
+    let at = events.first()?.at;
+    let found_at = found.filter(|found| found.chain == remembered.chain);
+    let found_at = found_at.map(|found| found.sequence);
+    tracing::error!(
+        world = %remembered.world,
+        chain = %remembered.chain,
+        ended_at = remembered.sequence,
+        ?found_at,
+        "ALARM: the database was set back: entries of the audit log are lost"
+    );
+    let detail = Detail::default()
+        .with("chain", remembered.chain.to_string())
+        .with("ended_at", remembered.sequence)
+        .with("hash", hex::encode(remembered.hash))
+        .with("found_at", found_at);
+    Some(ControlEvent {
+        world: remembered.world,
+        actor: Actor::System,
+        action: ControlAction::ChainRestart,
+        subject: remembered.chain.into(),
+        detail: detail.text(),
+        outcome: Outcome::Done,
+        request_id: None,
+        at,
+    })
+}

@@ -1,0 +1,117 @@
+//! Calls that were not allowed, in the audit log: the first ones of a minute each by itself, the rest as a number (AUD-6). Whoever may
+//! do nothing may not fill the disk either.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vestry_domain::World;
+use vestry_domain::event::Actor;
+
+/// Refusals of an actor in a minute that have an entry each, of one process.
+const EACH: u64 = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Actors that are remembered at most. What further ones are refused meanwhile is not recorded.
+const MOST_ACTORS: usize = 10_000;
+
+/// Counts them, of one process.
+#[derive(Default)]
+pub(crate) struct RefusalLog {
+    minutes: Mutex<HashMap<Actor, Minute>>,
+}
+
+struct Minute {
+    world: World,
+    begun: Instant,
+    count: u64,
+}
+
+/// How many refusals of a minute have no entry of their own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) world: World,
+    pub(crate) actor: Actor,
+    pub(crate) count: u64,
+}
+
+impl RefusalLog {
+    /// Counts a refusal; whether it has an entry of its own.
+    pub(crate) fn count(&self, world: World, actor: Actor, now: Instant) -> bool {
+        let mut minutes = self.lock();
+        if !minutes.contains_key(&actor) && minutes.len() >= MOST_ACTORS {
+            return false;
+        }
+        let minute = minutes.entry(actor).or_insert(Minute {
+            world,
+            begun: now,
+            count: 0,
+        });
+        // One that has counted goes on until its number is taken.
+        if minute.is_over(now) && minute.count <= EACH {
+            minute.begun = now;
+            minute.count = 0;
+        }
+        minute.count = minute.count.saturating_add(1);
+        minute.count <= EACH
+    }
+
+    /// Ends the minutes that are over, or all: takes out what they only counted.
+    pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Counted> {
+        let mut minutes = self.lock();
+        let ended = minutes.extract_if(|_, minute| over.is_none_or(|now| minute.is_over(now)));
+        let counted = ended.map(|(actor, minute)| Counted {
+            world: minute.world,
+            actor,
+            count: minute.count.saturating_sub(EACH),
+        });
+        counted.filter(|counted| counted.count > 0).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Actor, Minute>> {
+        self.minutes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Minute {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.begun) >= MINUTE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vestry_domain::ids::{ApiKeyId, AppId, Id};
+    use vestry_domain::{Environment, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn aud_6_ten_have_an_entry_each_and_the_rest_are_counted() {
+        let log = RefusalLog::default();
+        let at = Timestamp::from_unix(1);
+        let world = World::new(AppId::new(at, [0; 16]), Environment::Live);
+        let [actor, other] = [1, 2].map(|number| Actor::ApiKey(ApiKeyId::new(at, [number; 16])));
+        let refused = |actor, times: usize, now| {
+            let entries = (0..times).filter(|_| log.count(world, actor, now));
+            entries.count()
+        };
+        let counted = |count| Counted {
+            world,
+            actor,
+            count,
+        };
+        let first = Instant::now();
+        assert_eq!(refused(actor, 20, first), 10);
+        assert_eq!(refused(other, 1, first), 1);
+        assert_eq!(log.end(Some(first)), []);
+        let second = first + MINUTE;
+        assert_eq!(refused(actor, 1, second), 0, "its number is not taken yet");
+        assert_eq!(log.end(Some(second)), [counted(11)]);
+        assert_eq!(refused(actor, 10, second), 10);
+        let third = second + MINUTE;
+        assert_eq!(refused(actor, 13, third), 10);
+        assert_eq!(log.end(None), [counted(3)]);
+        assert_eq!(log.end(None), []);
+    }
+}

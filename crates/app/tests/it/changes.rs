@@ -1,0 +1,529 @@
+//! The control chains: every change of what operators decide has its entry, in its transaction, whatever fails.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use vestry_app::admin::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
+use vestry_app::audit::{Flaw, ListChanges};
+use vestry_app::{Caller, Refusal};
+use vestry_contract::race::race;
+use vestry_domain::Environment;
+use vestry_domain::Secret;
+use vestry_domain::World;
+use vestry_domain::api_key::{ApiKeyKind, Scope};
+use vestry_domain::audit::control::{
+    ControlAction, ControlEntry, ControlFilter, Outcome, SubjectKind,
+};
+use vestry_domain::event::Actor;
+use vestry_domain::provider::{ConnectionSettings, ProviderName, TokenEndpointAuth};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::store::Store;
+
+use crate::audit::flaws;
+use crate::rig::Rig;
+
+/// Entries of a world, oldest first.
+async fn written(rig: &Rig, world: World) -> Vec<ControlEntry> {
+    let mut read = rig.fake.read().await.unwrap();
+    let all = ControlFilter::default();
+    let mut page = read
+        .control_log()
+        .page(&world, &all, None, 1000)
+        .await
+        .unwrap();
+    page.reverse();
+    page
+}
+
+/// What was written since the last look.
+struct Watch<'a> {
+    rig: &'a Rig,
+    world: World,
+    seen: usize,
+    all: BTreeSet<ControlAction>,
+}
+
+impl<'a> Watch<'a> {
+    async fn new(rig: &'a Rig, environment: Environment) -> Self {
+        let world = rig.world(environment);
+        let before = written(rig, world).await;
+        Self {
+            rig,
+            world,
+            seen: before.len(),
+            all: before.iter().map(|entry| entry.event.action).collect(),
+        }
+    }
+
+    /// Exactly these actions, in this order; the last entry.
+    async fn sees(&mut self, expected: &[ControlAction]) -> ControlEntry {
+        let entries = written(self.rig, self.world).await;
+        let new = &entries[self.seen..];
+        let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
+        assert_eq!(actions, expected);
+        self.seen = entries.len();
+        self.all.extend(actions);
+        self.rig.pass(1);
+        new[new.len() - 1].clone()
+    }
+}
+
+fn detail(entry: &ControlEntry) -> Value {
+    serde_json::from_str(&entry.event.detail).unwrap()
+}
+
+/// Every use case of an operator, and what it leaves in the chain of the test world: each change one entry that names it, and nothing
+/// that changes nothing.
+#[tokio::test]
+async fn aud_1_every_change_of_an_operator_has_its_entry() {
+    use ControlAction::*;
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (service, app, world) = (&rig.service, rig.app.id, rig.world(Environment::Test));
+    let mut watch = Watch::new(&rig, Environment::Test).await;
+    assert_eq!(
+        watch.all.iter().copied().collect::<Vec<_>>(),
+        [AppCreate, ApiKeyCreate, SigningKeyRotate]
+    );
+
+    // The App.
+    let set = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
+    service
+        .set_app(app, &set("freshness_minutes", "7"))
+        .await
+        .unwrap();
+    let entry = watch.sees(&[AppUpdate]).await;
+    assert_eq!(
+        detail(&entry),
+        json!({"freshness_minutes": {"from": rig.app.settings.freshness_minutes, "to": 7}})
+    );
+    assert_eq!(entry.event.actor, Actor::Cli);
+    assert_eq!(entry.event.subject.id, app.to_string());
+    service
+        .set_app(app, &set("freshness_minutes", "7"))
+        .await
+        .unwrap();
+    watch.sees_nothing().await;
+    service.set_app(app, &set("name", "Other")).await.unwrap();
+    watch.sees(&[AppUpdate]).await;
+
+    // Keys.
+    let kind = ApiKeyKind::Secret;
+    let scopes = vec![Scope::UsersRead];
+    let key = service.create_api_key(world, kind, scopes).await.unwrap();
+    let entry = watch.sees(&[ApiKeyCreate]).await;
+    assert_eq!(
+        detail(&entry),
+        json!({"kind": "secret", "scopes": ["users:read"]})
+    );
+    assert_eq!(entry.event.subject, key.record.id.into());
+    let rotated = service.rotate_api_key(app, key.record.id).await.unwrap();
+    let entry = watch.sees(&[ApiKeyRotate]).await;
+    assert_eq!(
+        detail(&entry)["in_place_of"],
+        json!(key.record.id.to_string())
+    );
+    service
+        .revoke_api_key(app, rotated.record.id)
+        .await
+        .unwrap();
+    watch.sees(&[ApiKeyRevoke]).await;
+    let signing = service.rotate_signing_key(world).await.unwrap();
+    watch.sees(&[SigningKeyRotate]).await;
+    service.revoke_signing_key(app, signing.id).await.unwrap();
+    watch.sees(&[SigningKeyRevoke]).await;
+    let active = service.list_signing_keys(world).await.unwrap()[0].id;
+    service.revoke_signing_key(app, active).await.unwrap();
+    watch.sees(&[SigningKeyRotate, SigningKeyRevoke]).await;
+
+    // Where browsers go.
+    let login = RedirectKind::Login;
+    let url = "https://app.example.com/a";
+    let added = service
+        .add_redirect_url(world, login, url, false)
+        .await
+        .unwrap();
+    watch.sees(&[RedirectUrlAdd]).await;
+    service
+        .add_redirect_url(world, login, url, false)
+        .await
+        .unwrap();
+    watch.sees_nothing().await;
+    service
+        .add_redirect_url(world, login, url, true)
+        .await
+        .unwrap();
+    watch.sees(&[RedirectUrlUpdate]).await;
+    service.remove_redirect_url(app, added.id).await.unwrap();
+    watch.sees(&[RedirectUrlRemove]).await;
+
+    // Providers.
+    let google = ProviderName::parse("google").unwrap();
+    let secret = Secret::new("s3cr3t-of-google".to_owned());
+    for client in ["client-1", "client-2"] {
+        let settings = ConnectionSettings::default();
+        let set = service.set_provider(world, google.clone(), client, &secret, settings);
+        set.await.unwrap();
+        let entry = watch.sees(&[ProviderSet]).await;
+        assert_eq!(detail(&entry)["client_id"]["to"], json!(client));
+        assert!(!entry.event.detail.contains(secret.expose()));
+    }
+    let settings = |method| ConnectionSettings {
+        token_endpoint_auth_method: method,
+        ..ConnectionSettings::default()
+    };
+    let post = Some(TokenEndpointAuth::ClientSecretPost);
+    for (method, from, to) in [
+        (post, json!(null), json!("client_secret_post")),
+        (None, json!("client_secret_post"), json!(null)),
+    ] {
+        let set =
+            service.set_provider(world, google.clone(), "client-2", &secret, settings(method));
+        set.await.unwrap();
+        let entry = watch.sees(&[ProviderSet]).await;
+        let change = json!({"from": from, "to": to});
+        assert_eq!(
+            detail(&entry),
+            json!({"secret": "set", "token_endpoint_auth_method": change})
+        );
+    }
+    service.remove_provider(world, &google).await.unwrap();
+    watch.sees(&[ProviderRemove]).await;
+
+    // Receivers of events.
+    let new = NewEndpoint {
+        url: "https://hooks.example.com/secret-path".to_owned(),
+        name: None,
+        types: vec!["*".to_owned()],
+        enabled: true,
+    };
+    let (listed, _) = service.add_webhook(world, new).await.unwrap();
+    let endpoint = listed.endpoint.id;
+    let entry = watch.sees(&[WebhookEndpointCreate]).await;
+    assert_eq!(detail(&entry)["host"]["to"], json!("hooks.example.com"));
+    assert!(!entry.event.detail.contains("secret-path"));
+    let change = EndpointChange {
+        url: Some("https://hooks.example.com/another-path".to_owned()),
+        ..EndpointChange::default()
+    };
+    service
+        .change_webhook(app, endpoint, change.clone())
+        .await
+        .unwrap();
+    let entry = watch.sees(&[WebhookEndpointUpdate]).await;
+    assert_eq!(detail(&entry), json!({"url": "changed"}));
+    service.change_webhook(app, endpoint, change).await.unwrap();
+    watch.sees_nothing().await;
+    service
+        .rotate_webhook_secret(app, endpoint, 5)
+        .await
+        .unwrap();
+    watch.sees(&[WebhookEndpointRotateSecret]).await;
+    service.disable_webhook(app, endpoint).await.unwrap();
+    watch.sees(&[WebhookEndpointDisable]).await;
+    service.disable_webhook(app, endpoint).await.unwrap();
+    watch.sees_nothing().await;
+    service
+        .enable_webhook(app, endpoint, Resume::All)
+        .await
+        .unwrap();
+    watch.sees(&[WebhookEndpointEnable]).await;
+    let user = rig.walletless(&test, "ada@example.com").await;
+    service.sequence_all().await.unwrap();
+    watch.sees_nothing().await;
+    let events = service
+        .list_events(&test, &Default::default())
+        .await
+        .unwrap();
+    let event = Replayed::Event(events.events[0].event.id);
+    service.replay_webhook(app, endpoint, event).await.unwrap();
+    watch.sees(&[WebhookEndpointReplay]).await;
+    service.remove_webhook(app, endpoint).await.unwrap();
+    watch.sees(&[WebhookEndpointDelete]).await;
+
+    // People.
+    service.unlock_user(world, user).await.unwrap();
+    let entry = watch.sees(&[UserUnlock]).await;
+    assert_eq!(entry.event.subject, user.into());
+    service.unlock_own_user(&test, user).await.unwrap();
+    let entry = watch.sees(&[UserUnlock]).await;
+    assert_eq!(entry.event.actor, Actor::ApiKey(test.key.id));
+    service.end_all_sessions_of(world).await.unwrap();
+    watch.sees(&[SessionsEndAll]).await;
+    service.import_users(world, true).await.unwrap();
+    watch.sees_nothing().await;
+    service.import_users(world, false).await.unwrap();
+    watch.sees(&[UsersImport]).await;
+    let page = service.export_users(world, None, 1, true).await.unwrap();
+    let entry = watch.sees(&[UsersExport]).await;
+    assert_eq!(detail(&entry), json!({"password_hashes": true}));
+    service
+        .export_users(world, page.next, 1, true)
+        .await
+        .unwrap();
+    watch.sees_nothing().await;
+
+    // Keys below.
+    service.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let rewrapped = watch.sees(&[AppKeyRewrap; 2]).await;
+    assert_eq!(
+        detail(&rewrapped),
+        json!({"root_version": {"from": 1, "to": 2}})
+    );
+    service.vault_rotate_apps(&|_, _| {}).await.unwrap();
+    watch.sees(&[AppKeyRotate; 2]).await;
+    rig.clock.advance(Seconds(7_200));
+    let retired = service.vault_retire_apps(std::time::Duration::ZERO, &|_, _| {});
+    retired.await.unwrap();
+    // That of wallets; the code which was sent above still stands under that of secrets.
+    let entry = watch.sees(&[AppKeyRetire]).await;
+    assert_eq!(entry.event.subject.id, "wallets/1");
+
+    let unseen: Vec<_> = ControlAction::ALL
+        .iter()
+        .filter(|action| !watch.all.contains(action))
+        .collect();
+    // Of these, other tests tell.
+    assert_eq!(unseen, [&RequestRefuse, &ChainRestart]);
+    assert_eq!(flaws(&rig).await, []);
+}
+
+impl Watch<'_> {
+    async fn sees_nothing(&self) {
+        let entries = written(self.rig, self.world).await;
+        let new: Vec<_> = entries[self.seen..]
+            .iter()
+            .map(|it| it.event.action)
+            .collect();
+        assert_eq!(new, []);
+    }
+}
+
+/// Nothing in `admin` has a transaction that could be committed without an entry. The function that begins one has a type for that;
+/// here it is seen that nobody goes around it.
+#[test]
+fn aud_1_no_door_of_an_operator_goes_around_the_log() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/admin");
+    let mut files = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let source = fs::read_to_string(&path).unwrap();
+        assert!(
+            !source.contains(".store.begin()"),
+            "{} begins a transaction that is no change; use `begin_change`",
+            path.display()
+        );
+        files += 1;
+    }
+    assert!(files > 5, "{files}");
+}
+
+/// A change and its entry are there together or not at all, at whatever step the database goes away.
+#[tokio::test]
+async fn aud_1_a_failure_at_any_step_leaves_both_or_neither() {
+    for operations in 0.. {
+        let rig = Rig::new().await;
+        let world = rig.world(Environment::Live);
+        let before = written(&rig, world).await.len();
+        let keys = rig.service.list_api_keys(rig.app.id).await.unwrap().len();
+        rig.fake.fail_after(operations);
+        let scopes = Vec::new();
+        let made = rig
+            .service
+            .create_api_key(world, ApiKeyKind::Secret, scopes)
+            .await;
+        let is_over = rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        let new = written(&rig, world).await.len() - before;
+        let made_keys = rig.service.list_api_keys(rig.app.id).await.unwrap().len() - keys;
+        assert_eq!(new, made_keys, "after {operations} operations");
+        assert_eq!(flaws(&rig).await, []);
+        if is_over {
+            assert_eq!((made.is_ok(), new), (true, 1));
+            return;
+        }
+    }
+}
+
+/// Two processes write into one chain, at the same time.
+#[tokio::test]
+async fn aud_2_parallel_changes_are_one_whole_chain() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    let before = written(&rig, world).await.len();
+    let processes = [rig.service.clone(), rig.other_process()];
+    let urls = (0..24).map(|number| (number, processes[number % 2].clone()));
+    let made = race(urls.map(|(number, service)| async move {
+        let url = format!("https://app.example.com/{number}");
+        service
+            .add_redirect_url(world, RedirectKind::Login, &url, false)
+            .await
+    }))
+    .await;
+    assert!(made.iter().all(Result::is_ok), "{made:?}");
+    let entries = written(&rig, world).await;
+    assert_eq!(entries.len(), before + 24);
+    let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
+    let expected: Vec<_> = (1..).take(entries.len()).collect();
+    assert_eq!(sequences, expected, "in the order of their ids");
+    assert_eq!(flaws(&rig).await, []);
+}
+
+/// A database that was set back leaves two sound chains, and an entry that says what is lost.
+#[tokio::test]
+async fn aud_4_a_chain_that_was_set_back_is_left() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    let add = async |name: &str| {
+        let url = format!("https://app.example.com/{name}");
+        let added = rig
+            .service
+            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        added.await.unwrap();
+        rig.pass(1);
+    };
+    add("kept").await;
+    let kept = rig.fake.kept();
+    let survived = written(&rig, world).await;
+    add("lost").await;
+    let lost = written(&rig, world).await.pop().unwrap();
+    rig.fake.set_back(kept);
+    add("after").await;
+    add("later").await;
+    let entries = written(&rig, world).await;
+    let new = &entries[survived.len()..];
+    let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
+    let add = ControlAction::RedirectUrlAdd;
+    assert_eq!(actions, [ControlAction::ChainRestart, add, add]);
+    assert_ne!(new[0].chain, lost.chain);
+    let found = survived[survived.len() - 1].sequence;
+    assert_eq!(
+        detail(&new[0]),
+        json!({
+            "chain": lost.chain.to_string(),
+            "ended_at": lost.sequence,
+            "found_at": found,
+            "hash": hex::encode(lost.hash),
+        })
+    );
+    assert_eq!(new[0].event.subject.kind, SubjectKind::Chain);
+    assert_eq!(flaws(&rig).await, []);
+    // Another process goes on where this one is, and says nothing more.
+    let url = "https://app.example.com/other";
+    let other = rig.other_process();
+    let added = other
+        .add_redirect_url(world, RedirectKind::Login, url, false)
+        .await;
+    added.unwrap();
+    let entries = written(&rig, world).await;
+    assert_eq!(entries[entries.len() - 1].chain, new[0].chain);
+}
+
+/// The page shows entries to who may read them, and tells when one is not as it was written.
+#[tokio::test]
+async fn entries_are_listed_to_who_may_read_them() {
+    let rig = Rig::new().await;
+    let reader = rig.scoped(vec![Scope::AuditRead]).await;
+    let list = |caller: &Caller, filter: ControlFilter| {
+        let query = ListChanges {
+            filter,
+            limit: Some(100),
+            starting_after: None,
+        };
+        let (service, caller) = (rig.service.clone(), caller.clone());
+        async move { service.list_changes(&caller, query).await }
+    };
+    // A key without scopes may do what is implied, and this is not.
+    let refused = list(&*rig.test().await, ControlFilter::default()).await;
+    assert!(matches!(
+        refused,
+        Err(Refusal::NotAllowed(Scope::AuditRead))
+    ));
+
+    let page = list(&reader, ControlFilter::default()).await.unwrap();
+    let mut expected = written(&rig, reader.world).await;
+    expected.reverse();
+    assert_eq!(page.entries, expected);
+    let of = |filter: ControlFilter| {
+        let expected = expected.clone();
+        let found = list(&reader, filter.clone());
+        async move {
+            let found = found.await.unwrap().entries;
+            let all = expected.into_iter();
+            let fits = |entry: &ControlEntry| {
+                let event = &entry.event;
+                filter.actions.is_empty() || filter.actions.contains(&event.action)
+            };
+            assert_eq!(found, all.filter(fits).collect::<Vec<_>>());
+        }
+    };
+    of(ControlFilter {
+        actions: vec![ControlAction::ApiKeyCreate],
+        ..ControlFilter::default()
+    })
+    .await;
+    let refused = ControlFilter {
+        outcome: Some(Outcome::Refused),
+        ..ControlFilter::default()
+    };
+    assert_eq!(list(&reader, refused).await.unwrap().entries, []);
+}
+
+/// What was altered is found, whatever it is; and what is asked for of it is not shown.
+#[tokio::test]
+async fn aud_2_an_altered_chain_is_found() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    for name in ["a", "b", "c"] {
+        let url = format!("https://app.example.com/{name}");
+        let added = rig
+            .service
+            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        added.await.unwrap();
+    }
+    assert_eq!(flaws(&rig).await, []);
+    let whole = rig.fake.kept();
+    type Edit = fn(&mut Vec<ControlEntry>);
+    let edits: [(&str, Edit); 5] = [
+        ("a word", |chain| chain[1].event.detail = "{}".to_owned()),
+        ("one taken out", |chain| drop(chain.remove(1))),
+        ("the last taken out", |chain| drop(chain.pop())),
+        ("two exchanged", |chain| {
+            let (first, second) = (chain[1].sequence, chain[2].sequence);
+            chain[1].sequence = second;
+            chain[2].sequence = first;
+        }),
+        ("a hash made right again", |chain| {
+            let entry = &mut chain[1];
+            entry.event.outcome = Outcome::Refused;
+            let event = &entry.event;
+            entry.hash = ControlEntry::digest(
+                entry.id,
+                entry.chain,
+                entry.sequence,
+                event,
+                &entry.previous,
+            );
+        }),
+    ];
+    for (what, edit) in edits {
+        rig.fake.edit_control_entries(|entries| {
+            let (mut chain, others): (Vec<_>, Vec<_>) = std::mem::take(entries)
+                .into_iter()
+                .partition(|entry| entry.event.world == world);
+            chain.sort_by_key(|entry| entry.sequence);
+            edit(&mut chain);
+            entries.extend(chain.into_iter().chain(others));
+        });
+        let found = flaws(&rig).await;
+        assert_eq!(found.len(), 1, "{what}: {found:?}");
+        assert!(
+            matches!(found[0].flaw, Flaw::Broken { .. } | Flaw::Ends { .. }),
+            "{what}: {found:?}"
+        );
+        rig.fake.set_back(whole.clone());
+    }
+}
