@@ -1,4 +1,5 @@
-//! Tasks that run beside the listeners: delivering, sending events, sweeping, and giving events their places.
+//! Tasks that run beside the listeners: delivering, sending events, sweeping, giving events their places, and writing down how many calls were
+//! refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Duties {
 }
 
 impl Background {
-    /// Starts the sweeper, the sequencer of events and what else is to be done, on the service's runtime.
+    /// Starts the sweeper, the sequencer of events, the count of refusals and what else is to be done, on the service's runtime.
     pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, duties: Duties) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -56,6 +57,8 @@ impl Background {
         }
         let (sweeper, sweeps) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);
+        let (refused, counted) = (Arc::clone(service), until(stopped.clone()));
+        tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
         let (service, stopped) = (Arc::clone(service), until(stopped));
         tasks.spawn_on(async move { service.run_sequencer(stopped).await }, runtime);
         Self { stop, tasks }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
@@ -21,6 +21,7 @@ use crate::idempotency;
 use crate::net::guarded;
 use crate::problem::{Code, PageWanted, Problem};
 use crate::query;
+use crate::request_id::RequestId;
 use crate::state::State;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -111,6 +112,7 @@ async fn pass(
     };
     let is_test = caller.is_test();
     request.extensions_mut().insert(Arc::clone(&caller));
+    let refused = Arc::clone(&caller);
     if door.access == Access::TestKey && !is_test {
         return Ok(request.error_response(Problem::no_route()));
     }
@@ -125,8 +127,37 @@ async fn pass(
         let wait = verdict.reset - state.service.machine_time();
         request.error_response(Problem::new(Code::RateLimited).after(wait))
     };
+    if answer.status() == StatusCode::FORBIDDEN {
+        note_refusal(&state, refused, door, &answer).await;
+    }
     limit_headers(&verdict, answer.headers_mut());
     Ok(answer)
+}
+
+/// What a key or its user may not do is in the audit log, when the answer says so.
+async fn note_refusal(state: &State, caller: Arc<Caller>, door: &Door, answer: &ServiceResponse) {
+    let problem = answer.response().error();
+    let Some(problem) = problem.and_then(|error| error.as_error::<Problem>()) else {
+        return;
+    };
+    let Some(code) = problem.recorded() else {
+        return;
+    };
+    let request = answer.request();
+    let call = format!("{} {}", request.method(), door.route.as_str());
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(RequestId::shared);
+    let caller = match id {
+        Some(id) => Arc::new(caller.of_request(id)),
+        None => caller,
+    };
+    let noted = state
+        .service
+        .run(|service| async move { service.note_refusal(&caller, &call, code).await });
+    // A panic in there is in the log already, and changes nothing about the answer.
+    drop(noted.await);
 }
 
 /// Whether a browser is to be sent on, and no program has put its credentials into a header: a link cannot do that.

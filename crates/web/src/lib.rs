@@ -9,6 +9,7 @@
 //!
 //! What this crate never sees: storage, adapters, SQL, a private key.
 
+mod audit;
 mod binary;
 mod body;
 mod call;

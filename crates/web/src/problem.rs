@@ -381,6 +381,17 @@ impl Problem {
         }
     }
 
+    /// Its code, if it is one of those that the audit log tells of: the caller, or its user, may not do this.
+    pub(crate) const fn recorded(&self) -> Option<&'static str> {
+        match self.code {
+            Code::KeyNotAllowed => Some("key_not_allowed"),
+            Code::InsufficientFactor => Some("insufficient_factor"),
+            Code::PolicyDenied => Some("policy_denied"),
+            Code::FeatureDisabled => Some("feature_disabled"),
+            _ => None,
+        }
+    }
+
     /// When to try again.
     pub(crate) fn after(self, wait: Seconds) -> Self {
         Self {

@@ -7,8 +7,8 @@ use crate::gate::Access::{
     self, Public, SecretKey, SecretKeyOrPublicToken, SecretKeyOrQuery, TestKey,
 };
 use crate::{
-    events, health, jwks, magic_links, oauth, otps, passwords, reference, sessions, test_env,
-    totps, users, wallet_sign_in, wallets, webauthn,
+    audit, events, health, jwks, magic_links, oauth, otps, passwords, reference, sessions,
+    test_env, totps, users, wallet_sign_in, wallets, webauthn,
 };
 
 macro_rules! endpoints {
@@ -95,6 +95,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         SecretKey events list;
         SecretKey events head;
         SecretKey events get;
+        SecretKey audit list;
         TestKey test_env messages;
         TestKey test_env clear_messages;
         TestKey test_env read_clock;

@@ -13,6 +13,7 @@
 mod rig;
 
 mod attacks;
+mod audit;
 mod claims;
 mod cors;
 mod event_types;
