@@ -69,6 +69,7 @@ impl Service {
         let worlds: Vec<World> = worlds.into_iter().collect();
         for world in &worlds {
             self.control.make_ready(world).await?;
+            self.control.look_at_end(&*self.ports.store, world).await?;
         }
         Ok(Change {
             tx: self.ports.store.begin().await?,

@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vestry_domain::World;
 use vestry_domain::audit::control::{
     ControlAction, ControlEntry, ControlEvent, ControlHead, Detail, Outcome,
 };
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::event::Actor;
 use vestry_domain::ids::{AuditChainId, AuditEntryId};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
-use vestry_ports::store::{Repositories, StoreResult};
+use vestry_ports::store::{Repositories, Store, StoreResult};
 
-use crate::audit_seals::{entry_mac, new_control_head};
+use crate::audit_seals::{control_head_matches, entry_mac, held, new_control_head};
 use crate::ports::Ports;
 use crate::{Fault, mint};
 
@@ -48,6 +48,20 @@ impl ControlTrail {
         made.map(drop)
     }
 
+    /// Has the key at hand, too, under which the end of the chain was written: it may be an older version.
+    pub(crate) async fn look_at_end(&self, store: &dyn Store, world: &World) -> Result<(), Fault> {
+        let heads = store.read().await?.control_log().heads(world).await?;
+        if let Some(head) = heads.last() {
+            self.is_ours(head).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the service wrote a head.
+    async fn is_ours(&self, head: &ControlHead) -> Result<bool, CustodyError> {
+        held(control_head_matches(&*self.sealer, head).await)
+    }
+
     /// Writes entries behind the ends of their chains. To be called last in a transaction: whoever writes into the same chain waits
     /// from here to the commit.
     pub(crate) async fn write(
@@ -74,16 +88,7 @@ impl ControlTrail {
         events: Vec<ControlEvent>,
     ) -> Result<ControlHead, Fault> {
         let found = tx.control_log().lock_head(world).await?;
-        let remembered = lock(&self.ends).get(world).cloned();
-        let (mut end, restart) = match remembered {
-            Some(remembered) if was_set_back(tx, found.as_ref(), &remembered).await? => {
-                let number = found.as_ref().map_or(0, |found| found.number);
-                let number = number.max(remembered.number).saturating_add(1);
-                let event = restarted(found.as_ref(), &remembered, &events);
-                (End::of_new_chain(number), event)
-            }
-            _ => (self.end(tx, found.as_ref()).await?, None),
-        };
+        let (mut end, restart) = self.ground(tx, world, found.as_ref(), &events).await?;
         let mut entries = Vec::with_capacity(events.len().saturating_add(1));
         for event in restart.into_iter().chain(events) {
             entries.push(self.place(event, &mut end).await?);
@@ -101,26 +106,54 @@ impl ControlTrail {
         Ok(head)
     }
 
-    /// Behind the last entry, whose id those that follow are to be greater than.
-    async fn end(&self, tx: &mut dyn Repositories, head: Option<&ControlHead>) -> StoreResult<End> {
-        let Some(head) = head else {
-            return Ok(End::of_new_chain(1));
+    /// Behind what the next entry goes: behind the last one, unless entries are gone that this process has seen, or somebody altered
+    /// the end. To go on from there would write a good end over the traces; such a chain is left, and another one begins with what is
+    /// known of it.
+    async fn ground(
+        &self,
+        tx: &mut dyn Repositories,
+        world: &World,
+        found: Option<&ControlHead>,
+        events: &[ControlEvent],
+    ) -> Result<(End, Option<ControlEvent>), Fault> {
+        let remembered = lock(&self.ends).get(world).cloned();
+        if let Some(remembered) = remembered
+            && was_set_back(tx, found, &remembered).await?
+        {
+            let number = found.map_or(0, |found| found.number);
+            let number = number.max(remembered.number).saturating_add(1);
+            let event = restarted(found, &remembered, events);
+            return Ok((End::of_new_chain(number), event));
+        }
+        let Some(found) = found else {
+            return Ok((End::of_new_chain(1), None));
         };
-        let last = tx.control_log();
-        let last = last.mark_at(&head.world, head.chain, head.sequence).await?;
-        Ok(End {
-            number: head.number,
-            chain: Some(head.chain),
-            sequence: head.sequence,
-            hash: head.hash,
-            id: last.map(|(id, _)| id),
-        })
+        let log = tx.control_log();
+        let last = log.mark_at(world, found.chain, found.sequence).await?;
+        match last {
+            Some((id, hash)) if hash == found.hash && self.is_ours(found).await? => {
+                let end = End {
+                    number: found.number,
+                    chain: Some(found.chain),
+                    sequence: found.sequence,
+                    hash,
+                    id: Some(id),
+                };
+                Ok((end, None))
+            }
+            _ => {
+                let number = found.number.saturating_add(1);
+                Ok((End::of_new_chain(number), altered(found, events)))
+            }
+        }
     }
 
     async fn place(&self, event: ControlEvent, end: &mut End) -> Result<ControlEntry, Fault> {
         let entropy = &*self.entropy;
         let chain = end.chain.unwrap_or_else(|| mint::id(entropy, event.at));
-        let id = mint::id_behind(entropy, event.at, end.id);
+        // The clock of the process before may be ahead of this one's.
+        let earlier = end.id.map_or(event.at, |id| id.timestamp());
+        let id = mint::id_behind(entropy, event.at.max(earlier), end.id);
         let sequence = end.sequence.saturating_add(1);
         let hash = ControlEntry::digest(id, chain, sequence, &event, &end.hash);
         let entry = ControlEntry {
@@ -209,6 +242,35 @@ async fn was_set_back(
     Ok(there != Some(remembered.hash))
 }
 
+/// What says that a chain was left because its end was altered.
+fn altered(found: &ControlHead, events: &[ControlEvent]) -> Option<ControlEvent> {
+    let at = events.first()?.at;
+    tracing::error!(
+        world = %found.world,
+        chain = %found.chain,
+        found_at = found.sequence,
+        "ALARM: the end of a chain of the audit log was altered: run `vestry audit verify`"
+    );
+    let detail = Detail::default()
+        .with("chain", found.chain.to_string())
+        .with("found_at", found.sequence)
+        .with("is_altered", true);
+    Some(restart(found, &detail, at))
+}
+
+fn restart(left: &ControlHead, detail: &Detail, at: Timestamp) -> ControlEvent {
+    ControlEvent {
+        world: left.world,
+        actor: Actor::System,
+        action: ControlAction::ChainRestart,
+        subject: left.chain.into(),
+        detail: detail.text(),
+        outcome: Outcome::Done,
+        request_id: None,
+        at,
+    }
+}
+
 /// What says that a chain was left, and where it ended and should have ended.
 fn restarted(
     found: Option<&ControlHead>,
@@ -230,14 +292,5 @@ fn restarted(
         .with("ended_at", remembered.sequence)
         .with("hash", hex::encode(remembered.hash))
         .with("found_at", found_at);
-    Some(ControlEvent {
-        world: remembered.world,
-        actor: Actor::System,
-        action: ControlAction::ChainRestart,
-        subject: remembered.chain.into(),
-        detail: detail.text(),
-        outcome: Outcome::Done,
-        request_id: None,
-        at,
-    })
+    Some(restart(remembered, &detail, at))
 }

@@ -165,8 +165,12 @@ impl Service {
     }
 
     async fn replace_wrapping(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
-        let mut tx = self.begin_change([key.world]).await?;
         let (from, to) = (key.wrapped.root_version, fresh.wrapped.root_version);
+        let mut tx = match self.begin_change([key.world]).await {
+            // The key of the log itself does not open. This one is not to stay under an old root key for it.
+            Err(Fault::Tampered(_)) => return self.replace_unrecorded(key, fresh).await,
+            change => change?,
+        };
         if !tx.app_keys().rewrap(key, from, &fresh.wrapped).await? {
             return Ok(false);
         }
@@ -175,6 +179,18 @@ impl Service {
         tx.note(self.done_by_cli(key.world, action, Subject::app_key(key), &detail));
         tx.commit().await?;
         Ok(true)
+    }
+
+    async fn replace_unrecorded(&self, key: &AppKey, fresh: &AppKey) -> Result<bool, Fault> {
+        let from = key.wrapped.root_version;
+        let mut tx = self.ports.store.begin().await?;
+        let is_replaced = tx.app_keys().rewrap(key, from, &fresh.wrapped).await?;
+        tx.commit().await?;
+        tracing::error!(
+            key = place(key),
+            "an App key was wrapped anew without an entry in the audit log, whose own key does not open"
+        );
+        Ok(is_replaced)
     }
 
     /// Destroys the versions of the root keys that wrap nothing any more. Answers how many App keys still stand under an older

@@ -1,6 +1,6 @@
 //! What became of attempts, noted for those that ended at the same time in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use vestry_domain::app::App;
@@ -111,6 +111,16 @@ impl WebhookNotes {
     /// Writes all of them, or none.
     async fn write(&self, notes: &[Note]) -> Result<(), Fault> {
         let now = self.clock.machine();
+        let failed = notes
+            .iter()
+            .filter(|note| !matches!(note.verdict, Verdict::Delivered));
+        for world in failed
+            .map(|note| note.delivery.world)
+            .collect::<BTreeSet<_>>()
+        {
+            // An endpoint that is not turned off needs no entry, and no key for one.
+            drop(self.control.make_ready(&world).await);
+        }
         let mut tx = self.store.begin().await?;
         let mut attempts = Vec::with_capacity(notes.len());
         // In one order everywhere, so that two processes do not wait for each other.

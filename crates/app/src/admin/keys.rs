@@ -23,7 +23,7 @@ pub struct NewApiKey {
 }
 
 impl Service {
-    /// Makes a key for a world. No scopes means all but `wallets:export`.
+    /// Makes a key for a world. No scopes means all but `wallets:export` and `audit:read`.
     ///
     /// # Errors
     /// [`AdminError`].

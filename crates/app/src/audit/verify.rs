@@ -5,10 +5,9 @@ use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::envelope::Mac;
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Environment, World};
-use vestry_ports::custody::CustodyError;
 use vestry_ports::store::{StoreError, StoreResult};
 
-use crate::audit_seals::{control_head_matches, entry_matches, head_matches};
+use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held};
 use crate::{Fault, Service};
 
 /// What a verification found.
@@ -300,14 +299,6 @@ impl Service {
             && entry.is_own;
         let sealer = &*self.ports.sealer;
         Ok(is_behind && held(entry_matches(sealer, world, &entry.hash, &entry.mac).await)?)
-    }
-}
-
-/// Whether a keyed hash is right. One under a key that is not there, or does not open, is not; which of them `vault verify` tells.
-fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
-    match matches {
-        Err(CustodyError::Tampered { .. }) => Ok(false),
-        other => other,
     }
 }
 

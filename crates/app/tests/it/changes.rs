@@ -14,7 +14,7 @@ use vestry_domain::Secret;
 use vestry_domain::World;
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::audit::control::{
-    ControlAction, ControlEntry, ControlFilter, Outcome, SubjectKind,
+    ControlAction, ControlEntry, ControlFilter, ControlHead, Outcome, SubjectKind,
 };
 use vestry_domain::event::Actor;
 use vestry_domain::provider::{ConnectionSettings, ProviderName, TokenEndpointAuth};
@@ -470,6 +470,82 @@ async fn entries_are_listed_to_who_may_read_them() {
         ..ControlFilter::default()
     };
     assert_eq!(list(&reader, refused).await.unwrap().entries, []);
+}
+
+/// Nobody goes on from an end that the service did not write: that would put a good end over what was taken out.
+#[tokio::test]
+async fn aud_2_an_altered_end_is_not_gone_on_from() {
+    let cut_off = |head: &mut ControlHead, entries: &[ControlEntry]| {
+        let last = entries.iter().find(|entry| entry.sequence == 2).unwrap();
+        (head.sequence, head.hash) = (2, last.hash);
+    };
+    let made_up = |head: &mut ControlHead, _: &[ControlEntry]| {
+        (head.number, head.sequence, head.hash) = (99, 0, [0; 32]);
+    };
+    let with_another_key = |head: &mut ControlHead, _: &[ControlEntry]| head.mac.key_version = 9;
+    type Edit<'a> = &'a dyn Fn(&mut ControlHead, &[ControlEntry]);
+    let edits: [(&str, i64, Edit<'_>); 3] = [
+        ("cut off", 2, &cut_off),
+        ("made up", 0, &made_up),
+        ("with another key", 9, &with_another_key),
+    ];
+    for (what, kept, edit) in edits {
+        let rig = Rig::new().await;
+        let world = rig.world(Environment::Live);
+        let entries = written(&rig, world).await;
+        rig.fake.edit_control_entries(|all| {
+            all.retain(|entry| entry.event.world != world || entry.sequence <= kept);
+        });
+        let mut left = None;
+        rig.fake.edit_control_heads(|heads| {
+            let head = heads.iter_mut().find(|head| head.world == world).unwrap();
+            edit(head, &entries);
+            left = Some(head.clone());
+        });
+        let left = left.unwrap();
+        rig.pass(1);
+        // A process that has seen nothing of it, and one that goes on after that.
+        for url in ["https://app.example.com/a", "https://app.example.com/b"] {
+            let other = rig.other_process();
+            let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+            added.await.unwrap();
+            rig.pass(1);
+        }
+        let new = written(&rig, world).await;
+        let new = &new[new.len() - 3..];
+        let actions: Vec<_> = new.iter().map(|entry| entry.event.action).collect();
+        let add = ControlAction::RedirectUrlAdd;
+        assert_eq!(actions, [ControlAction::ChainRestart, add, add], "{what}");
+        let altered =
+            json!({"chain": left.chain.to_string(), "found_at": left.sequence, "is_altered": true});
+        assert_eq!(detail(&new[0]), altered, "{what}");
+        assert_ne!(new[0].chain, left.chain);
+        let found = flaws(&rig).await;
+        assert_eq!(found.len(), 1, "{what}: {found:?}");
+        assert_eq!(
+            (found[0].chain, found[0].flaw),
+            (left.chain, Flaw::ForgedHead)
+        );
+    }
+}
+
+/// The clock of the process before may be ahead of that of the next one.
+#[tokio::test]
+async fn ids_rise_within_a_chain_whatever_the_clocks_say() {
+    let rig = Rig::new().await;
+    let world = rig.world(Environment::Live);
+    for seconds in [3_600, -7_200, 1] {
+        rig.pass(seconds);
+        let url = format!("https://app.example.com/{seconds}");
+        let added = rig
+            .service
+            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        added.await.unwrap();
+    }
+    let entries = written(&rig, world).await;
+    let sequences: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
+    let expected: Vec<_> = (1..).take(entries.len()).collect();
+    assert_eq!(sequences, expected);
 }
 
 /// What was altered is found, whatever it is; and what is asked for of it is not shown.

@@ -274,6 +274,32 @@ async fn verify_finds_what_was_edited() {
     rig.service.get_wallet(&test, good).await.unwrap();
 }
 
+/// Nor for the key of the audit log itself, although what it is done to cannot be recorded without it.
+#[tokio::test]
+async fn an_overwritten_key_of_secrets_keeps_no_other_under_an_old_root_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.user(&test, "ada@example.com").await;
+    let mut tx = rig.fake.begin().await.unwrap();
+    let keys = tx.app_keys().all().await.unwrap();
+    let key = keys
+        .iter()
+        .find(|key| key.world == test.world && key.purpose.as_str() == "secrets")
+        .unwrap();
+    let mut bytes = key.wrapped.bytes.clone();
+    bytes[20] ^= 1;
+    let altered = WrappedKey {
+        root_version: 1,
+        bytes,
+    };
+    assert!(tx.app_keys().rewrap(key, 1, &altered).await.unwrap());
+    tx.commit().await.unwrap();
+    let other = rig.other_process();
+    let rotation = other.vault_rotate_root(&|_, _| {}).await.unwrap();
+    let failed = [format!("{}/test/secrets/1", rig.app.id)];
+    assert_eq!((rotation.rewrapped, &rotation.failed[..]), (3, &failed[..]));
+}
+
 /// A wrapped App key that was overwritten is named, and what stands under it opens nowhere.
 #[tokio::test]
 async fn verify_finds_an_overwritten_app_key() {

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_domain::World;
-use vestry_domain::audit::control::ControlEntry;
+use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, ControlLog, Deliveries,
@@ -103,6 +103,11 @@ impl FakeStore {
     /// The database is as it was, as after a failover that lost the last commits.
     pub fn set_back(&self, kept: Kept) {
         *lock(&self.0.committed) = kept.0;
+    }
+
+    /// The heads of the control chains, edited behind everybody's back.
+    pub fn edit_control_heads(&self, edit: impl FnOnce(&mut Vec<ControlHead>)) {
+        edit(&mut lock(&self.0.committed).control_heads);
     }
 
     /// Entries of the control chains, edited behind everybody's back.

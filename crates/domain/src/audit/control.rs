@@ -96,14 +96,14 @@ words! {
         WebhookEndpointReplay "webhook_endpoint.replay" "It is sent an event once more.",
         WebhookEndpointDelete "webhook_endpoint.delete" "It was removed.",
         UserUnlock "user.unlock" "The waits after failed sign-ins of a user were ended.",
-        SessionsEndAll "sessions.end_all" "All sessions of a world were ended.",
-        UsersImport "users.import" "Users were imported from a file.",
+        SessionsEndAll "sessions.end_all" "All sessions of a world were ended. Noted before it is done.",
+        UsersImport "users.import" "Users were imported from a file. Noted before it is done.",
         UsersExport "users.export" "Users were exported into a file. Noted before it is done.",
         AppKeyRotate "app_key.rotate" "There is a new version of an App key.",
         AppKeyRewrap "app_key.rewrap" "An App key was wrapped under another version of the root key.",
         AppKeyRetire "app_key.retire" "An old version of an App key was destroyed.",
         RequestRefuse "request.refuse" "A call was refused for what its key or its user may not do; of many in a minute, there is a `count`.",
-        ChainRestart "chain.restart" "The database was set back: the chain before ended where the detail says, and this is the first entry of another one.",
+        ChainRestart "chain.restart" "A chain of this App was left, as the database was set back or the end of the chain was altered: `ended_at` is where it ended, `found_at` where it ends now.",
     }
 }
 
