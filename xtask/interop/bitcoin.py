@@ -22,6 +22,7 @@ from wallets import (
     AT_A_TIME,
     check_broken,
     check_common_refusals,
+    check_payloads,
     create_wallets,
     decoded,
     each,
@@ -96,22 +97,25 @@ def ecdsa_holds(public_key, signature, digest, sighash=SIGHASH.ALL):
     return signature[-1] == sighash and s <= HALF_ORDER and public_key.verify(parsed, digest)
 
 
-def check_bip322(check, owner, text, data):
+def check_bip322(check, owner, answer, text, data):
     witness = witness_of(text)
     check.that(len(witness.items) == 2, f"signature and key for {shown(data)}")
     signature, key = witness.items
     check.that(key == owner.public_key.sec(), f"the key of {shown(data)} is the wallet's")
-    good = ecdsa_holds(owner.public_key, signature, bip322_digest(owner.script, data))
+    digest = bip322_digest(owner.script, data)
+    owner.wallet.signed_over(answer, digest)
+    good = ecdsa_holds(owner.public_key, signature, digest)
     check.that(good, f"the wallet signed {shown(data)}")
 
 
-def check_bip137(check, owner, text, data, first):
+def check_bip137(check, owner, answer, data, first):
     """The key is recovered from the 65 bytes."""
-    signature = base64.b64decode(text, validate=True)
+    signature = base64.b64decode(answer["signature"], validate=True)
     number = signature[0] - first
     check.that(len(signature) == 65 and number in range(4), f"65 bytes that begin with {first} to {first + 3}")
     prefixed = b"\x18Bitcoin Signed Message:\n" + compact.to_bytes(len(data)) + data
     digest = hashlib.sha256(hashlib.sha256(prefixed).digest()).digest()
+    owner.wallet.signed_over(answer, digest)
     recoverable = secp256k1.ecdsa_recoverable_signature_parse_compact(signature[1:], number)
     recovered = secp256k1.ec_pubkey_serialize(secp256k1.ecdsa_recover(recoverable, digest))
     check.that(recovered == owner.public_key.sec(), f"the wallet signed {shown(data)} by BIP-137")
@@ -132,12 +136,12 @@ def check_message(check, javascript, owner, answer, request, data, form):
     good = bip322_js_holds(javascript, owner, answer, request, data, form)
     check.that(good, f"bip322-js verifies {shown(data)} as {form}")
     if form in BIP137_HEADERS:
-        check_bip137(check, owner, answer["signature"], data, BIP137_HEADERS[form])
+        check_bip137(check, owner, answer, data, BIP137_HEADERS[form])
     elif form == "bip322-unprefixed":
-        check_bip322(check, owner, answer["signature"], data)
+        check_bip322(check, owner, answer, answer["signature"], data)
     else:
         check.that(answer["signature"] == "smp" + answer["signature_unprefixed"], "the prefix of BIP-322 2.0.0")
-        check_bip322(check, owner, answer["signature_unprefixed"], data)
+        check_bip322(check, owner, answer, answer["signature_unprefixed"], data)
 
 
 def check_messages(check, javascript, owners):
@@ -258,6 +262,14 @@ def taproot_digest(psbt, index, sighash):
     return tagged_hash("TapSighash", b"".join(parts))
 
 
+def digest_of(psbt, index, sighash=None):
+    """What the signature of an input is over, its hash type being the usual one if none is given."""
+    if psbt.inputs[index].is_taproot:
+        kind = SIGHASH.DEFAULT if sighash is None else sighash
+        return taproot_digest(psbt, index, kind) if kind else psbt.sighash(index, sighash=kind)
+    return psbt.sighash(index, sighash=SIGHASH.ALL if sighash is None else sighash)
+
+
 def signature_holds(owner, psbt, index, signature, sighash=None):
     """Whether a signature of the wallet is good for an input, its hash type being the usual one if none is given."""
     if psbt.inputs[index].is_taproot:
@@ -266,10 +278,9 @@ def signature_holds(owner, psbt, index, signature, sighash=None):
         if len(body) != 64 or (kind and signature[-1] != kind):
             return False
         key = ec.PublicKey.from_xonly(psbt.inputs[index].utxo.script_pubkey.data[2:])
-        digest = taproot_digest(psbt, index, kind) if kind else psbt.sighash(index, sighash=kind)
-        return key.schnorr_verify(ec.SchnorrSig.parse(body), digest)
+        return key.schnorr_verify(ec.SchnorrSig.parse(body), digest_of(psbt, index, sighash))
     kind = SIGHASH.ALL if sighash is None else sighash
-    return ecdsa_holds(owner.public_key, signature, psbt.sighash(index, sighash=kind), kind)
+    return ecdsa_holds(owner.public_key, signature, digest_of(psbt, index, sighash), kind)
 
 
 def put(owner, psbt, index, signature):
@@ -334,6 +345,7 @@ def check_signed(check, javascript, owner, answer, before, indices, finalize, en
     """Our signatures are good, and the answer is what was sent with them, or the transaction that libraries make."""
     what = f"PSBT {before.version or 0} of {','.join(before.kinds)}"
     made = {one["index"]: bytes.fromhex(one["signature"]) for one in answer["signatures"]}
+    owner.wallet.signed_over(answer, b"".join(digest_of(before.psbt, index, sighash) for index in indices))
     check.that(list(made) == indices, f"the inputs {indices} of {what} are signed, and no others")
     check.that(answer["signature"] == answer["signatures"][0]["signature"], f"the first signature of {what}")
     for index, signature in made.items():
@@ -542,6 +554,7 @@ def main():
         owners = list(pool.map(lambda wallet: Owner(check, javascript, wallet), wallets))
     check_messages(check, javascript, owners)
     check_psbts(check, javascript, owners)
+    check_payloads(check, wallets)
     check_mutated(check, javascript, owners)
     check_altered(check, javascript, owners[0])
     check_refusals(check, *owners[:2])

@@ -46,7 +46,7 @@ const CALLS = {
   message: ({ data, signature }) => verifyMessage(bytes(data), signature),
   transaction({ wire }) {
     const read = Transaction.from(wire);
-    return { signer: read.from, serialized: read.serialized, fields: fields(read) };
+    return { signer: read.from, serialized: read.serialized, unsigned: read.unsignedSerialized, fields: fields(read) };
   },
   typed_data({ typed_data, signature }) {
     // The type of the domain is made by ethers from the domain's fields.

@@ -1,5 +1,6 @@
 """eth-account and ethers recover the signers of what our Ethereum wallets sign, and read and write transactions."""
 
+import rlp
 from eth_account import Account
 from eth_account._utils.legacy_transactions import encode_transaction, serializable_unsigned_transaction_from_dict
 from eth_account.messages import encode_defunct, encode_typed_data
@@ -12,7 +13,7 @@ from hexbytes import HexBytes
 
 from javascript import JavaScript
 from service import Check, Service
-from wallets import check_common_refusals, create_wallets, each, messages, random_message, shown
+from wallets import check_common_refusals, check_payloads, create_wallets, each, messages, random_message, shown
 
 WALLETS = 1_000
 RANDOM_MESSAGES = 1_000
@@ -56,9 +57,16 @@ def check_addresses(check, ethers, wallets):
     each(check, "address", wallets, examine)
 
 
-def check_message(check, ethers, wallet, text, data):
+def under_keccak(signable):
+    """The bytes that eth-account hashes (EIP-191)."""
+    return b"\x19" + signable.version + signable.header + signable.body
+
+
+def check_message(check, ethers, wallet, answer, data):
+    text, signable = answer["signature"], encode_defunct(primitive=data)
     signature = check_form(check, text, shown(data))
-    signer = Account.recover_message(encode_defunct(primitive=data), signature=signature)
+    wallet.signed_over(answer, under_keccak(signable))
+    signer = Account.recover_message(signable, signature=signature)
     check.that(signer == wallet.address, f"the wallet signed {shown(data)}")
     signer = ethers.call("message", data=data, signature=text)
     check.that(signer == wallet.address, f"the wallet signed {shown(data)}, says ethers")
@@ -70,14 +78,14 @@ def check_messages(check, ethers, wallets):
     def by_call(case, _):
         number, (request, data) = case
         wallet = wallets[number % WALLETS]
-        check_message(check, ethers, wallet, wallet.sign_message(**request)["signature"], data)
+        check_message(check, ethers, wallet, wallet.sign_message(**request), data)
 
     def by_method(encoding, rng):
         request, data = random_message(rng, encoding)
         wallet = rng.choice(wallets)
         answer = wallet.rpc(rng.choice(["personal_sign", "eth_personalSign", "signMessage"]), **request)
         check.that(answer["encoding"] == "hex", "personal_sign says that it answers hex")
-        check_message(check, ethers, wallet, answer["signature"], data)
+        check_message(check, ethers, wallet, answer, data)
 
     each(check, "message", enumerate(messages(check.random, RANDOM_MESSAGES)), by_call)
     each(check, "message by rpc", [None, "utf-8", "hex"] * (METHOD_MESSAGES // 3), by_method)
@@ -233,11 +241,13 @@ def as_json_rpc(fields):
     return written
 
 
-def check_by_ethers(check, ethers, wallet, kind, wire, fields):
+def check_by_ethers(check, ethers, wallet, kind, answer, fields):
     """ethers reads what was asked for, and writes the same bytes again."""
     if fields["nonce"] > MAX_SAFE_INTEGER:
         return
+    wire = answer["signed_transaction"]
     read = ethers.call("transaction", wire=wire)
+    wallet.signed_over(answer, bytes(HexBytes(read["unsigned"])))
     check.that(read["signer"] == wallet.address, f"the wallet signed type {kind}, says ethers")
     check.that(read["serialized"] == wire, f"ethers sends the same bytes of type {kind}")
     asked = as_json_rpc(fields)
@@ -259,7 +269,7 @@ def check_transactions(check, ethers, wallets):
         check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind}")
         if kind:
             check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
-        check_by_ethers(check, ethers, wallet, kind, answer["signed_transaction"], fields)
+        check_by_ethers(check, ethers, wallet, kind, answer, fields)
 
     def by_method(kind, rng):
         fields, request = Maker(rng).transaction(kind)
@@ -270,7 +280,7 @@ def check_transactions(check, ethers, wallets):
         check.that(Account.recover_transaction(wire) == wallet.address, f"the wallet signed type {kind} by rpc")
         if kind:
             check_fields(check, kind, TypedTransaction.from_bytes(wire).as_dict(), fields)
-        check_by_ethers(check, ethers, wallet, kind, answer["signed_transaction"], fields)
+        check_by_ethers(check, ethers, wallet, kind, answer, fields)
 
     for kind in range(5):
         each(check, f"type {kind}", [kind] * TRANSACTIONS_PER_TYPE, by_call)
@@ -292,7 +302,9 @@ def check_typed_data(check, ethers, wallets):
         wallet = rng.choice(wallets)
         answer = wallet.rpc("eth_signTypedData_v4", typed_data=full)
         signature = check_form(check, answer["signature"], "typed data")
-        signer = Account.recover_message(encode_typed_data(full_message=full), signature=signature)
+        signable = encode_typed_data(full_message=full)
+        wallet.signed_over(answer, under_keccak(signable))
+        signer = Account.recover_message(signable, signature=signature)
         check.that(signer == wallet.address, "the wallet signed the typed data")
         read = ethers.call("typed_data", typed_data=full, signature=answer["signature"])
         check.that(read["signer"] == wallet.address, "the wallet signed the typed data, says ethers")
@@ -306,10 +318,13 @@ def check_authorizations(check, ethers, wallets):
         make, wallet = Maker(rng), rng.choice(wallets)
         chain, delegate, nonce = 1 + make.number(50), make.address(), make.number(60)
         params = {"contractAddress": delegate, "chainId": hex(chain), "nonce": hex(nonce)}
-        made = wallet.rpc("eth_sign7702Authorization", **params)["authorization"]
+        answer = wallet.rpc("eth_sign7702Authorization", **params)
+        made = answer["authorization"]
         repeated = (int(made["chainId"], 16), made["address"], int(made["nonce"], 16))
         check.that(repeated == (chain, delegate, nonce), "the authorization is the one asked for")
-        digest = Authorization(chain, HexBytes(delegate), nonce).hash()
+        authorization = Authorization(chain, HexBytes(delegate), nonce)
+        wallet.signed_over(answer, bytes([authorization.magic]) + rlp.encode(authorization))
+        digest = authorization.hash()
         vrs = tuple(int(made[name], 16) for name in ("yParity", "r", "s"))
         signer = PYTHON_KEYS.ecdsa_recover(digest, PYTHON_KEYS.Signature(vrs=vrs)).to_checksum_address()
         check.that(signer == wallet.address, "the wallet signed the authorization")
@@ -402,6 +417,7 @@ def main():
     check_transactions(check, ethers, wallets)
     check_typed_data(check, ethers, wallets)
     check_authorizations(check, ethers, wallets)
+    check_payloads(check, wallets)
     check_altered(check, ethers, wallets[0])
     check_refusals(check, *wallets[:2])
     ethers.end()

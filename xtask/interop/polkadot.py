@@ -10,7 +10,7 @@ from scalecodec.utils.ss58 import ss58_decode, ss58_encode
 
 from javascript import JavaScript
 from service import Check, Service
-from wallets import check_common_refusals, create_wallets, each, messages, random_message, shown
+from wallets import check_common_refusals, check_payloads, create_wallets, each, messages, random_message, shown
 
 WALLETS = 1_000
 RANDOM_MESSAGES = 1_000
@@ -96,6 +96,7 @@ def check_address(check, javascript, wallet):
 
 def check_message(check, javascript, wallet, answer, data):
     signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
+    wallet.signed_over(answer, wrapped(data))
     check.that(answer["encoding"] == "hex", "a message is answered in hex")
     check.that(answer["signature"].startswith("0x") and len(signature) == 64, f"64 bytes of 0x hex for {shown(data)}")
     check.that(holds(wallet, wrapped(data), signature), f"the wallet signed {shown(data)}")
@@ -204,9 +205,13 @@ class Payload:
         """What is sent along."""
         return self._parts(0)
 
+    def whole(self):
+        """The bytes of the payload."""
+        return self.method + self.extra() + self._parts(1)
+
     def signed(self):
         """The bytes that the signature is over: those of the payload, or their hash when they are many."""
-        payload = self.method + self.extra() + self._parts(1)
+        payload = self.whole()
         return hashlib.blake2b(payload, digest_size=32).digest() if len(payload) > 256 else payload
 
 
@@ -273,6 +278,7 @@ def check_by_polkadot_js(check, javascript, wallet, answer, payload, kind):
 def check_signed(check, javascript, wallet, answer, payload, kind):
     signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
     check.that(len(signature) == 65 and signature[0] == 1, f"the signature of {kind} says that it is of sr25519")
+    wallet.signed_over(answer, payload.whole())
     check.that(holds(wallet, payload.signed(), signature[1:]), f"the wallet signed {kind}")
     check_extrinsic(check, wallet, answer, payload, kind)
     check_by_polkadot_js(check, javascript, wallet, answer, payload, kind)
@@ -301,6 +307,7 @@ def check_transactions(check, javascript, wallets):
         wallet, data = rng.choice(wallets), rng.randbytes(length)
         request = {"address": wallet.address, "data": "0x" + data.hex(), "type": "payload"}
         answer = wallet.sign_transaction(request)
+        wallet.signed_over(answer, data)
         signed = hashlib.blake2b(data, digest_size=32).digest() if len(data) > 256 else data
         signature = bytes.fromhex(answer["signature"].removeprefix("0x"))
         check.that(signature[:1] == b"\1" and holds(wallet, signed, signature[1:]), "the wallet signed a raw payload")
@@ -391,6 +398,7 @@ def main():
         check_address(check, javascript, wallet)
     check_messages(check, javascript, wallets)
     check_transactions(check, javascript, wallets)
+    check_payloads(check, wallets)
     check_altered(check, javascript, wallets[0])
     check_refusals(check, *wallets[:2])
     javascript.end()

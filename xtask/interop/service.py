@@ -32,10 +32,12 @@ class Service:
         self.secret_key = ready["test"]["secret_key"]
         self.public_token = ready["test"]["public_token"]
 
-    def call(self, method, path, body=None, expect=200):
+    def call(self, method, path, body=None, expect=200, request_id=None):
         """Sends one request with the secret key and returns the answer's JSON."""
         request = urllib.request.Request(self.base_url + path, method=method)
         request.add_header("Authorization", f"Bearer {self.secret_key}")
+        if request_id:
+            request.add_header("X-Request-Id", request_id)
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")

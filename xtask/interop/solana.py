@@ -18,6 +18,7 @@ from service import Check, Service
 from wallets import (
     check_broken,
     check_common_refusals,
+    check_payloads,
     create_wallets,
     decoded,
     each,
@@ -70,6 +71,7 @@ def check_message(check, kit, wallet, answer, request, data):
     expected = encoding if encoding == "base64" else "base58"
     check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
     signature = Signature.from_bytes(decoded(answer["signature"], expected))
+    wallet.signed_over(answer, data)
     check.that(signature.verify(public_key(wallet), data), f"the wallet signed {shown(data)}")
     check.that(kit_verifies_message(kit, wallet, answer, request), f"the wallet signed {shown(data)} for kit")
 
@@ -123,6 +125,7 @@ def check_offchain_messages(check, kit, wallets):
         expected = offchain_message(wallet, version, domain, text)
         check.that(base64.b64decode(answer["offchain_message"]) == expected, f"the layout of version {version}")
         signature = Signature.from_string(answer["signature"])
+        wallet.signed_over(answer, expected)
         check.that(signature.verify(public_key(wallet), expected), f"the wallet signed version {version}")
         found = kit_on_offchain_message(kit, wallet, answer, version, domain, text)
         check.that(found["reads_what_was_asked"], f"kit reads what was asked in version {version}")
@@ -243,6 +246,7 @@ def check_signed(check, kit, wallet, answer, before, encoding, kind):
         signature if key == public_key(wallet) else held
         for key, held in zip(signers_of(before.message), before.signatures, strict=True)
     ]
+    wallet.signed_over(answer, message)
     check.that(answer["encoding"] == encoding, f"{kind} is answered in {encoding}")
     check.that(after.message == before.message, f"the message of {kind} is what was sent")
     check.that(to_bytes_versioned(after.message) == message, f"the bytes of {kind} are what was sent")
@@ -411,6 +415,7 @@ def main():
     check_messages(check, kit, wallets)
     check_offchain_messages(check, kit, wallets)
     check_transactions(check, kit, wallets)
+    check_payloads(check, wallets)
     check_two_signers(check, kit, wallets)
     check_mutated(check, kit, wallets)
     check_kit(check, kit, wallets[0])

@@ -27,6 +27,7 @@ from service import Check, Service
 from wallets import (
     check_broken,
     check_common_refusals,
+    check_payloads,
     create_wallets,
     decoded,
     each,
@@ -81,6 +82,7 @@ def check_message(check, javascript, wallet, answer, data, encoding):
     expected = "hex" if encoding == "hex" else "base64"
     check.that(answer["encoding"] == expected, f"a message in {encoding} is answered in {expected}")
     signature = decoded(answer["signature"], expected)
+    wallet.signed_over(answer, b"Stellar Signed Message:\n" + data)
     try:
         Keypair.from_public_key(wallet.address).verify_message(data, signature)
         good = True
@@ -304,6 +306,7 @@ def check_signed(check, javascript, wallet, answer, before, kind):
     """One signature, of the wallet, is added; everything else is as it came."""
     signed = answer["signed_transaction"]
     after = TransactionBuilder.from_xdr(signed, PASSPHRASE)
+    wallet.signed_over(answer, before.signature_base())
     check.that(type(after) is type(before), f"{kind} comes back as what it was")
     check.that(after.transaction == before.transaction, f"the transaction of {kind} is what was sent")
     check.that(after.to_xdr() == signed, f"stellar-sdk writes {kind} the same")
@@ -374,6 +377,7 @@ def check_auth_entries(check, javascript, wallets):
         method = rng.choice(["xlm_signAuthEntry", "signAuthEntry"])
         answer = wallet.rpc(method, auth_entry=preimage.to_xdr())
         digest = authorization_payload_hash(preimage)
+        wallet.signed_over(answer, preimage.to_xdr_bytes())
         check.that(answer["hash"] == digest.hex(), "the hash of the authorization")
         check.that(answer["encoding"] == "base64", "the authorization is answered in base64")
         check.that(holds(wallet, digest, base64.b64decode(answer["signature"])), "the wallet signed the authorization")
@@ -514,6 +518,7 @@ def main():
     check_messages(check, javascript, wallets)
     check_transactions(check, javascript, wallets)
     check_auth_entries(check, javascript, wallets)
+    check_payloads(check, wallets)
     check_mutated(check, javascript, wallets)
     check_javascript(check, javascript, wallets[0])
     check_refusals(check, *wallets[:2])

@@ -1,7 +1,9 @@
 """Wallets of the service, as the scripts of the five chains use them, and what is the same for all chains."""
 
 import base64
+import hashlib
 import random
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import base58
@@ -55,11 +57,20 @@ ALPHABETS = [
 ]
 
 
+class Answered(dict):
+    """What was answered, and to which request."""
+
+    def __init__(self, answer, request_id):
+        super().__init__(answer)
+        self.request_id = request_id
+
+
 class Wallet:
     """A new user's wallet, and the calls that sign with it."""
 
     def __init__(self, service, check, wallet_type, number=0):
         self._service, self._check = service, check
+        self._payloads = {}
         self.wallet_type, self.field = wallet_type, FIELDS[wallet_type]
         email = f"interop-{wallet_type.lower()}-{check.seed}-{number}@example.com"
         user = service.call("POST", "/v1/auth/users/create", {"email": email, "wallet_type": wallet_type})
@@ -73,7 +84,8 @@ class Wallet:
         check.that([one["id"] for one in owned["wallets"]] == [self.id], "the user has this one wallet")
 
     def _post(self, call, body):
-        return self._service.call("POST", f"/v1/wallets/{self.id}/{call}", body)
+        request_id = uuid.uuid4().hex
+        return Answered(self._service.call("POST", f"/v1/wallets/{self.id}/{call}", body, request_id=request_id), request_id)
 
     def _answered(self, answer):
         shows = answer["wallet_id"] == self.id and answer["wallet"]["public_address"] == self.address
@@ -90,7 +102,23 @@ class Wallet:
         """What the method gave."""
         answer = self._post("rpc", {"method": method, "params": params})
         self._check.that(answer["method"] == method, f"the answer names {method}")
-        return answer["data"]
+        return Answered(answer["data"], answer.request_id)
+
+    def signed_over(self, answer, payload):
+        """What the library finds to be under the signature of an answer: the audit log is to say the same (AUD-9)."""
+        self._payloads[answer.request_id] = hashlib.sha256(payload).hexdigest()
+
+    def check_payloads(self):
+        """A case for each payload that the library found."""
+        noted, query = {}, {"limit": 100}
+        while True:
+            page = self._service.get(f"/v1/wallets/{self.id}/audit", **query)
+            noted |= {entry["request_id"]: entry["payload_sha256"] for entry in page["entries"]}
+            if not page["has_more"]:
+                break
+            query["starting_after"] = page["entries"][-1]["id"]
+        for request_id, expected in self._payloads.items():
+            self._check.that(noted.get(request_id) == expected, f"the log says what was signed: {noted.get(request_id)}")
 
     def refuses(self, call, body, param, description, status=400):
         """One case: the call is refused, the refusal names `param`, and nothing is signed."""
@@ -131,6 +159,11 @@ def create_wallets(service, check, wallet_type, count):
     addresses = {wallet.address for wallet in wallets}
     check.that(len(addresses) == count, "every wallet has an address of its own")
     return wallets
+
+
+def check_payloads(check, wallets):
+    """The log says of every signature over what it is."""
+    each(check, "payloads", wallets, lambda wallet, _: wallet.check_payloads())
 
 
 def each(check, kind, cases, examine):

@@ -10,6 +10,7 @@ mod transaction;
 mod typed_data;
 mod user_operation;
 
+use alloy_primitives::utils::eip191_message;
 use alloy_primitives::{Address, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
 use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
@@ -183,8 +184,8 @@ impl Chain for Ethereum {
             SigningRequest::Message(request) => {
                 refuse::formats(request)?;
                 let bytes = message::bytes(request, "message")?;
-                let digest = eip191_hash_message(bytes);
-                Ok(Box::new(SignsDigest::new(self, digest, signer)))
+                let payload = eip191_message(bytes);
+                Ok(Box::new(SignsDigest::new(self, &payload, signer)))
             }
             SigningRequest::Transaction(value) => {
                 let field = Field::new(value, WalletType::Ethereum.transaction_field());

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use self::control::Outcome;
 use crate::envelope::{Mac, join_with_lengths};
 use crate::ids::{ApiKeyId, AuditChainId, AuditEntryId, WalletId};
-use crate::signing::Signed;
+use crate::signing::{PayloadHash, Signed};
 use crate::{Invalid, Timestamp, World};
 
 /// What was done with a wallet or its key.
@@ -111,7 +111,7 @@ impl ResultHash {
     /// The hash of the fields that an answer has because of the signature, as compact JSON with the names in alphabetical
     /// order. For `sign_message` by an Ethereum wallet that is `{"signature":"0x…"}`.
     pub fn of(signed: &Signed) -> Self {
-        let mut fields: Vec<_> = signed.0.iter().collect();
+        let mut fields: Vec<_> = signed.fields.iter().collect();
         fields.sort_unstable_by_key(|(name, _)| *name);
         let mut text = Vec::with_capacity(256);
         text.push(b'{');
@@ -150,7 +150,7 @@ pub struct AuditEvent {
     /// Of what was handed out, where something was.
     pub result: Option<ResultHash>,
     /// SHA-256 of what went under a signature, where there was one (AUD-9).
-    pub payload: Option<[u8; 32]>,
+    pub payload: Option<PayloadHash>,
     /// By which request.
     pub request_id: Option<String>,
     /// When, by the clock of the world.
@@ -268,6 +268,7 @@ impl AuditEntry {
             Format::V2 => {
                 let wallet = event.wallet_id.to_string();
                 let result = event.result.as_ref().map(|hash| hash.0);
+                let payload = event.payload.as_ref().map(|hash| hash.0);
                 let said = Said {
                     world: event.world,
                     chain,
@@ -277,7 +278,7 @@ impl AuditEntry {
                     action: event.action.as_str(),
                     subject: ("wallet", &wallet),
                     detail: &event.detail,
-                    payload: event.payload.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+                    payload: payload.as_ref().map_or(&[], <[u8; 32]>::as_slice),
                     result: result.as_ref().map_or(&[], <[u8; 32]>::as_slice),
                     outcome: event.action.outcome(),
                     at: event.at,
@@ -326,7 +327,13 @@ impl AuditEntry {
             &self.event,
             &self.previous,
         );
-        sequence.checked_add(1) == Some(self.sequence)
+        // What the first format does not hash, nobody has written.
+        let is_all_hashed = match self.format {
+            Format::V1 => self.event.payload.is_none() && self.event.request_id.is_none(),
+            Format::V2 => true,
+        };
+        is_all_hashed
+            && sequence.checked_add(1) == Some(self.sequence)
             && self.previous == *previous
             && self.hash == digest
     }

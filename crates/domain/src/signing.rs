@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::Invalid;
 use crate::wallet::WalletType;
@@ -39,17 +40,41 @@ pub struct MessageRequest {
     pub format: Option<String>,
 }
 
+/// SHA-256 of what went under a signature: with the request at hand, anybody can compute it (AUD-9).
+///
+/// | chain | over |
+/// |---|---|
+/// | Ethereum | the bytes that Keccak-256 is taken of |
+/// | Solana | the message, or the serialized message of the transaction |
+/// | Bitcoin | the digests that are signed, 32 bytes each, in the order of the inputs |
+/// | Polkadot | the payload before it is shortened to a hash; of a message, with `<Bytes>` around it |
+/// | Stellar | the signature base, of which SHA-256 is what is signed |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadHash(pub [u8; 32]);
+
+impl PayloadHash {
+    /// The hash of these bytes.
+    pub fn of(payload: &[u8]) -> Self {
+        Self(Sha256::digest(payload).into())
+    }
+}
+
 /// What the answer says of a signature, besides the wallet: for `rpc` the object `data`, for the other calls the fields of the
 /// answer, of which `signature` always is one and `signed_transaction` is one for transactions.
 ///
 /// Every signature in it was verified against the stored public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signed(pub Fields);
+pub struct Signed {
+    /// The fields.
+    pub fields: Fields,
+    /// What they are signatures of.
+    pub payload: PayloadHash,
+}
 
 impl Signed {
     /// A field that is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(Value::as_str)
+        self.fields.get(name).and_then(Value::as_str)
     }
 }
 

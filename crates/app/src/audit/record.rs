@@ -78,10 +78,9 @@ impl Service {
                 (AuditAction::Rpc, SignedBy::Rpc, detail)
             }
         };
-        let result = Some(ResultHash::of(signed));
         let is_told = caller.wants(EventKind::WalletSigned);
         let tale = is_told.then(|| self.tale(caller, Told::Signed(by)));
-        let event = self.event(caller, wallet_id, action, detail, result);
+        let event = self.event(caller, wallet_id, action, detail, Some(signed));
         self.record(event, tale).await
     }
 
@@ -118,7 +117,7 @@ impl Service {
         wallet_id: WalletId,
         action: AuditAction,
         detail: String,
-        result: Option<ResultHash>,
+        signed: Option<&Signed>,
     ) -> AuditEvent {
         AuditEvent {
             world: caller.world,
@@ -126,8 +125,8 @@ impl Service {
             action,
             detail,
             api_key_id: caller.key.id,
-            result,
-            payload: None,
+            result: signed.map(ResultHash::of),
+            payload: signed.map(|signed| signed.payload),
             request_id: caller.request_id.as_deref().map(str::to_owned),
             at: self.now(&caller.world),
         }

@@ -256,7 +256,7 @@ async fn signs_messages_in_every_encoding() {
         command.request.encoding = encoding.map(str::to_owned);
         let signed = rig.service.sign(&test, command).await.unwrap();
         assert!(signed.wallet == wallet);
-        assert_eq!(signed.signed.0.len(), 1, "nothing but the signature");
+        assert_eq!(signed.signed.fields.len(), 1, "nothing but the signature");
         let signature = signed.signed.text("signature").unwrap();
         assert!(signature.ends_with("1b") || signature.ends_with("1c"));
         let (of, address) = (wallet.wallet_type, &wallet.public_address);

@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use vestry_domain::Invalid;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
+use vestry_domain::signing::{Fields, MessageRequest, PayloadHash, Signed, SigningRefused};
 
 use super::schnorr::Tweaked;
 use super::signed_message::Header;
@@ -145,7 +145,10 @@ impl Prepared for SignsMessage<'_> {
             }
         }
         put("encoding", "base64".to_owned());
-        Ok(Signed(answer))
+        Ok(Signed {
+            fields: answer,
+            payload: PayloadHash::of(&self.digest),
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Authorizations of EIP-7702: an account lets a contract act as its code.
 
 use alloy_eips::eip7702::Authorization;
+use alloy_eips::eip7702::constants::MAGIC;
 use alloy_primitives::{Signature, U256};
+use alloy_rlp::Encodable;
 use serde_json::{Value, json};
 use vestry_domain::random::ByteSource;
 use vestry_domain::signing::{Fields, Signed, SigningRefused};
@@ -38,7 +40,9 @@ impl<'a> SignsAuthorization<'a> {
             address,
             nonce: transaction::nonce(&params.need("nonce")?)?,
         };
-        let digest = SignsDigest::new(chain, authorization.signature_hash(), signer);
+        let mut payload = vec![MAGIC];
+        authorization.encode(&mut payload);
+        let digest = SignsDigest::new(chain, &payload, signer);
         Ok(Self {
             digest,
             authorization,
@@ -60,6 +64,9 @@ impl Prepared for SignsAuthorization<'_> {
             "s": format!("{:#x}", signature.s()),
         });
         let members: [(String, Value); 1] = [("authorization".to_owned(), signed)];
-        Ok(Signed(Fields::from_iter(members)))
+        Ok(Signed {
+            fields: Fields::from_iter(members),
+            payload: self.digest.payload,
+        })
     }
 }

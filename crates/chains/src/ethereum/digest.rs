@@ -1,26 +1,28 @@
-//! A digest that is signed.
+//! A payload that is signed by its hash.
 
-use alloy_primitives::{B256, hex};
+use alloy_primitives::{hex, keccak256};
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed};
+use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::Ethereum;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 
-/// Signs a digest and answers `r‖s‖v` as `0x` hex.
+/// Signs the Keccak-256 hash of a payload and answers `r‖s‖v` as `0x` hex.
 pub(super) struct SignsDigest<'a> {
     chain: &'a Ethereum,
     digest: [u8; 32],
+    pub(super) payload: PayloadHash,
     public_key: Vec<u8>,
     beside: Fields,
 }
 
 impl<'a> SignsDigest<'a> {
-    pub(super) fn new(chain: &'a Ethereum, digest: B256, signer: Signer<'_>) -> Self {
+    pub(super) fn new(chain: &'a Ethereum, payload: &[u8], signer: Signer<'_>) -> Self {
         Self {
             chain,
-            digest: digest.0,
+            digest: keccak256(payload).0,
+            payload: PayloadHash::of(payload),
             public_key: signer.public_key.to_vec(),
             beside: Fields::new(),
         }
@@ -48,6 +50,9 @@ impl Prepared for SignsDigest<'_> {
         let mut fields = Fields::new();
         fields.insert("signature".to_owned(), Value::String(text));
         fields.extend(self.beside.clone());
-        Ok(Signed(fields))
+        Ok(Signed {
+            fields,
+            payload: self.payload,
+        })
     }
 }

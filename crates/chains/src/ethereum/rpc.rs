@@ -1,6 +1,6 @@
 //! The methods of `rpc`.
 
-use alloy_primitives::eip191_hash_message;
+use alloy_primitives::utils::eip191_message;
 use vestry_domain::Invalid;
 use vestry_domain::signing::{Fields, MessageRequest, SigningRefused};
 
@@ -33,11 +33,11 @@ pub(super) fn prepare<'a>(
     signer: Signer<'_>,
 ) -> Result<Box<dyn Prepared + 'a>, SigningRefused> {
     let params = Object::new(params, "params");
-    let digest = match name {
+    let payload = match name {
         "personal_sign" | "eth_personalSign" | "signMessage" => {
-            eip191_hash_message(message_bytes(&params)?)
+            eip191_message(message_bytes(&params)?)
         }
-        "eth_signTypedData_v4" => typed_data::digest(&params.need("typed_data")?)?,
+        "eth_signTypedData_v4" => typed_data::payload(&params.need("typed_data")?)?,
         "eth_signTransaction" => {
             let field = params.need("transaction")?;
             let prepared = SignsTransaction::read(chain, &field, signer, Answer::Method)?;
@@ -46,10 +46,10 @@ pub(super) fn prepare<'a>(
         "eth_sign7702Authorization" => {
             return Ok(Box::new(SignsAuthorization::read(chain, &params, signer)?));
         }
-        "eth_signUserOperation" => user_operation::digest(&params)?,
+        "eth_signUserOperation" => user_operation::payload(&params)?,
         refused => return Err(refusal(refused)),
     };
-    let prepared = SignsDigest::new(chain, digest, signer).beside("encoding", "hex");
+    let prepared = SignsDigest::new(chain, &payload, signer).beside("encoding", "hex");
     Ok(Box::new(prepared))
 }
 

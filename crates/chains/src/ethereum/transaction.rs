@@ -57,7 +57,7 @@ impl<'a> SignsTransaction<'a> {
         answer: Answer,
     ) -> Result<Self, Invalid> {
         let unsigned = read(&field.object()?, signer)?;
-        let digest = SignsDigest::new(chain, unsigned.signature_hash(), signer);
+        let digest = SignsDigest::new(chain, &unsigned.encoded_for_signing(), signer);
         Ok(Self {
             digest,
             unsigned,
@@ -86,7 +86,10 @@ impl Prepared for SignsTransaction<'_> {
             ],
         };
         let members = members.map(|(name, text)| (name.to_owned(), Value::String(text)));
-        Ok(Signed(Fields::from_iter(members)))
+        Ok(Signed {
+            fields: Fields::from_iter(members),
+            payload: self.digest.payload,
+        })
     }
 }
 

@@ -8,7 +8,6 @@ mod domain;
 mod types;
 mod values;
 
-use alloy_primitives::{B256, keccak256};
 use serde_json::Value;
 use vestry_domain::Invalid;
 use vestry_domain::strict_json::{self, Fault, Malformed};
@@ -22,17 +21,17 @@ const TEXT_MAX: usize = 256 * 1024;
 /// The type of the domain.
 const DOMAIN: &str = "EIP712Domain";
 
-/// keccak256(`0x1901` ‖ domain separator ‖ hash of the message) (EIP-712, "Definition of domainSeparator").
+/// What is hashed and signed: `0x1901` ‖ domain separator ‖ hash of the message (EIP-712, "Definition of domainSeparator").
 ///
 /// # Errors
 /// [`Invalid`] with the path of the field or of the value inside.
-pub(super) fn digest(field: &Field<'_>) -> Result<B256, Invalid> {
+pub(super) fn payload(field: &Field<'_>) -> Result<Vec<u8>, Invalid> {
     match field.value() {
         Value::String(text) => {
             let parsed = parsed(text).map_err(|rule| field.refuse(&rule))?;
-            digest_of(&Field::new(&parsed, field.path()).object()?)
+            payload_of(&Field::new(&parsed, field.path()).object()?)
         }
-        _ => digest_of(&field.object()?),
+        _ => payload_of(&field.object()?),
     }
 }
 
@@ -54,15 +53,13 @@ fn parsed(text: &str) -> Result<Value, String> {
     })
 }
 
-fn digest_of(data: &Object<'_>) -> Result<B256, Invalid> {
+fn payload_of(data: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     let types = Types::read(&data.need("types")?.object()?)?;
     let primary = primary_type(data, &types)?;
     let separator = domain::separator(&data.need("domain")?.object()?, &types)?;
     let message = data.need("message")?.object()?;
     let message = Hasher::new(&types).structure(&message, primary)?;
-    Ok(keccak256(
-        [&[0x19, 0x01], separator.as_slice(), message.as_slice()].concat(),
-    ))
+    Ok([&[0x19, 0x01], separator.as_slice(), message.as_slice()].concat())
 }
 
 fn primary_type<'a>(data: &Object<'a>, types: &Types<'_>) -> Result<&'a str, Invalid> {

@@ -9,7 +9,8 @@
 mod packed;
 mod v06;
 
-use alloy_primitives::{Address, B256, Bytes, U256, address, eip191_hash_message, keccak256};
+use alloy_primitives::utils::eip191_message;
+use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use vestry_domain::Invalid;
 
 use super::fields::{Field, Object};
@@ -23,11 +24,11 @@ const V08: Address = address!("0x4337084D9E255Ff0702461CF8895CE9E3b5Ff108");
 /// Most bytes of one field of an operation. The operation travels inside a transaction of at most 128 KiB.
 const DATA_MAX: usize = 128 * 1024;
 
-/// The digest that the owner of the account signs.
+/// What is hashed and signed by the owner of the account.
 ///
 /// # Errors
 /// [`Invalid`] with the path of the field.
-pub(super) fn digest(params: &Object<'_>) -> Result<B256, Invalid> {
+pub(super) fn payload(params: &Object<'_>) -> Result<Vec<u8>, Invalid> {
     let contract = params.need("contract")?;
     let entry_point = contract.address()?;
     let chain_id = params.need_aliased(&["chain_id", "chainId"], transaction::chain_id)?;
@@ -44,7 +45,7 @@ pub(super) fn digest(params: &Object<'_>) -> Result<B256, Invalid> {
         V08 => {
             let delegate = delegate(&operation)?;
             let operation = packed::Operation::read(&operation, delegate)?;
-            Ok(operation.typed_digest(entry_point, chain_id))
+            Ok(operation.typed_payload(entry_point, chain_id))
         }
         _ => Err(contract.refuse(&format!(
             "must be an entry point: {V06} (v0.6), {V07} (v0.7) or {V08} (v0.8)"
@@ -53,13 +54,13 @@ pub(super) fn digest(params: &Object<'_>) -> Result<B256, Invalid> {
 }
 
 /// The hash of an operation on one chain, as the message that accounts of v0.6 and v0.7 check.
-fn wrapped(hash: B256, entry_point: Address, chain_id: u64) -> B256 {
+fn wrapped(hash: B256, entry_point: Address, chain_id: u64) -> Vec<u8> {
     let on_chain = hash_words(&[
         hash,
         entry_point.into_word(),
         B256::from(U256::from(chain_id)),
     ]);
-    eip191_hash_message(on_chain)
+    eip191_message(on_chain)
 }
 
 /// keccak256(abi.encode(…)) of static values.

@@ -3,7 +3,7 @@
 use alloy_primitives::hex;
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed};
+use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::sr25519;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
@@ -48,6 +48,9 @@ impl Prepared for SignsMessage {
         let signature = Value::String(hex::encode_prefixed(signature));
         fields.insert("signature".to_owned(), signature);
         fields.insert("encoding".to_owned(), Value::String("hex".to_owned()));
-        Ok(Signed(fields))
+        Ok(Signed {
+            fields,
+            payload: PayloadHash::of(&self.bytes),
+        })
     }
 }

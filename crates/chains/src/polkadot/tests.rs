@@ -71,7 +71,7 @@ impl Wallet {
 
     fn signed(&self, request: &SigningRequest) -> Fields {
         let prepared = self.prepare(request).unwrap();
-        prepared.sign(&self.key, &mut source()).unwrap().0
+        prepared.sign(&self.key, &mut source()).unwrap().fields
     }
 
     fn transaction(&self, value: Value) -> Fields {
@@ -236,7 +236,7 @@ fn a_key_that_is_not_the_signers_signs_nothing() {
 fn signatures_are_drawn_from_the_source_and_from_nothing_else() {
     let wallet = Wallet::new(ABANDON);
     let prepared = wallet.prepare(&message("hello", None)).unwrap();
-    let with = |source: &mut dyn ByteSource| prepared.sign(&wallet.key, source).unwrap().0;
+    let with = |source: &mut dyn ByteSource| prepared.sign(&wallet.key, source).unwrap().fields;
     let once = with(&mut source());
     assert_eq!(once, with(&mut source()));
     assert_ne!(once, with(&mut |bytes: &mut [u8]| bytes.fill(9)));
@@ -244,7 +244,7 @@ fn signatures_are_drawn_from_the_source_and_from_nothing_else() {
     let zeros = &mut |bytes: &mut [u8]| bytes.fill(0);
     let hello = with(zeros);
     let other = wallet.prepare(&message("hullo", None)).unwrap();
-    let other = other.sign(&wallet.key, zeros).unwrap().0;
+    let other = other.sign(&wallet.key, zeros).unwrap().fields;
     let nonce = |fields: &Fields| hex_of(&fields["signature"])[..32].to_vec();
     assert_ne!(nonce(&hello), nonce(&other));
 }

@@ -6,7 +6,7 @@ use blake2::{Blake2b, Digest};
 use parity_scale_codec::{Compact, Encode};
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed};
+use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::sr25519;
 use crate::{ChainError, Prepared, PrivateKey, Signer};
@@ -88,7 +88,10 @@ impl Prepared for SignsTransaction {
             fields.insert("signedTransaction".to_owned(), transaction.clone());
         }
         fields.insert("signed_transaction".to_owned(), transaction);
-        Ok(Signed(fields))
+        Ok(Signed {
+            fields,
+            payload: PayloadHash::of(&self.payload),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, MessageRequest, Signed, SigningRefused};
+use vestry_domain::signing::{Fields, MessageRequest, PayloadHash, Signed, SigningRefused};
 
 use super::encoding::Encoding;
 use super::wire;
@@ -78,6 +78,9 @@ impl Prepared for SignsBytes {
             Value::String(self.encoding.write(&signature)),
         );
         fields.insert("encoding".to_owned(), Value::from(self.encoding.name()));
-        Ok(Signed(fields))
+        Ok(Signed {
+            fields,
+            payload: PayloadHash::of(&self.bytes),
+        })
     }
 }

@@ -39,7 +39,7 @@ impl Wallet {
     fn sign(&self, request: &SigningRequest) -> Result<Fields, SigningRefused> {
         let prepared = Solana.prepare(request, self.signer())?;
         let signed = prepared.sign(&self.key, &mut no_source).unwrap();
-        Ok(signed.0)
+        Ok(signed.fields)
     }
 
     fn signer(&self) -> Signer<'_> {

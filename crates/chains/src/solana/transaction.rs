@@ -3,7 +3,7 @@
 use serde_json::Value;
 use vestry_domain::Invalid;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed};
+use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::encoding::Encoding;
 use super::wire::{TRANSACTION_MAX, Transaction};
@@ -67,6 +67,9 @@ impl Prepared for SignsTransaction {
             ("fully_signed", Value::Bool(self.others_signed)),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
-        Ok(Signed(Fields::from_iter(fields)))
+        Ok(Signed {
+            fields: Fields::from_iter(fields),
+            payload: PayloadHash::of(self.transaction.message()),
+        })
     }
 }

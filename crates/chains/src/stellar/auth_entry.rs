@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use stellar_xdr::HashIdPreimage;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed, SigningRefused};
+use vestry_domain::signing::{Fields, PayloadHash, Signed, SigningRefused};
 
 use super::{network, xdr};
 use crate::object::Object;
@@ -61,6 +61,9 @@ impl Prepared for SignsAuthEntry {
             ("hash", Value::String(hex::encode(self.hash))),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
-        Ok(Signed(Fields::from_iter(fields)))
+        Ok(Signed {
+            fields: Fields::from_iter(fields),
+            payload: PayloadHash(self.hash),
+        })
     }
 }

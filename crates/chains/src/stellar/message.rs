@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use vestry_domain::Invalid;
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, MessageRequest, Signed};
+use vestry_domain::signing::{Fields, MessageRequest, PayloadHash, Signed};
 
 use crate::object::Object;
 use crate::{ChainError, Prepared, PrivateKey, Signer, ed25519, message, refuse};
@@ -68,6 +68,9 @@ impl Prepared for SignsMessage {
             ("encoding", encoding.into()),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
-        Ok(Signed(Fields::from_iter(fields)))
+        Ok(Signed {
+            fields: Fields::from_iter(fields),
+            payload: PayloadHash(self.hash),
+        })
     }
 }

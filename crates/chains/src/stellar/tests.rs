@@ -45,7 +45,7 @@ impl Wallet {
     fn sign(&self, request: &SigningRequest) -> Result<Fields, SigningRefused> {
         let prepared = Stellar.prepare(request, self.signer())?;
         let signed = prepared.sign(&self.key, &mut no_source).unwrap();
-        Ok(signed.0)
+        Ok(signed.fields)
     }
 
     fn signer(&self) -> Signer<'_> {

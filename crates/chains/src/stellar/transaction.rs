@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use stellar_xdr::{DecoratedSignature, Signature, SignatureHint, TransactionEnvelope, VecM};
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed, SigningRefused};
+use vestry_domain::signing::{Fields, PayloadHash, Signed, SigningRefused};
 
 use super::{network, xdr};
 use crate::object::Object;
@@ -118,6 +118,9 @@ impl Prepared for SignsEnvelope {
         }
         put("signed_transaction", text);
         put("hash", hex::encode(self.hash));
-        Ok(Signed(answer))
+        Ok(Signed {
+            fields: answer,
+            payload: PayloadHash(self.hash),
+        })
     }
 }

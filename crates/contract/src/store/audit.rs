@@ -7,6 +7,7 @@ use vestry_domain::audit::{
     AuditAction, AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash,
 };
 use vestry_domain::ids::{AuditChainId, WalletId};
+use vestry_domain::signing::PayloadHash;
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
@@ -37,7 +38,7 @@ impl Stage {
                 detail: self.samples.pick(&["", "personal_sign"]).to_owned(),
                 api_key_id: self.samples.id(at),
                 result: self.samples.pick(&[None, result]),
-                payload: self.samples.pick(&[None, Some([7; 32])]),
+                payload: self.samples.pick(&[None, Some(PayloadHash([7; 32]))]),
                 request_id: self.samples.pick(&[None, Some("req-1")]).map(str::to_owned),
                 at,
             };

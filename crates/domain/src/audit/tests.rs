@@ -3,6 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::Environment;
 use crate::ids::Id;
+use crate::signing::PayloadHash;
 
 fn id<I: Id>(number: u8) -> I {
     I::new(Timestamp::from_unix(1_800_000_000), [number; 16])
@@ -16,7 +17,7 @@ fn event() -> AuditEvent {
         detail: "personal_sign".to_owned(),
         api_key_id: id(3),
         result: Some(ResultHash([7; 32])),
-        payload: Some([8; 32]),
+        payload: Some(PayloadHash([8; 32])),
         request_id: Some("req-1".to_owned()),
         at: Timestamp::from_unix(1_800_000_000),
     }
@@ -98,7 +99,10 @@ fn every_field_is_hashed() {
 #[test]
 fn a_result_is_hashed_as_documented() {
     let fields = json!({"signature": "0xaa", "encoding": "hex"});
-    let signed = Signed(fields.as_object().unwrap().clone());
+    let signed = Signed {
+        fields: fields.as_object().unwrap().clone(),
+        payload: PayloadHash([7; 32]),
+    };
     let text = r#"{"encoding":"hex","signature":"0xaa"}"#;
     let expected: [u8; 32] = Sha256::digest(text).into();
     assert_eq!(ResultHash::of(&signed), ResultHash(expected));
@@ -107,8 +111,19 @@ fn a_result_is_hashed_as_documented() {
 /// What was written before there was a second format is read as it was written.
 #[test]
 fn entries_of_the_first_format_stay_what_they_are() {
-    let old = entry_in(Format::V1, 1, event(), [0; 32]);
+    let event = AuditEvent {
+        payload: None,
+        request_id: None,
+        ..event()
+    };
+    let old = entry_in(Format::V1, 1, event, [0; 32]);
     assert!(old.follows(0, &[0; 32]));
+    let mut added = old.clone();
+    added.event.payload = Some(PayloadHash([8; 32]));
+    assert!(!added.follows(0, &[0; 32]));
+    let mut added = old.clone();
+    added.event.request_id = Some("req_1".to_owned());
+    assert!(!added.follows(0, &[0; 32]));
     let hex = data_encoding::HEXLOWER.encode(&old.hash);
     assert_eq!(
         hex,

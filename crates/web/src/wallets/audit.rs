@@ -46,6 +46,14 @@ pub(crate) struct Entry {
     /// an `rpc` call, as compact JSON with the names in alphabetical order. `null` where nothing was handed out.
     #[schema(pattern = "^[0-9a-f]{64}$", required = true)]
     result_sha256: Option<String>,
+    /// SHA-256, in hex, of what went under a signature. Ethereum: the bytes that Keccak-256 is taken of; Solana: the message, or that of
+    /// the transaction; Bitcoin: the digests that were signed, in the order of the inputs; Polkadot: the payload before it is
+    /// shortened; Stellar: the signature base. `null` where nothing was signed.
+    #[schema(pattern = "^[0-9a-f]{64}$", required = true)]
+    payload_sha256: Option<String>,
+    /// The `X-Request-Id` of the call; `null` in entries from before it was recorded.
+    #[schema(required = true)]
+    request_id: Option<String>,
     /// Which chain of the log it stands in; every process of the service writes chains of its own.
     #[schema(pattern = "^auditchain_[0-9A-Za-z]{27}$")]
     chain: String,
@@ -86,6 +94,8 @@ impl From<AuditEntry> for Entry {
             detail: event.detail,
             api_key_id: event.api_key_id.to_string(),
             result_sha256: event.result.map(|hash| hex::encode(hash.0)),
+            payload_sha256: event.payload.map(|hash| hex::encode(hash.0)),
+            request_id: event.request_id,
             chain: entry.chain.to_string(),
             sequence: entry.sequence,
             hash: hex::encode(entry.hash),

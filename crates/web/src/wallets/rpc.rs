@@ -84,6 +84,6 @@ pub(crate) async fn handle(
     let signed = call.sign(command).await?;
     Ok(Json(Answer {
         method,
-        data: signed.signed.0,
+        data: signed.signed.fields,
     }))
 }

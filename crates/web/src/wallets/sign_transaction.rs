@@ -154,7 +154,7 @@ pub(crate) async fn handle(
     };
     let signed = call.sign(command).await?;
     let text = |name: &str| signed.signed.text(name).map(str::to_owned);
-    let field = |name: &str| signed.signed.0.get(name);
+    let field = |name: &str| signed.signed.fields.get(name);
     let signatures = field("signatures").map(Vec::deserialize).transpose();
     Ok(Json(Answer {
         wallet_id: wallet_id.to_string(),

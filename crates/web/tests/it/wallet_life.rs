@@ -172,6 +172,8 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "detail": "",
             "hash": "[session token]",
             "id": "[aud id]",
+            "payload_sha256": null,
+            "request_id": "[request id]",
             "result_sha256": null,
             "sequence": 4,
             "wallet_id": "[wallet id]"
@@ -184,6 +186,8 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "detail": "personal_sign",
             "hash": "[session token]",
             "id": "[aud id]",
+            "payload_sha256": "[session token]",
+            "request_id": "[request id]",
             "result_sha256": "[session token]",
             "sequence": 3,
             "wallet_id": "[wallet id]"
@@ -196,6 +200,8 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "detail": "",
             "hash": "[session token]",
             "id": "[aud id]",
+            "payload_sha256": "[session token]",
+            "request_id": "[request id]",
             "result_sha256": "[session token]",
             "sequence": 2,
             "wallet_id": "[wallet id]"
@@ -208,6 +214,8 @@ async fn what_was_done_is_listed_newest_first(api: &Api) {
             "detail": "",
             "hash": "[session token]",
             "id": "[aud id]",
+            "payload_sha256": null,
+            "request_id": "[request id]",
             "result_sha256": null,
             "sequence": 1,
             "wallet_id": "[wallet id]"

@@ -48,7 +48,7 @@ pub(super) async fn run(api: &Api, stopwatch: Stopwatch) -> Result<(), Failure> 
                 .sign(key, &mut |_: &mut [u8]| {})?;
             let mut body = claim(address);
             if let Some(body) = body.as_object_mut() {
-                body.extend(signed.0);
+                body.extend(signed.fields);
                 body.insert("session_expires_in".to_owned(), Value::from(60));
             }
             Ok(Call::post("/v1/auth/wallets/verify", body))

@@ -4,6 +4,7 @@ use diesel::prelude::{AsChangeset, Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash};
 use vestry_domain::envelope::Mac;
+use vestry_domain::signing::PayloadHash;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::Table;
@@ -52,7 +53,7 @@ impl From<&AuditEntry> for AuditEntryRow {
             mac_key_version: entry.mac.key_version.into(),
             mac: entry.mac.tag.clone(),
             format: entry.format.number(),
-            payload: event.payload.map(|hash| hash.to_vec()),
+            payload: event.payload.map(|hash| hash.0.to_vec()),
             request_id: event.request_id.clone(),
         }
     }
@@ -114,7 +115,9 @@ impl TryFrom<AuditEntryRow> for AuditEntry {
     fn try_from(row: AuditEntryRow) -> StoreResult<Self> {
         let table = Table("audit_entries");
         let result = row.result.map(|hash| table.digest("result", &hash));
-        let payload = row.payload.map(|hash| table.digest("payload", &hash));
+        let payload = row
+            .payload
+            .map(|hash| table.digest("payload", &hash).map(PayloadHash));
         let format = Format::from_number(row.format);
         let event = AuditEvent {
             world: table.world(&row.app_id, &row.environment)?,

@@ -6,7 +6,7 @@ use ::bitcoin::{TxOut, ecdsa, taproot};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 use vestry_domain::random::ByteSource;
-use vestry_domain::signing::{Fields, Signed};
+use vestry_domain::signing::{Fields, PayloadHash, Signed};
 
 use super::super::schnorr::Tweaked;
 use super::super::{Bitcoin, Owner};
@@ -65,7 +65,12 @@ impl Prepared for SignsPsbt<'_> {
             self.put(&mut unsigned, task, &made, bytes)
                 .ok_or(ChainError::Signature)?;
         }
-        Ok(Signed(self.answer(&unsigned, signatures)))
+        let digests = self.tasks.iter().map(|task| task.digest);
+        let payload: Vec<u8> = digests.flatten().collect();
+        Ok(Signed {
+            fields: self.answer(&unsigned, signatures),
+            payload: PayloadHash::of(&payload),
+        })
     }
 }
 

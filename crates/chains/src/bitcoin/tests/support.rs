@@ -80,7 +80,7 @@ pub(in crate::bitcoin) fn sign_with(
         environment: Environment::Live,
     };
     let prepared = chain.prepare(request, signer).map_err(Failed::Refused)?;
-    let Signed(fields) = prepared.sign(key, &mut zeros).map_err(Failed::Chain)?;
+    let Signed { fields, .. } = prepared.sign(key, &mut zeros).map_err(Failed::Chain)?;
     Ok(fields)
 }
 

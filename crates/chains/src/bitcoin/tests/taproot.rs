@@ -49,7 +49,7 @@ fn prepared_for(
     };
     let prepared = chain().prepare(request, signer)?;
     let mut auxiliary = |bytes: &mut [u8]| bytes.fill(9);
-    Ok(prepared.sign(key, &mut auxiliary).unwrap().0)
+    Ok(prepared.sign(key, &mut auxiliary).unwrap().fields)
 }
 
 fn signed(key: &PrivateKey, request: &SigningRequest) -> Result<Fields, SigningRefused> {

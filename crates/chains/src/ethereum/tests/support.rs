@@ -21,7 +21,7 @@ pub(super) fn sign(
         environment: Environment::Live,
     };
     let prepared = chain.prepare(request, signer)?;
-    let Signed(fields) = prepared.sign(secret, &mut nothing).unwrap();
+    let Signed { fields, .. } = prepared.sign(secret, &mut nothing).unwrap();
     Ok(fields)
 }
 

@@ -6,7 +6,7 @@ use vestry_domain::signing::{Fields, SigningRefused};
 use super::support::{param, rpc};
 use super::*;
 use crate::ethereum::fields::Field;
-use crate::ethereum::typed_data::digest;
+use crate::ethereum::typed_data::payload;
 
 /// The example of EIP-712 (assets/eip-712/Example.js).
 pub(super) fn mail() -> Value {
@@ -42,7 +42,7 @@ pub(super) fn mail() -> Value {
 }
 
 fn digest_of(data: &Value) -> String {
-    digest(&Field::new(data, "typed_data")).unwrap().to_string()
+    keccak256(payload(&Field::new(data, "typed_data")).unwrap()).to_string()
 }
 
 pub(super) fn sign(data: &Value) -> Result<Fields, SigningRefused> {

@@ -81,8 +81,8 @@ impl Operation {
         hash_words(&self.words())
     }
 
-    /// The EIP-712 digest of v0.8.
-    pub(super) fn typed_digest(&self, entry_point: Address, chain_id: u64) -> B256 {
+    /// What the EIP-712 digest of v0.8 is of.
+    pub(super) fn typed_payload(&self, entry_point: Address, chain_id: u64) -> Vec<u8> {
         let domain = hash_words(&[
             keccak256(DOMAIN_TYPE),
             keccak256("ERC4337"),
@@ -92,7 +92,7 @@ impl Operation {
         ]);
         let [a, b, c, d, e, f, g, h] = self.words();
         let operation = hash_words(&[keccak256(OPERATION_TYPE), a, b, c, d, e, f, g, h]);
-        keccak256([&[0x19, 0x01], domain.as_slice(), operation.as_slice()].concat())
+        [&[0x19, 0x01], domain.as_slice(), operation.as_slice()].concat()
     }
 }
 
