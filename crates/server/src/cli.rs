@@ -273,7 +273,7 @@ Examples:
         /// Make a public token (pk_…), which may be seen in a browser, instead of a secret key (sk_…)
         #[arg(long)]
         public: bool,
-        /// What the key may do; without any, all but wallets:export
+        /// What the key may do; without any, all but wallets:export and audit:read
         #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
         scope: Vec<Scope>,
         #[command(flatten)]
@@ -831,9 +831,10 @@ Example:
 pub(crate) enum Audit {
     /// Check that no entry of the audit log was altered, and that none is missing
     #[command(after_help = "\
-Every signature, export and change of a wallet has an entry, chained by hashes
-under keys that are not in the database. Chains that are not whole are named,
-and the exit code is 1 if there is one. It may run while the service does.")]
+Every use of a wallet and every change of an App, its keys and settings has an
+entry, chained by hashes under keys that are not in the database. Chains that
+are not whole are named, and the exit code is 1 if there is one. It may run while
+the service does.")]
     Verify {
         #[command(flatten)]
         answer: Answer,

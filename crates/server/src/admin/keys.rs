@@ -98,7 +98,7 @@ fn row(key: &ApiKey) -> Vec<String> {
     let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let scopes = match (key.kind, scopes.is_empty()) {
         (ApiKeyKind::Public, _) => "sign-in redirects".to_owned(),
-        (ApiKeyKind::Secret, true) => "all but wallets:export".to_owned(),
+        (ApiKeyKind::Secret, true) => "all but wallets:export, audit:read".to_owned(),
         (ApiKeyKind::Secret, false) => scopes.join(" "),
     };
     vec![
