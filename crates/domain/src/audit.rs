@@ -6,8 +6,10 @@
 //! neither change an entry nor make up a chain. The head of a chain is kept, under a keyed hash, beside it, so that entries
 //! missing at the end are noticed too.
 //!
-//! What is **not** noticed: a whole database set back to an older state of its own, which takes a witness outside of it.
+//! What is **not** noticed: a whole database set back to an older state of its own, which takes a witness outside of it:
+//! [`checkpoint`].
 
+pub mod checkpoint;
 pub mod control;
 
 use std::fmt;
