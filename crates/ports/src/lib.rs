@@ -11,6 +11,7 @@
 //! How to add a repository: a trait in `store/`, an accessor on [`store::Repositories`], its suite in the
 //! `contract` crate, the fake there, and the SQL in `store-rows/repositories`.
 
+pub mod anchors;
 pub mod clock;
 pub mod custody;
 pub mod entropy;

@@ -1,0 +1,141 @@
+//! Notes that are sent away.
+
+use std::fmt;
+use std::time::Duration;
+
+use url::Url;
+use vestry_domain::Secret;
+use vestry_outbound::{Call, Limits, Outbound, OutboundError, Reach};
+use vestry_ports::anchors::{CheckpointSink, SinkError};
+use vestry_ports::port;
+
+use crate::bounds;
+use crate::settings::Settings;
+
+/// How long connecting may take, TLS included.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Most bytes of an answer that are read. They say nothing to us; without them the connection could not be used again.
+const BODY: usize = 4096;
+
+/// Why there is no such sink.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSetUp {
+    /// The URL is not `http` or `https` with a host and without user, password and fragment.
+    #[error("the URL of a sink must be http or https, without user, password or fragment")]
+    Url,
+    /// The token is empty, or cannot stand in a header.
+    #[error("the token of a sink must be visible ASCII characters")]
+    Token,
+    /// The client cannot be made.
+    #[error("the client of a sink cannot be set up")]
+    Client(#[source] vestry_outbound::NotSetUp),
+}
+
+/// The sink answered, and has not taken the note.
+#[derive(Debug, thiserror::Error)]
+#[error("it answered with status {0}")]
+struct Answered(u16);
+
+/// Sends each note to a URL: `POST`, `Content-Type: text/plain; charset=utf-8`, `X-Checkpoint-Number`, and a bearer token.
+///
+/// 2xx says that the receiver has the note, 409 that it has another one of this number. Anything else is no answer, a redirect
+/// included. A receiver has to expect the same note again, after a call whose answer did not arrive, and says 2xx once more.
+pub struct HttpSink {
+    name: String,
+    url: Url,
+    token: Secret<String>,
+    outbound: Outbound,
+}
+
+impl HttpSink {
+    /// A sink at this URL, that knows us by this token. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// See [`NotSetUp`].
+    pub fn new(url: Url, token: Secret<String>, settings: &Settings) -> Result<Self, NotSetUp> {
+        let networks = settings.allowed_networks.iter().copied();
+        let reach = match url.scheme() {
+            "https" => Reach::public_and(networks),
+            // What goes in clear, the token with it, stays in networks of the operator's own.
+            "http" => Reach::only(networks),
+            _ => return Err(NotSetUp::Url),
+        };
+        let is_bare = url.username().is_empty() && url.password().is_none();
+        if !is_bare || url.fragment().is_some() {
+            return Err(NotSetUp::Url);
+        }
+        let is_sendable = |token: &str| token.bytes().all(|byte| byte.is_ascii_graphic());
+        if token.expose().is_empty() || !is_sendable(token.expose()) {
+            return Err(NotSetUp::Token);
+        }
+        let limits = Limits {
+            connect: CONNECT,
+            whole: settings.whole,
+            body: BODY,
+        };
+        Ok(Self {
+            name: name_of(&url),
+            url,
+            token,
+            outbound: Outbound::new(reach, limits).map_err(NotSetUp::Client)?,
+        })
+    }
+}
+
+/// As it is in the settings, without the query, which may hold a secret of the receiver's.
+fn name_of(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    format!("http:{shown}")
+}
+
+/// Only the name; neither query nor token.
+impl fmt::Debug for HttpSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HttpSink({})", self.name)
+    }
+}
+
+#[port]
+impl CheckpointSink for HttpSink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn put(&self, number: i64, note: &str) -> Result<(), SinkError> {
+        bounds::check(number, note)?;
+        let number_text = number.to_string();
+        let headers = [
+            ("content-type", "text/plain; charset=utf-8"),
+            ("x-checkpoint-number", &number_text),
+        ];
+        let call = Call::post_with(self.url.clone(), headers, note.as_bytes().to_vec())
+            .map_err(|error| SinkError::Unavailable(Box::new(error)))?
+            .with_bearer(&self.token);
+        let answer = self.outbound.call_and_cut(call).await.map_err(of_call)?;
+        match answer.status {
+            200..=299 => Ok(()),
+            409 => Err(SinkError::Differs { number }),
+            status => Err(SinkError::Unavailable(Box::new(Answered(status)))),
+        }
+    }
+
+    /// Nobody is asked: a receiver takes notes, and how to get them back is its own.
+    async fn newest(&self) -> Result<Option<String>, SinkError> {
+        Ok(None)
+    }
+}
+
+/// What it means for a sink that a call came to nothing.
+fn of_call(error: OutboundError) -> SinkError {
+    match error {
+        // Somebody has to change the URL or the allowed networks.
+        OutboundError::NotPublic | OutboundError::InClear | OutboundError::NotHttp => {
+            SinkError::Refused(error.to_string())
+        }
+        OutboundError::Late
+        | OutboundError::Unreachable(_)
+        | OutboundError::Broken(_)
+        | OutboundError::TooLarge => SinkError::Unavailable(Box::new(error)),
+    }
+}

@@ -1,0 +1,31 @@
+//! The sinks against real directories, and against receivers on this machine that answer as they are told.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test fails"
+)]
+
+mod directories;
+mod files;
+mod http;
+mod receiver;
+
+use std::error::Error;
+
+use vestry_ports::anchors::SinkError;
+
+/// A note. The sinks do not read it.
+pub(crate) const NOTE: &str =
+    "vestry-audit-checkpoint-v1\nlocalhost\n\n\u{2014} localhost bm90aGluZw==\n";
+
+/// What an error says with all its causes.
+pub(crate) fn said(error: &SinkError) -> String {
+    let mut said = format!("{error:?} {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        said.push_str(&format!(" {inner}"));
+        cause = inner.source();
+    }
+    said
+}
