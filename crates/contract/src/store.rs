@@ -38,6 +38,7 @@ pub mod apps;
 pub mod audit;
 pub mod budgets;
 pub mod captured;
+pub mod checkpoints;
 pub mod codes;
 pub mod control;
 pub mod deliveries;
@@ -90,6 +91,7 @@ macro_rules! store_suite {
                 an_unknown_app_is_not_there
                 an_app_is_added_once
                 apps_are_listed_oldest_first
+                the_built_in_app_is_not_listed
                 an_update_writes_one_app
                 an_update_of_an_unknown_app_does_nothing
                 a_test_clock_is_swapped_once
@@ -240,6 +242,7 @@ macro_rules! store_suite {
                 entries_stay_in_their_world
                 a_chain_without_a_head_is_found
                 parallel_chains_are_all_whole
+                heads_of_all_worlds_are_paged
             }
             store::control {
                 entries_come_back_as_they_were
@@ -249,10 +252,17 @@ macro_rules! store_suite {
                 parallel_beginnings_make_one_chain
                 parallel_writers_make_one_whole_chain
                 a_chain_that_begins_meanwhile_is_gone_on_with
+                heads_of_all_worlds_are_paged
                 pages_show_every_entry_once
                 a_page_holds_what_fits
                 entries_stay_in_their_world
                 a_chain_without_a_head_is_found
+            }
+            store::checkpoints {
+                checkpoints_come_back_as_they_were
+                a_number_is_given_once
+                a_sink_goes_forward_only
+                a_sweep_deletes_the_oldest_checkpoints
             }
             store::wallet_challenges {
                 a_challenge_comes_back_as_it_was

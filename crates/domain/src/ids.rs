@@ -274,6 +274,12 @@ ids! {
     WebhookSecretId "whsecret";
 }
 
+impl AppId {
+    /// The App that the service has of its own, for what belongs to the deployment and to no App of a customer. Drawn ids are never
+    /// of the year 2014, and never meet it.
+    pub const BUILT_IN: Self = Self(Ksuid(*b"000000000000000000000000001"));
+}
+
 impl OauthCallbackId {
     /// The callback of the built-in provider in the App's test world. No row says so: it is the App's own id under another
     /// prefix, and drawn ids never meet it.

@@ -62,6 +62,9 @@ pub struct World {
 }
 
 impl World {
+    /// Where the deployment's own things are: the one world of the built-in App.
+    pub const DEPLOYMENT: Self = Self::new(AppId::BUILT_IN, Environment::Live);
+
     /// The place of what is counted for all Apps of a deployment together. No App has its id: that is of the year 2014 and has
     /// no chance in it.
     pub fn of_all_apps(environment: Environment) -> Self {

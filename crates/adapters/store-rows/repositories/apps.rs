@@ -33,6 +33,7 @@ impl Apps for Unit {
 
     async fn list(&mut self) -> StoreResult<Vec<App>> {
         let query = apps::table
+            .filter(apps::id.ne(AppId::BUILT_IN.to_string()))
             .order((apps::created_at, apps::id))
             .select(AppRow::as_select());
         let found = query.load(self.reading()?).await;

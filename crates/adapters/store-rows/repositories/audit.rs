@@ -1,9 +1,10 @@
 //! The audit log.
 
-use diesel::dsl::{exists, not};
+use diesel::dsl::{exists, not, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
+use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
@@ -117,6 +118,34 @@ impl AuditLog for Unit {
         let query = in_world!(audit_chains, world)
             .order(audit_chains::chain)
             .select(AuditHeadRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, AuditChainId)>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditHead>> {
+        let mut query = audit_chains::table
+            .order((
+                audit_chains::app_id,
+                audit_chains::environment,
+                audit_chains::chain,
+            ))
+            .limit(limit)
+            .select(AuditHeadRow::as_select())
+            .into_boxed();
+        if let Some((world, chain)) = after {
+            let behind = sql::<Bool>("(app_id, environment, chain) > (")
+                .bind::<Text, _>(world.app_id.to_string())
+                .sql(", ")
+                .bind::<Text, _>(world.environment.as_str())
+                .sql(", ")
+                .bind::<Text, _>(chain.to_string())
+                .sql(")");
+            query = query.filter(behind);
+        }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
     }

@@ -1,9 +1,10 @@
 //! The control chains of the audit log.
 
-use diesel::dsl::{exists, not};
+use diesel::dsl::{exists, not, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 use vestry_domain::audit::control::{
@@ -126,6 +127,34 @@ impl ControlLog for Unit {
         let query = in_world!(control_chains, world)
             .order(control_chains::number)
             .select(ControlHeadRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, i64)>,
+        limit: i64,
+    ) -> StoreResult<Vec<ControlHead>> {
+        let mut query = control_chains::table
+            .order((
+                control_chains::app_id,
+                control_chains::environment,
+                control_chains::number,
+            ))
+            .limit(limit)
+            .select(ControlHeadRow::as_select())
+            .into_boxed();
+        if let Some((world, number)) = after {
+            let behind = sql::<Bool>("(app_id, environment, number) > (")
+                .bind::<Text, _>(world.app_id.to_string())
+                .sql(", ")
+                .bind::<Text, _>(world.environment.as_str())
+                .sql(", ")
+                .bind::<BigInt, _>(number)
+                .sql(")");
+            query = query.filter(behind);
+        }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
     }

@@ -6,6 +6,7 @@ mod apps;
 mod audit;
 mod budgets;
 mod captured;
+mod checkpoints;
 mod codes;
 mod control;
 mod deliveries;

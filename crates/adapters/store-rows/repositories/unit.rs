@@ -11,11 +11,11 @@ use vestry_domain::World;
 use vestry_domain::event::NewEvent;
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, ControlLog, Deliveries,
-    Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox,
-    Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
-    SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets,
-    WebhookEndpoints,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
+    Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
+    OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
+    Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges,
+    WalletImports, Wallets, WebhookEndpoints,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -285,6 +285,10 @@ impl Repositories for Unit {
     }
 
     fn audit_log(&mut self) -> &mut dyn AuditLog {
+        self
+    }
+
+    fn checkpoints(&mut self) -> &mut dyn Checkpoints {
         self
     }
 

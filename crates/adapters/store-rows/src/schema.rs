@@ -342,6 +342,26 @@ diesel::table! {
 }
 
 diesel::table! {
+    checkpoints (app_id, environment, number) {
+        app_id -> Text,
+        environment -> Text,
+        number -> BigInt,
+        made_at -> BigInt,
+        note -> Text,
+    }
+}
+
+diesel::table! {
+    checkpoint_sinks (app_id, environment, sink) {
+        app_id -> Text,
+        environment -> Text,
+        sink -> Text,
+        number -> BigInt,
+        taken_at -> BigInt,
+    }
+}
+
+diesel::table! {
     control_chains (app_id, environment, number) {
         app_id -> Text,
         environment -> Text,

@@ -6,6 +6,7 @@
 
 mod apps;
 mod audit;
+mod checkpoints;
 mod codes;
 mod control;
 mod events;
@@ -35,13 +36,14 @@ use std::time::Duration;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
+use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_ports::port;
 use vestry_ports::store::{
-    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Codes, ControlLog, Deliveries,
-    Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links, OauthFlows, Outbox,
-    Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls, Repositories, Sessions,
-    SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports,
-    Wallets, WebhookEndpoints,
+    ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
+    Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
+    OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
+    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users,
+    WalletChallenges, WalletImports, Wallets, WebhookEndpoints,
 };
 
 use self::state::State;
@@ -113,6 +115,17 @@ impl FakeStore {
     /// Entries of the control chains, edited behind everybody's back.
     pub fn edit_control_entries(&self, edit: impl FnOnce(&mut Vec<ControlEntry>)) {
         edit(&mut lock(&self.0.committed).control_entries);
+    }
+
+    /// Entries of the chains of wallets, and the heads of those, edited behind everybody's back.
+    pub fn edit_audit_log(&self, edit: impl FnOnce(&mut Vec<AuditEntry>, &mut Vec<AuditHead>)) {
+        let mut state = lock(&self.0.committed);
+        let State {
+            audit_entries,
+            audit_heads,
+            ..
+        } = &mut *state;
+        edit(audit_entries, audit_heads);
     }
 
     /// Whether the failure asked for has not been reached.
@@ -290,6 +303,10 @@ impl Repositories for Work {
     }
 
     fn audit_log(&mut self) -> &mut dyn AuditLog {
+        self
+    }
+
+    fn checkpoints(&mut self) -> &mut dyn Checkpoints {
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_domain::app::{App, AppSettings};
+use vestry_domain::ids::AppId;
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, works};
@@ -48,6 +49,25 @@ pub async fn apps_are_listed_oldest_first(store: Arc<dyn Store>) {
     }
     let listed = in_view!(stage.store, |view| view.apps().list().await);
     assert_eq!(listed, apps);
+}
+
+/// The built-in App is no customer's. Where it is not there yet it can be added, and it is listed nowhere.
+pub async fn the_built_in_app_is_not_listed(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let app = stage.app().await;
+    let built_in = App {
+        id: AppId::BUILT_IN,
+        ..stage.samples.app()
+    };
+    let find = async |store: &Arc<dyn Store>| {
+        in_view!(store, |view| view.apps().find(AppId::BUILT_IN).await)
+    };
+    if find(&stage.store).await.is_none() {
+        in_tx!(stage.store, |tx| tx.apps().insert(&built_in).await);
+    }
+    assert!(find(&stage.store).await.is_some());
+    let listed = in_view!(stage.store, |view| view.apps().list().await);
+    assert_eq!(listed, [app]);
 }
 
 /// An update writes name, settings and `updated_at` of one App; when it was made stays.

@@ -355,3 +355,34 @@ pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
         assert_eq!(stage.entries(world, head.chain, 0).await, entries);
     }
 }
+
+/// The heads of all worlds are read in pages, each once, in the order of their worlds and chains.
+pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let world = stage.world().await;
+        for world in [world, other_environment(world), world] {
+            let wallet = stage.wallet_id();
+            let (entries, head) = stage.chain(world, wallet, 2);
+            stage.append(&entries, &head).await;
+            made.push(head);
+        }
+    }
+    // As texts are ordered.
+    made.sort_by_cached_key(|head| (head.world.to_string(), head.chain));
+    for limit in [1, 4, 100] {
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = in_view!(stage.store, |view| view
+                .audit_log()
+                .all_heads(after, limit)
+                .await);
+            let Some(last) = page.last() else { break };
+            assert!(page.len() <= usize::try_from(limit).unwrap_or(0));
+            after = Some((last.world, last.chain));
+            seen.extend(page);
+        }
+        assert_eq!(seen, made, "pages of {limit}");
+    }
+}

@@ -625,3 +625,37 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     assert_eq!(headless(&stage.store, world).await, [lost.chain]);
     assert_eq!(headless(&stage.store, twin.world).await, []);
 }
+
+/// The heads of all worlds are read in pages, each once, in the order of their worlds and numbers.
+pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let world = stage.world().await;
+        for world in [world, other_environment(world)] {
+            let mut last: Option<ControlHead> = None;
+            for number in [1, 2, 10] {
+                let (entries, head) = begun(&mut stage.samples, world, number, 1);
+                assert!(append(&stage.store, last.as_ref(), &entries, &head).await);
+                last = Some(head.clone());
+                made.push(head);
+            }
+        }
+    }
+    // As texts are ordered.
+    made.sort_by_cached_key(|head| (head.world.to_string(), head.number));
+    for limit in [1, 4, 100] {
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = in_view!(stage.store, |view| view
+                .control_log()
+                .all_heads(after, limit)
+                .await);
+            let Some(last) = page.last() else { break };
+            assert!(page.len() <= usize::try_from(limit).unwrap_or(0));
+            after = Some((last.world, last.number));
+            seen.extend(page);
+        }
+        assert_eq!(seen, made, "pages of {limit}");
+    }
+}

@@ -20,7 +20,7 @@ pub trait Apps: Send {
     async fn insert(&mut self, app: &App) -> StoreResult<()>;
     /// One App.
     async fn find(&mut self, id: AppId) -> StoreResult<Option<App>>;
-    /// All Apps, oldest first.
+    /// All Apps of customers, oldest first: not the built-in one, which nobody is to show, or to work through, by accident.
     async fn list(&mut self) -> StoreResult<Vec<App>>;
     /// Writes name, settings and `updated_at`; `false` when there is no such App.
     async fn update(&mut self, app: &App) -> StoreResult<bool>;

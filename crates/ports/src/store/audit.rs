@@ -36,6 +36,12 @@ pub trait AuditLog: Send {
     ) -> StoreResult<bool>;
     /// The heads of all chains of a world, by chain.
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<AuditHead>>;
+    /// Heads of all worlds, by world and chain, behind one of them, at most `limit`.
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, AuditChainId)>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditHead>>;
     /// The head of a chain.
     async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>>;
     /// Chains of a world that have entries and no head, which is nothing that the service ever leaves behind.

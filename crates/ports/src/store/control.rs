@@ -30,6 +30,12 @@ pub trait ControlLog: Send {
     ) -> StoreResult<Option<(AuditEntryId, [u8; 32])>>;
     /// The heads of all chains of a world, by number.
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<ControlHead>>;
+    /// Heads of all worlds, by world and number, behind one of them, at most `limit`.
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, i64)>,
+        limit: i64,
+    ) -> StoreResult<Vec<ControlHead>>;
     /// Chains of a world that have entries and no head, which is nothing that the service ever leaves behind.
     async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
     /// Entries of a chain in their order, after a place, at most `limit`.

@@ -8,6 +8,7 @@
 mod apps;
 mod audit;
 mod auth;
+mod checkpoints;
 mod control;
 mod events;
 mod idempotency;
@@ -34,6 +35,7 @@ pub use audit::AuditLog;
 pub use auth::{
     Attempt, Budgets, Codes, EndedSome, Guards, NewToken, Noted, SeenSession, Sessions,
 };
+pub use checkpoints::{Checkpoints, KeptCheckpoint, SinkProgress};
 pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
@@ -171,6 +173,8 @@ pub trait Repositories: Send {
     fn audit_log(&mut self) -> &mut dyn AuditLog;
     /// What was done to Apps, keys and settings.
     fn control_log(&mut self) -> &mut dyn ControlLog;
+    /// Signed statements of where the chains of both end.
+    fn checkpoints(&mut self) -> &mut dyn Checkpoints;
     /// One-time passcodes.
     fn codes(&mut self) -> &mut dyn Codes;
     /// Magic links.

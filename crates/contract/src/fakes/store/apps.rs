@@ -29,6 +29,7 @@ impl Apps for Work {
     async fn list(&mut self) -> StoreResult<Vec<App>> {
         self.reading(|state| {
             let mut apps = state.apps.clone();
+            apps.retain(|app| app.id != AppId::BUILT_IN);
             apps.sort_by_key(|app| app.id);
             apps
         })

@@ -7,6 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
 
 use super::Work;
+use super::events::place_of;
 use super::state::{State, add, at_most};
 
 impl State {
@@ -95,6 +96,23 @@ impl AuditLog for Work {
             let heads = state.audit_heads.iter();
             let mut heads: Vec<_> = heads.filter(|head| head.world == *world).cloned().collect();
             heads.sort_by_key(|head| head.chain);
+            heads
+        })
+    }
+
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, AuditChainId)>,
+        limit: i64,
+    ) -> StoreResult<Vec<AuditHead>> {
+        self.reading(|state| {
+            let heads = state.audit_heads.iter();
+            let place = |world: World, chain| (place_of(world), chain);
+            let after = after.map(|(world, chain)| place(world, chain));
+            let is_behind = |head: &&AuditHead| after < Some(place(head.world, head.chain));
+            let mut heads: Vec<_> = heads.filter(is_behind).cloned().collect();
+            heads.sort_by_cached_key(|head| place(head.world, head.chain));
+            heads.truncate(at_most(limit));
             heads
         })
     }

@@ -7,6 +7,7 @@ use vestry_ports::port;
 use vestry_ports::store::{ControlLog, StoreResult};
 
 use super::Work;
+use super::events::place_of;
 use super::state::{State, add, at_most};
 
 fn fits(entry: &ControlEntry, filter: &ControlFilter) -> bool {
@@ -108,7 +109,24 @@ impl ControlLog for Work {
     async fn heads(&mut self, world: &World) -> StoreResult<Vec<ControlHead>> {
         self.reading(|state| {
             let mut heads: Vec<_> = state.control_heads_of(*world).cloned().collect();
-            heads.sort_by_key(|head| head.number);
+            heads.sort_by_cached_key(|head| head.number);
+            heads
+        })
+    }
+
+    async fn all_heads(
+        &mut self,
+        after: Option<(World, i64)>,
+        limit: i64,
+    ) -> StoreResult<Vec<ControlHead>> {
+        self.reading(|state| {
+            let heads = state.control_heads.iter();
+            let place = |world: World, number| (place_of(world), number);
+            let after = after.map(|(world, number)| place(world, number));
+            let is_behind = |head: &&ControlHead| after < Some(place(head.world, head.number));
+            let mut heads: Vec<_> = heads.filter(is_behind).cloned().collect();
+            heads.sort_by_cached_key(|head| place(head.world, head.number));
+            heads.truncate(at_most(limit));
             heads
         })
     }

@@ -1,6 +1,6 @@
 //! The tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
@@ -26,7 +26,9 @@ use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::webhook::{Attempt, Delivery, Endpoint, SealedSecret};
 use vestry_domain::{Timestamp, World};
-use vestry_ports::store::{RedirectUrl, SWEEP_STEP, StoredConnection};
+use vestry_ports::store::{
+    KeptCheckpoint, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
+};
 
 /// All rows, oldest insert first.
 #[derive(Clone, Default)]
@@ -44,6 +46,8 @@ pub(super) struct State {
     pub(super) audit_heads: Vec<AuditHead>,
     pub(super) control_entries: Vec<ControlEntry>,
     pub(super) control_heads: Vec<ControlHead>,
+    pub(super) checkpoints: BTreeMap<(World, i64), KeptCheckpoint>,
+    pub(super) checkpoint_sinks: BTreeMap<(World, String), SinkProgress>,
     pub(super) passwords: Vec<StoredPassword>,
     pub(super) imported_users: Vec<(World, String, UserId)>,
     pub(super) codes: Vec<CodeRow>,
