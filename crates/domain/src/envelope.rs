@@ -23,6 +23,9 @@ pub enum KeyPurpose {
     /// What stays of the first version of `secrets` once there is a second: the one subkey of which the ids of contacts are made that
     /// nobody has. They must not change when keys do, or the change would tell who exists.
     Decoys,
+    /// Signs checkpoints of the audit log. Only the built-in App has one, under the root key of wallets: whoever holds the sign-in key
+    /// alone can make none.
+    Audit,
 }
 
 impl KeyPurpose {
@@ -30,6 +33,8 @@ impl KeyPurpose {
     pub const ALL: [Self; 2] = [Self::Wallets, Self::Secrets];
     /// Those of keys that are derived from one of `secrets` and can do less.
     pub const NARROW: [Self; 2] = [Self::PastAudit, Self::Decoys];
+    /// Those of keys that only the built-in App has.
+    pub const OF_DEPLOYMENT: [Self; 1] = [Self::Audit];
 
     /// Its name; part of what binds a wrapped key to its place. Never change one.
     pub const fn as_str(self) -> &'static str {
@@ -38,13 +43,14 @@ impl KeyPurpose {
             Self::Secrets => "secrets",
             Self::PastAudit => "past-audit",
             Self::Decoys => "decoys",
+            Self::Audit => "audit",
         }
     }
 
     /// The purpose whose root key wraps keys of this one.
     pub const fn root(self) -> Self {
         match self {
-            Self::Wallets => Self::Wallets,
+            Self::Wallets | Self::Audit => Self::Wallets,
             Self::Secrets | Self::PastAudit | Self::Decoys => Self::Secrets,
         }
     }
@@ -60,8 +66,9 @@ impl FromStr for KeyPurpose {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let mut known = Self::ALL.into_iter().chain(Self::NARROW);
+        let known = Self::ALL.into_iter().chain(Self::NARROW);
         known
+            .chain(Self::OF_DEPLOYMENT)
             .find(|purpose| purpose.as_str() == text)
             .ok_or_else(|| Invalid::value("purpose", "unknown purpose of an App key"))
     }

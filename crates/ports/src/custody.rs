@@ -401,3 +401,23 @@ pub trait Sealer: Send + Sync {
     /// [`CustodyError`].
     async fn decoy(&self, world: &World, parts: &[&[u8]]) -> Result<Vec<u8>, CustodyError>;
 }
+
+/// Signs what the service states about its own logs, with Ed25519 (RFC 8032) under the App key of purpose `audit`, and tells such
+/// statements from others.
+#[port]
+pub trait Notary: Send + Sync {
+    /// The public key under which a world's statements are signed.
+    ///
+    /// # Errors
+    /// [`CustodyError`]; [`CustodyError::Tampered`] too where the world has no key of this purpose.
+    async fn notary_key(&self, world: &World) -> Result<[u8; 32], CustodyError>;
+
+    /// Signs a text; the signature has 64 bytes.
+    ///
+    /// # Errors
+    /// As for [`Notary::notary_key`].
+    async fn notarise(&self, world: &World, text: &[u8]) -> Result<Vec<u8>, CustodyError>;
+
+    /// Whether the signature is one of this text under this public key. Pure.
+    fn is_notarised(&self, key: &[u8; 32], text: &[u8], signature: &[u8]) -> bool;
+}

@@ -87,7 +87,7 @@ impl Vaults {
     /// The provider that wraps App keys of this purpose.
     pub fn of(&self, purpose: KeyPurpose) -> &dyn KeyVault {
         match purpose {
-            KeyPurpose::Wallets => &*self.wallets,
+            KeyPurpose::Wallets | KeyPurpose::Audit => &*self.wallets,
             KeyPurpose::Secrets | KeyPurpose::PastAudit | KeyPurpose::Decoys => &*self.secrets,
         }
     }

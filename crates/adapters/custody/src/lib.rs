@@ -8,6 +8,7 @@
 //!      │   │                    └─ encrypts the private key
 //!      │   ├─ row MAC: HMAC-SHA-256 over the wallet record
 //!      │   └─ seals the private halves of key pairs for imports (HPKE)
+//!      ├─ purpose `audit`, of the built-in App, HKDF-SHA-256: the Ed25519 key of checkpoints
 //!      └─ purpose `secrets`, HKDF-SHA-256, per kind of secret
 //!          ├─ seals small secrets
 //!          └─ keyed hashes: HMAC-SHA-256
@@ -28,6 +29,7 @@ mod aead;
 mod alarm;
 mod envelope;
 mod key_ring;
+mod notary;
 mod sealed_message;
 mod secrets;
 mod subkeys;
@@ -46,7 +48,7 @@ use vestry_ports::vault::Vaults;
 
 use alarm::Alarm;
 use key_ring::{KeyRing, Times};
-use subkeys::{DecoyKey, PastAuditKey, SecretSubkeys, WalletSubkeys};
+use subkeys::{AuditSubkeys, DecoyKey, PastAuditKey, SecretSubkeys, WalletSubkeys};
 
 /// How long an opened App key stays in use without asking the key provider again. When the provider is gone, keys
 /// opened before go on working for this long.
@@ -61,6 +63,7 @@ pub struct Custody {
     secret_keys: KeyRing<SecretSubkeys>,
     past_audit_keys: KeyRing<PastAuditKey>,
     decoy_keys: KeyRing<DecoyKey>,
+    audit_keys: KeyRing<AuditSubkeys>,
     alarm: Arc<Alarm>,
 }
 
@@ -99,6 +102,7 @@ impl Custody {
             secret_keys: KeyRing::new(&vaults, &store, &alarm, times),
             past_audit_keys: KeyRing::new(&vaults, &store, &alarm, times),
             decoy_keys: KeyRing::new(&vaults, &store, &alarm, times),
+            audit_keys: KeyRing::new(&vaults, &store, &alarm, times),
             chains: Chains::new(&blinding),
             vaults,
             entropy,

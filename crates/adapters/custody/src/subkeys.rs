@@ -109,7 +109,7 @@ const fn kept_kind(purpose: KeyPurpose) -> Option<SecretKind> {
         KeyPurpose::PastAudit => Some(SecretKind::Audit),
         // They were made as keyed hashes of this kind before there was a second version of any key.
         KeyPurpose::Decoys => Some(SecretKind::Code),
-        KeyPurpose::Wallets | KeyPurpose::Secrets => None,
+        KeyPurpose::Wallets | KeyPurpose::Secrets | KeyPurpose::Audit => None,
     }
 }
 
@@ -146,6 +146,21 @@ impl Subkeys for DecoyKey {
 
     fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
         Ok(Self(hmac::Key::new(HMAC_SHA256, app_key.expose())))
+    }
+}
+
+/// What an App key of purpose `audit` yields: the seed of the Ed25519 key of checkpoints. The key pair itself is made for each
+/// signature, which is one a minute.
+pub(crate) struct AuditSubkeys {
+    pub(crate) checkpoints: Zeroizing<[u8; KEY_LENGTH]>,
+}
+
+impl Subkeys for AuditSubkeys {
+    const PURPOSE: KeyPurpose = KeyPurpose::Audit;
+
+    fn derive(app_key: &Secret<[u8; 32]>) -> Result<Self, Refused> {
+        let checkpoints = Root::new(app_key).expand(&[b"audit", b"checkpoints"])?;
+        Ok(Self { checkpoints })
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod contract;
 mod keys;
+mod notary;
 mod secrets;
 mod vault;
 mod wallets;

@@ -60,7 +60,7 @@ impl AppKeys for Unit {
                 Ok(standing)
             }
             // Nothing but what needs no more than these is under them.
-            KeyPurpose::PastAudit | KeyPurpose::Decoys => Ok(Vec::new()),
+            KeyPurpose::PastAudit | KeyPurpose::Decoys | KeyPurpose::Audit => Ok(Vec::new()),
         }
     }
 

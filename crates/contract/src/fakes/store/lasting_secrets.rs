@@ -155,7 +155,7 @@ impl State {
                 }
                 found
             }
-            KeyPurpose::PastAudit | KeyPurpose::Decoys => Vec::new(),
+            KeyPurpose::PastAudit | KeyPurpose::Decoys | KeyPurpose::Audit => Vec::new(),
         }
     }
 

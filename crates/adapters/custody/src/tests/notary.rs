@@ -1,0 +1,85 @@
+//! The key of checkpoints.
+
+use vestry_ports::custody::Notary;
+
+use super::*;
+
+impl House {
+    /// The deployment's own world, with its key.
+    async fn deployment(&mut self) -> World {
+        let (world, now) = (World::DEPLOYMENT, self.samples.tick());
+        let key = self
+            .custody
+            .mint_app_key(&world, KeyPurpose::Audit, 1, now)
+            .await
+            .unwrap();
+        self.insert(&[key]).await;
+        world
+    }
+}
+
+/// AUD-8: what is signed is taken, and nothing else.
+#[tokio::test]
+async fn aud_8_what_is_notarised_is_taken_and_nothing_else() {
+    let mut house = House::new();
+    let world = house.deployment().await;
+    let custody = &house.custody;
+    let key = custody.notary_key(&world).await.unwrap();
+    for text in [&b"a checkpoint\n"[..], b"", &[0xff; 70_000]] {
+        let signature = custody.notarise(&world, text).await.unwrap();
+        assert!(custody.is_notarised(&key, text, &signature));
+        for bit in [0, 100, 511] {
+            let mut altered = signature.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            assert!(!custody.is_notarised(&key, text, &altered), "bit {bit}");
+        }
+        let longer = [text, b"."].concat();
+        assert!(!custody.is_notarised(&key, &longer, &signature));
+        assert!(!custody.is_notarised(&key, text, &signature[..63]));
+        assert!(!custody.is_notarised(&[0; 32], text, &signature));
+    }
+}
+
+/// Every process has the same key, and goes on having it under another root key.
+#[tokio::test]
+async fn the_key_of_checkpoints_stays() {
+    let mut house = House::new();
+    let world = house.deployment().await;
+    let before = house.custody.notary_key(&world).await.unwrap();
+    let other = house.another_process();
+    assert_eq!(other.notary_key(&world).await.unwrap(), before);
+    house.vault.add_root_version().await.unwrap();
+    assert_eq!(
+        house.another_process().notary_key(&world).await.unwrap(),
+        before
+    );
+}
+
+/// No world but the deployment's has one, and none is made up.
+#[tokio::test]
+async fn a_world_without_the_key_signs_nothing() {
+    let mut house = House::new();
+    let world = house.world().await;
+    house.deployment().await;
+    for custody in [Arc::clone(&house.custody), house.another_process()] {
+        let refused = custody.notarise(&world, b"text").await;
+        assert!(
+            matches!(refused, Err(CustodyError::Tampered { .. })),
+            "{refused:?}"
+        );
+    }
+}
+
+/// F5: without the root key of wallets nothing is signed.
+#[tokio::test]
+async fn f5_without_the_root_key_nothing_is_notarised() {
+    let mut house = House::new();
+    let world = house.deployment().await;
+    let fresh = house.another_process();
+    house.vault.set_down(true);
+    let refused = fresh.notarise(&world, b"text").await;
+    assert!(
+        matches!(refused, Err(CustodyError::Sealed(_))),
+        "{refused:?}"
+    );
+}
