@@ -36,6 +36,7 @@ mod audit_seals;
 mod audit_trail;
 mod budget;
 mod change;
+mod checkpoint_desk;
 mod condition;
 mod control_trail;
 mod event_desk;

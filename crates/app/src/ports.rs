@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
+use vestry_ports::custody::{Custodian, Notary, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
@@ -27,6 +28,10 @@ pub struct Ports {
     pub custodian: Arc<dyn Custodian>,
     /// Small secrets and keyed hashes.
     pub sealer: Arc<dyn Sealer>,
+    /// The key of checkpoints.
+    pub notary: Arc<dyn Notary>,
+    /// Where checkpoints go.
+    pub sinks: Vec<Arc<dyn CheckpointSink>>,
     /// What people sign with wallets of their own.
     pub signatures: Arc<dyn SignatureVerifier>,
     /// Session JWTs.

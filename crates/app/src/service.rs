@@ -13,6 +13,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::vault::VaultError;
 
 use crate::audit_trail::Trail;
+use crate::checkpoint_desk::CheckpointDesk;
 use crate::control_trail::ControlTrail;
 use crate::delivery_notes::Notes;
 use crate::event_desk::Desk;
@@ -46,6 +47,8 @@ pub struct Settings {
     pub search_within: Duration,
     /// Requests to webhook endpoints at the same time, of this process.
     pub webhooks_in_flight: usize,
+    /// How often a checkpoint of the audit log is made where something changed; at least a second.
+    pub checkpoint_every: Duration,
 }
 
 impl Settings {
@@ -55,6 +58,9 @@ impl Settings {
 
     /// Requests to webhook endpoints at the same time, unless the operator says otherwise.
     pub const WEBHOOKS_IN_FLIGHT: usize = 256;
+
+    /// How often a checkpoint is made, unless the operator says otherwise.
+    pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
     pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
         match environment {
@@ -88,6 +94,7 @@ pub struct Service {
     pub(crate) events: Desk,
     pub(crate) webhooks: WebhookDesk,
     pub(crate) webhook_notes: Arc<Together<WebhookNotes>>,
+    pub(crate) checkpoints: CheckpointDesk,
 }
 
 impl Service {
@@ -107,6 +114,7 @@ impl Service {
             webhooks: WebhookDesk::new(settings.webhooks_in_flight),
             webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports, &control), apart)),
             control,
+            checkpoints: CheckpointDesk::default(),
             refusals: RefusalLog::default(),
             ports,
             settings,

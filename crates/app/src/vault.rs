@@ -135,6 +135,12 @@ impl Service {
         for purpose in KeyPurpose::ALL {
             self.ports.vaults.of(purpose).status().await?;
         }
+        // What is wrapped anew has an entry, and the deployment may have no log yet. Later, nothing could be made under a version that
+        // no other key is under.
+        let is_of_deployment = |key: &AppKey| key.world == World::DEPLOYMENT;
+        if self.app_keys().await?.iter().any(is_of_deployment) {
+            self.hold_deployment_key(KeyPurpose::Secrets).await?;
+        }
         let mut rotation = Rotation::default();
         for purpose in KeyPurpose::ALL {
             let version = self.ports.vaults.of(purpose).add_root_version().await?;

@@ -40,7 +40,8 @@ pub(crate) async fn run(
     }
     // An admin command answers no requests: there is nothing to count, and nobody to issue a token for.
     let limiter = Arc::new(MemoryLimiter::new());
-    let service = compose::service(settings, store, limiter, base_url, runtime)?;
+    let sinks = compose::sinks_of_commands(settings)?;
+    let service = compose::service(settings, store, limiter, sinks, base_url, runtime)?;
     match command {
         Command::App(command) => apps::run(&service, command).await,
         Command::Key(command) => keys::run(&service, command).await,
@@ -50,7 +51,7 @@ pub(crate) async fn run(
         Command::Provider(command) => providers::run(&service, command, base_url.is_some()).await,
         Command::Webhook(command) => webhooks::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
-        Command::Audit(command) => audit::run(&service, command).await,
+        Command::Audit(command) => audit::run(&service, command, base_url.is_some()).await,
         Command::Vault(command) => vault::run(&service, command).await,
         Command::Dev(_)
         | Command::Serve

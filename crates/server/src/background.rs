@@ -1,5 +1,5 @@
-//! Tasks that run beside the listeners: delivering, sending events, sweeping, giving events their places, and writing down how many calls were
-//! refused.
+//! Tasks that run beside the listeners: delivering, sending events, sweeping, giving events their places, making checkpoints, and writing
+//! down how many calls were refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,16 @@ pub(crate) struct Duties {
     pub(crate) messages: bool,
     /// Sending events.
     pub(crate) webhooks: bool,
+    /// Making checkpoints of the audit log.
+    pub(crate) checkpoints: bool,
 }
 
 impl Duties {
-    /// Those of `vestry worker`.
-    pub(crate) const ALL: Self = Self {
+    /// Those of `vestry worker`. Checkpoints name the deployment by its public URL, and a worker needs none.
+    pub(crate) const OF_WORKER: Self = Self {
         messages: true,
         webhooks: true,
+        checkpoints: false,
     };
 
     /// Those of a process that answers requests.
@@ -38,6 +41,7 @@ impl Duties {
         Self {
             messages: settings.outbox.worker,
             webhooks: settings.webhooks.worker,
+            checkpoints: true,
         }
     }
 }
@@ -54,6 +58,13 @@ impl Background {
         if duties.messages {
             let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
             tasks.spawn_on(async move { service.run_outbox(stopped).await }, runtime);
+        }
+        if duties.checkpoints {
+            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
+            tasks.spawn_on(
+                async move { service.run_checkpoints(stopped).await },
+                runtime,
+            );
         }
         let (sweeper, sweeps) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);

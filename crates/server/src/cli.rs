@@ -11,6 +11,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand};
 use url::Url;
 use vestry_domain::api_key::Scope;
+use vestry_domain::audit::checkpoint::VerifierKey;
 use vestry_domain::event::EventKind;
 use vestry_domain::ids::{
     ApiKeyId, AppId, EventId, RedirectUrlId, SigningKeyId, UserId, WebhookDeliveryId,
@@ -233,6 +234,7 @@ pub(crate) enum App {
     /// Show an App and its settings
     Show {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -247,6 +249,7 @@ Examples:
   vestry app set app_… live_per_minute=null        back to the service's own limit")]
     Set {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// NAME=VALUE
         #[arg(required = true, value_name = "NAME=VALUE", value_parser = assignment)]
@@ -267,6 +270,7 @@ Examples:
   vestry key create app_… test --public")]
     Create {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -282,6 +286,7 @@ Examples:
     /// List the keys of an App, oldest first; the keys themselves are not stored
     List {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -293,6 +298,7 @@ Example:
   vestry key revoke app_… key_…           stop the old one")]
     Rotate {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// Id of the key (key_…)
         key: ApiKeyId,
@@ -302,6 +308,7 @@ Example:
     /// Stop a key from working, within a second and for good
     Revoke {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// Id of the key (key_…)
         key: ApiKeyId,
@@ -324,6 +331,7 @@ Examples:
   vestry users import app_… live users.jsonl")]
     Import {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -346,6 +354,7 @@ Example:
   vestry users export app_… live --with-password-hashes > users.jsonl")]
     Export {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -362,6 +371,7 @@ Example:
   vestry users unlock app_… live user_…")]
     Unlock {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -385,6 +395,7 @@ Example:
   vestry sessions end-all app_… live")]
     EndAll {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -406,6 +417,7 @@ Examples:
   vestry redirect-url add app_… live http://127.0.0.1/signed-in          a native app, on any port")]
     Add {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -428,6 +440,7 @@ Examples:
     /// List the registered URLs of an App, oldest first
     List {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -435,6 +448,7 @@ Examples:
     /// Remove a registered URL
     Remove {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// Id of the registration (redirect_…)
         id: RedirectUrlId,
@@ -458,6 +472,7 @@ Examples:
   vestry webhook create app_… test http://127.0.0.1:3000/events      where outbound.allowed_networks allows it")]
     Create {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -478,6 +493,7 @@ Examples:
     /// List the endpoints of an App
     List {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -587,6 +603,7 @@ Examples:
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct WhichWebhook {
     /// Id of the App (app_…)
+    #[arg(value_parser = customers_app)]
     pub(crate) app: AppId,
     /// Id of the endpoint (whep_…)
     pub(crate) id: WebhookEndpointId,
@@ -710,6 +727,7 @@ Examples:
     /// List the connections of an App with their callback URLs
     List {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -717,6 +735,7 @@ Examples:
     /// Remove a connection; who is linked stays linked
     Remove {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -731,6 +750,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct SetProvider {
     /// Id of the App (app_…)
+    #[arg(value_parser = customers_app)]
     pub(crate) app: AppId,
     /// test or live
     pub(crate) environment: Environment,
@@ -788,6 +808,7 @@ pub(crate) enum SigningKey {
     /// List the signing keys of an App, oldest first
     List {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         #[command(flatten)]
         answer: Answer,
@@ -800,6 +821,7 @@ Example:
   vestry signing-key rotate app_… live")]
     Rotate {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// test or live
         environment: Environment,
@@ -818,6 +840,7 @@ Example:
   vestry signing-key revoke app_… jwk_…")]
     Revoke {
         /// Id of the App (app_…)
+        #[arg(value_parser = customers_app)]
         app: AppId,
         /// Id of the key (jwk_…)
         key: SigningKeyId,
@@ -834,11 +857,62 @@ pub(crate) enum Audit {
 Every use of a wallet and every change of an App, its keys and settings has an
 entry, chained by hashes under keys that are not in the database. Chains that
 are not whole are named, and the exit code is 1 if there is one. It may run while
-the service does.")]
+the service does.
+
+With --against it also compares the database with checkpoints that were kept
+outside of it, and finds what was set back or is gone as a whole.")]
     Verify {
+        #[command(flatten)]
+        against: Against,
         #[command(flatten)]
         answer: Answer,
     },
+    /// Print the public key under which checkpoints are signed; keep it apart from the database
+    #[command(after_help = "\
+It is printed as name+hash+base64, which `vestry audit verify --key` takes, and
+so do other programs that verify signed notes (C2SP signed-note).")]
+    Key {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Make a checkpoint now, bring it to the sinks, and print it
+    #[command(after_help = "\
+A checkpoint states where every chain of the audit log ends, signed. A service
+that runs makes one each minute in which something changed. This one names all
+chains: print it, or mail it to somebody, and `vestry audit verify --against FILE`
+will find it if the database is ever set back to before it. Into the log of the
+service it comes when one runs.")]
+    Checkpoint {
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// Explain a finding of `vestry audit verify`, which does not fail for it any more
+    #[command(after_help = "\
+After a failover that lost the last commits, for example. The finding stays
+listed, as acknowledged, with the reason; whatever else is found about the same
+chain is a finding as before. The reason is written into the audit log.")]
+    Acknowledge {
+        /// What the finding is about, as it is named there: a chain (auditchain_…), the number of a checkpoint, or APP/ENVIRONMENT for its events
+        about: String,
+        /// Why it is no reason for concern, in 200 bytes at most
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        against: Against,
+        #[command(flatten)]
+        answer: Answer,
+    },
+}
+
+/// Which checkpoints to compare with.
+#[derive(Debug, Args)]
+pub(crate) struct Against {
+    /// A directory or file of checkpoints, or a log in JSON that has them; may be given several times
+    #[arg(long = "against", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A key that `vestry audit key` printed, in place of the one that the vault has; may be given several times
+    #[arg(long = "key", value_name = "KEY", requires = "paths")]
+    pub(crate) keys: Vec<VerifierKey>,
 }
 
 /// `vestry vault`
@@ -954,7 +1028,12 @@ impl Command {
                 | SigningKey::Rotate { answer, .. }
                 | SigningKey::Revoke { answer, .. },
             )
-            | Self::Audit(Audit::Verify { answer })
+            | Self::Audit(
+                Audit::Verify { answer, .. }
+                | Audit::Key { answer }
+                | Audit::Checkpoint { answer }
+                | Audit::Acknowledge { answer, .. },
+            )
             | Self::Vault(
                 Vault::Init { answer }
                 | Vault::Status { answer }
@@ -964,6 +1043,15 @@ impl Command {
                 | Vault::Verify { answer },
             ) => answer.format(),
         }
+    }
+}
+
+/// The built-in App is the service's own: nothing of it is set up by hand.
+fn customers_app(text: &str) -> Result<AppId, String> {
+    match text.parse::<AppId>() {
+        Ok(AppId::BUILT_IN) => Err("this App is built in, for the service itself".to_owned()),
+        Ok(app) => Ok(app),
+        Err(error) => Err(error.to_string()),
     }
 }
 

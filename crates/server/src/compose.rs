@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
+use vestry_anchor::{FileSink, HttpSink, LogSink};
 use vestry_app::{Ports, Service};
 use vestry_breached_passwords::BreachedFile;
 use vestry_custody::Custody;
@@ -13,8 +14,9 @@ use vestry_limiter::{MemoryLimiter, RedisLimiter, RedisSettings};
 use vestry_mail_smtp::SmtpMailer;
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::Argon2Hasher;
+use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::clock::Clock;
-use vestry_ports::custody::{Custodian, Sealer, SignatureVerifier};
+use vestry_ports::custody::{Custodian, Notary, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
@@ -32,8 +34,8 @@ use vestry_webhook_http::HttpWebhooks;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    BaseUrl, DatabaseSettings, LimitSettings, LimitStore, MailSettings, OutboundSettings,
-    PasswordSettings, Settings, SmsSettings, VaultSettings,
+    AuditSink, BaseUrl, DatabaseSettings, LimitSettings, LimitStore, MailSettings,
+    OutboundSettings, PasswordSettings, Settings, SmsSettings, VaultSettings,
 };
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
@@ -174,6 +176,33 @@ fn webhooks(settings: &Settings) -> Result<Arc<dyn WebhookSender>, Failure> {
     Ok(Arc::new(webhooks.context("events cannot be sent")?))
 }
 
+/// Where checkpoints of a service go: the log too.
+pub(crate) fn sinks(settings: &Settings) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
+    let log: Arc<dyn CheckpointSink> = Arc::new(LogSink);
+    Ok([vec![log], sinks_of_commands(settings)?].concat())
+}
+
+/// Where those of a command go. Nobody keeps what it logs; the service that runs writes them into its own log.
+pub(crate) fn sinks_of_commands(
+    settings: &Settings,
+) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
+    let http = vestry_anchor::Settings {
+        allowed_networks: settings.outbound.allowed_networks.clone(),
+        ..vestry_anchor::Settings::default()
+    };
+    let mut sinks: Vec<Arc<dyn CheckpointSink>> = Vec::new();
+    for sink in &settings.audit.sinks {
+        sinks.push(match sink {
+            AuditSink::File(directory) => Arc::new(FileSink::new(directory)),
+            AuditSink::Http(url, token) => {
+                let sink = HttpSink::new(url.clone(), token.clone(), &http);
+                Arc::new(sink.context("audit.sinks cannot be used")?)
+            }
+        });
+    }
+    Ok(sinks)
+}
+
 /// The limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -198,6 +227,7 @@ pub(crate) fn service(
     settings: &Settings,
     store: Arc<dyn Store>,
     limiter: Arc<dyn RateLimiter>,
+    sinks: Vec<Arc<dyn CheckpointSink>>,
     base_url: Option<&BaseUrl>,
     runtime: Handle,
 ) -> Result<Arc<Service>, Failure> {
@@ -207,6 +237,7 @@ pub(crate) fn service(
     let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("keys cannot be kept on this machine")?);
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
+    let notary: Arc<dyn Notary> = Arc::<Custody>::clone(&custody);
     let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
     let custodian: Arc<dyn Custodian> = custody;
     let ports = Ports {
@@ -215,6 +246,8 @@ pub(crate) fn service(
         custodian,
         tokens: Arc::new(JwtSigner::new(Arc::clone(&sealer))),
         sealer,
+        notary,
+        sinks,
         passkeys: Arc::new(Webauthn),
         signatures,
         providers: Some(providers(&settings.outbound)?),
@@ -235,6 +268,7 @@ pub(crate) fn service(
         sends_per_identifier: settings.limits.sends_per_identifier,
         search_within: vestry_app::Settings::SEARCH_WITHIN,
         webhooks_in_flight: settings.webhooks.max_in_flight,
+        checkpoint_every: settings.audit.checkpoint_every,
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

@@ -39,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) passwords: PasswordSettings,
     pub(crate) outbox: OutboxSettings,
     pub(crate) webhooks: WebhookSettings,
+    pub(crate) audit: AuditSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -198,6 +199,81 @@ pub(crate) struct WebhookSettings {
     pub(crate) timeout: Duration,
 }
 
+/// `audit.*`
+#[derive(Debug)]
+pub(crate) struct AuditSettings {
+    /// Where checkpoints go beside the log.
+    pub(crate) sinks: Vec<AuditSink>,
+    /// How often one is made where something changed.
+    pub(crate) checkpoint_every: Duration,
+}
+
+/// A place that keeps checkpoints.
+#[derive(Debug, Clone)]
+pub(crate) enum AuditSink {
+    /// A directory.
+    File(PathBuf),
+    /// What takes them by POST, and the token that it knows us by.
+    Http(Url, Secret<String>),
+}
+
+/// One of `audit.sinks` as it is written.
+enum NamedSink {
+    Log,
+    File(PathBuf),
+    Http(Url),
+}
+
+impl FromStr for NamedSink {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text == "log" {
+            return Ok(Self::Log);
+        }
+        if let Some(directory) = text.strip_prefix("file:") {
+            return if directory.is_empty() {
+                Err(())
+            } else {
+                Ok(Self::File(PathBuf::from(directory)))
+            };
+        }
+        // `http:https://host/path`, or the URL by itself.
+        let url = match text.strip_prefix("http:") {
+            Some(url) if !url.starts_with("//") => url,
+            _ => text,
+        };
+        let url = Url::parse(url).map_err(|_unreadable| ())?;
+        let is_http = matches!(url.scheme(), "http" | "https");
+        is_http.then_some(Self::Http(url)).ok_or(())
+    }
+}
+
+impl AuditSettings {
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let named: Vec<NamedSink> = entries.list(
+            "audit.sinks",
+            "must be log, file:DIRECTORY, or http:URL such as http:https://anchor.example.com/vestry",
+        )?;
+        let mut sinks = Vec::new();
+        for sink in named {
+            match sink {
+                // Always there.
+                NamedSink::Log => {}
+                NamedSink::File(directory) => sinks.push(AuditSink::File(directory)),
+                NamedSink::Http(url) => {
+                    let token = Secret::new(entries.required_text("audit.http_token")?);
+                    sinks.push(AuditSink::Http(url, token));
+                }
+            }
+        }
+        Ok(Self {
+            sinks,
+            checkpoint_every: entries.seconds("audit.checkpoint_seconds", 1..=3_600)?,
+        })
+    }
+}
+
 /// `log.*`
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSettings {
@@ -333,6 +409,7 @@ impl Settings {
                 max_in_flight: entries.number("webhooks.max_in_flight", 2..=10_000)?,
                 timeout: entries.seconds("webhooks.timeout", 1..=30)?,
             },
+            audit: AuditSettings::from_entries(entries)?,
             log: LogSettings {
                 format: entries.one_of(
                     "log.format",

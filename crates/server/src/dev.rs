@@ -150,7 +150,14 @@ async fn open(
     make_root_keys_once(&settings.vault, &*store).await?;
     let limiter = compose::limiter(&settings.limits, &store).await?;
     let base_url = settings.http.base_url.as_ref();
-    compose::service(settings, store, limiter, base_url, runtime)
+    compose::service(
+        settings,
+        store,
+        limiter,
+        compose::sinks(settings)?,
+        base_url,
+        runtime,
+    )
 }
 
 /// Makes the root keys on the first start only. Later on a missing one is an error: a new one would not open anything.

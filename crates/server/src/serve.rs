@@ -35,6 +35,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             settings,
             store,
             limiter,
+            compose::sinks(settings)?,
             Some(&base_url),
             runtime.handle().clone(),
         )

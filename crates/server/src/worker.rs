@@ -16,8 +16,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let store = compose::store(&settings.database).await?;
         // A worker answers no requests, so there is nothing to count and nobody to issue a token for.
         let limiter = Arc::new(MemoryLimiter::new());
-        let service = compose::service(settings, store, limiter, None, runtime.clone())?;
-        let background = Background::start(&service, &runtime, Duties::ALL);
+        let service =
+            compose::service(settings, store, limiter, Vec::new(), None, runtime.clone())?;
+        let background = Background::start(&service, &runtime, Duties::OF_WORKER);
         tracing::info!(pid = std::process::id(), "worker ready");
         let signal = stop.next().await;
         tracing::info!(signal, "stopping");

@@ -60,12 +60,16 @@ impl Service {
         Ok(ChangePage { entries, has_more })
     }
 
-    async fn is_as_written(&self, entry: &ControlEntry) -> Result<(), Fault> {
+    /// Whether the service wrote this entry.
+    pub(super) async fn is_authentic(&self, entry: &ControlEntry) -> Result<bool, Fault> {
         let place = entry.sequence.saturating_sub(1);
         let (sealer, world) = (&*self.ports.sealer, &entry.event.world);
-        let is_authentic = entry.follows(place, &entry.previous)
-            && entry_matches(sealer, world, &entry.hash, &entry.mac).await?;
-        if is_authentic {
+        Ok(entry.follows(place, &entry.previous)
+            && entry_matches(sealer, world, &entry.hash, &entry.mac).await?)
+    }
+
+    async fn is_as_written(&self, entry: &ControlEntry) -> Result<(), Fault> {
+        if self.is_authentic(entry).await? {
             return Ok(());
         }
         Err(Fault::Internal(

@@ -1,10 +1,16 @@
 //! The audit log: an answer that comes of a key leaves after its entry is on disk.
 
+pub mod acknowledge;
 pub mod changes;
+pub mod checkpoint;
+pub mod flaw;
 pub mod list;
 pub(crate) mod record;
 pub mod verify;
+pub mod witness;
 
 pub use changes::{ChangePage, ListChanges};
+pub use checkpoint::MadeCheckpoint;
+pub use flaw::{About, Acknowledged, AuditFlaw, AuditReport, Flaw};
 pub use list::{AuditPage, ListAudit};
-pub use verify::{AuditFlaw, AuditReport, Flaw};
+pub use witness::{FoundNote, TrustedKeys};

@@ -7,51 +7,10 @@ use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
+use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
+use super::witness::{FoundNote, TrustedKeys};
 use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held};
 use crate::{Fault, Service};
-
-/// What a verification found.
-#[derive(Debug, Clone, Default)]
-pub struct AuditReport {
-    /// Chains looked at.
-    pub chains: u64,
-    /// Entries that are what they were.
-    pub entries: u64,
-    /// What is wrong; at most one finding per chain, its first.
-    pub flaws: Vec<AuditFlaw>,
-}
-
-/// What is wrong with a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditFlaw {
-    /// App and environment.
-    pub world: World,
-    /// The chain.
-    pub chain: AuditChainId,
-    /// What it is.
-    pub flaw: Flaw,
-}
-
-/// Kinds of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
-    /// Entries without a head: the record of how far the chain goes is gone.
-    NoHead,
-    /// The head is not one that the service wrote.
-    ForgedHead,
-    /// The entry in this place was altered, or does not follow the one before it, or the one in this place is missing.
-    Broken {
-        /// The place, from 1.
-        sequence: i64,
-    },
-    /// The chain ends at `found`, and its head says that it went on to `expected`, or the other way round.
-    Ends {
-        /// The last place that was found.
-        found: i64,
-        /// The last place by the head.
-        expected: i64,
-    },
-}
 
 /// Entries looked at in one step.
 const PAGE: i64 = 1_000;
@@ -153,6 +112,21 @@ impl Service {
         &self,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<AuditReport, Fault> {
+        self.verify_audit_log_against(&[], &TrustedKeys::Own, progress)
+            .await
+    }
+
+    /// The same, and compares the database with checkpoints that were kept outside of it: what was there when one was made has to be
+    /// there now.
+    ///
+    /// # Errors
+    /// As for [`Service::verify_audit_log`].
+    pub async fn verify_audit_log_against(
+        &self,
+        notes: &[FoundNote],
+        keys: &TrustedKeys,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<AuditReport, Fault> {
         let mut report = AuditReport::default();
         let apps = self.ports.store.read().await?.apps().list().await?;
         for app in apps {
@@ -161,6 +135,15 @@ impl Service {
                 self.verify_world(&world, &mut report, progress).await?;
             }
         }
+        self.verify_world(&World::DEPLOYMENT, &mut report, progress)
+            .await?;
+        if !notes.is_empty() {
+            let witness = self.witness(notes, keys).await?;
+            report.checkpoints = witness.checkpoints;
+            report.flaws.extend(self.unborne(&witness, progress).await?);
+            report.flaws.extend(witness.flaws);
+        }
+        self.set_acknowledged_aside(&mut report).await?;
         Ok(report)
     }
 
@@ -188,19 +171,15 @@ impl Service {
         for chain in headless {
             report.chains += 1;
             report.flaws.push(AuditFlaw {
-                world: *world,
-                chain,
+                about: About::Chain(*world, chain),
                 flaw: Flaw::NoHead,
             });
         }
         for end in ends {
             report.chains += 1;
             if let Some(flaw) = self.flaw_of(&end, report, progress).await? {
-                report.flaws.push(AuditFlaw {
-                    world: *world,
-                    chain: end.chain,
-                    flaw,
-                });
+                let about = About::Chain(*world, end.chain);
+                report.flaws.push(AuditFlaw { about, flaw });
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ mod budgets;
 mod captured;
 mod changed_wallets;
 mod changes;
+mod checkpoints;
 mod claims;
 mod codes;
 mod delivery;

@@ -32,6 +32,7 @@ use vestry_domain::wallet::{AddressForm, WalletType};
 use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
+use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
@@ -107,6 +108,7 @@ impl Rig {
             vaults: vaults.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
+            notary: custody.clone(),
             signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             passkeys: Arc::new(Webauthn),
@@ -115,6 +117,7 @@ impl Rig {
             mailer,
             sms: Some(sms.clone()),
             webhooks: Some(webhooks.clone()),
+            sinks: Vec::new(),
             passwords: Arc::new(hasher),
             breached: Some(breached.clone()),
             clock: clock.clone(),
@@ -162,6 +165,7 @@ impl Rig {
             vaults: vaults.clone(),
             custodian: custody.clone(),
             sealer: custody.clone(),
+            notary: custody.clone(),
             signatures: custody.clone(),
             tokens: Arc::new(JwtSigner::new(custody)),
             ..self.ports.clone()
@@ -186,6 +190,7 @@ impl Rig {
             sends_per_identifier,
             search_within: Settings::SEARCH_WITHIN,
             webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
+            checkpoint_every: Settings::CHECKPOINT_EVERY,
         };
         Arc::new(Service::new(
             self.ports.clone(),
@@ -206,6 +211,22 @@ impl Rig {
     pub(crate) fn process_without_sms(&self) -> Arc<Service> {
         service(&Ports {
             sms: None,
+            ..self.ports.clone()
+        })
+    }
+
+    /// Another process over the same database, with these sinks of checkpoints.
+    pub(crate) fn process_with_sinks(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Arc<Service> {
+        let vaults = vaults(&self.root, &self.ports.entropy);
+        let custody = custody(&vaults, &self.fake, &self.ports.entropy);
+        service(&Ports {
+            vaults,
+            custodian: custody.clone(),
+            sealer: custody.clone(),
+            notary: custody.clone(),
+            signatures: custody.clone(),
+            tokens: Arc::new(JwtSigner::new(custody)),
+            sinks,
             ..self.ports.clone()
         })
     }
@@ -523,6 +544,7 @@ fn service(ports: &Ports) -> Arc<Service> {
         sends_per_identifier: 0,
         search_within: Settings::SEARCH_WITHIN,
         webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
+        checkpoint_every: Settings::CHECKPOINT_EVERY,
     };
     Arc::new(Service::new(ports.clone(), settings, Handle::current()))
 }

@@ -103,6 +103,10 @@ words! {
         AppKeyRewrap "app_key.rewrap" "An App key was wrapped under another version of the root key.",
         AppKeyRetire "app_key.retire" "An old version of an App key was destroyed.",
         RequestRefuse "request.refuse" "A call was refused for what its key or its user may not do; of many in a minute, there is a `count`.",
+        AuditFlawFind "audit_flaw.find" "A sink has a checkpoint that the database does not bear out, as was seen at a start.",
+        AuditFlawAcknowledge "audit_flaw.acknowledge" "What `vestry audit verify` finds about this was explained, and is no failure any more.",
+        AuditSinkFail "audit_sink.fail" "A sink has taken no checkpoint for ten periods, and goes on being tried.",
+        AuditSinkDiffer "audit_sink.differ" "A sink has another checkpoint of a number: the database was set back, or two deployments share the sink.",
         ChainRestart "chain.restart" "A chain of this App was left, as the database was set back or the end of the chain was altered: `ended_at` is where it ended, `found_at` where it ends now.",
     }
 }
@@ -121,6 +125,8 @@ words! {
         AppKey "app_key" "A version of an App key, by purpose and number.",
         Call "call" "A call of the API, by method and path.",
         Chain "chain" "A chain of this log.",
+        Checkpoint "checkpoint" "A checkpoint, by its number.",
+        AuditSink "audit_sink" "A place that keeps checkpoints, as the settings name it.",
     }
 }
 
@@ -166,6 +172,16 @@ impl Subject {
             SubjectKind::AppKey,
             format_args!("{}/{}", key.purpose, key.version),
         )
+    }
+
+    /// A checkpoint.
+    pub fn checkpoint(number: i64) -> Self {
+        Self::new(SubjectKind::Checkpoint, number)
+    }
+
+    /// A sink of checkpoints.
+    pub fn audit_sink(name: &str) -> Self {
+        Self::new(SubjectKind::AuditSink, name)
     }
 
     /// An identity provider.

@@ -1,46 +1,120 @@
-//! `vestry audit verify`.
+//! `vestry audit`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use vestry_anchor::notes_at;
 use vestry_app::Service;
-use vestry_app::audit::{AuditFlaw, AuditReport, Flaw};
+use vestry_app::audit::{About, AuditFlaw, AuditReport, FoundNote, TrustedKeys};
 
-use crate::cli::{self, Answer};
+use super::failed;
+use crate::cli::{self, Against, Answer};
 use crate::failure::Failure;
+use crate::output::print_line;
 
-pub(super) async fn run(service: &Service, command: cli::Audit) -> Result<(), Failure> {
-    let cli::Audit::Verify { answer } = command;
+pub(super) async fn run(
+    service: &Service,
+    command: cli::Audit,
+    has_base_url: bool,
+) -> Result<(), Failure> {
     let progress = |looked_at| tracing::info!(looked_at, "entries of the audit log");
-    let report = service.verify_audit_log(&progress).await;
-    let report = report.map_err(|fault| {
-        Failure::new("the audit log could not be read to its end").because(fault)
-    })?;
-    print(&report, answer)
+    match command {
+        cli::Audit::Verify { against, answer } => {
+            let (notes, keys) = witnesses(against)?;
+            let report = service.verify_audit_log_against(&notes, &keys, &progress);
+            let report = report.await.map_err(|fault| {
+                Failure::new("the audit log could not be read to its end").because(fault)
+            })?;
+            print(&report, answer)
+        }
+        cli::Audit::Key { answer } => {
+            named(has_base_url)?;
+            let key = service.checkpoint_key().await;
+            let key = key.map_err(|fault| Failure::new("there is no key").because(fault))?;
+            let key = key.to_string();
+            answer.format().print(&json!({"key": key}), || key.clone())
+        }
+        cli::Audit::Checkpoint { answer } => {
+            named(has_base_url)?;
+            checkpoint(service, answer).await
+        }
+        cli::Audit::Acknowledge {
+            about,
+            reason,
+            against,
+            answer,
+        } => {
+            let (notes, keys) = witnesses(against)?;
+            let found = service.acknowledge_flaw(&about, &reason, &notes, &keys, &progress);
+            let found = found.await.map_err(failed)?;
+            let document = json!({"acknowledged": found.iter().map(document).collect::<Vec<_>>()});
+            answer.format().print(&document, || {
+                let lines = found.iter().map(|flaw| format!("Acknowledged: {flaw}"));
+                lines.collect::<Vec<_>>().join("\n")
+            })
+        }
+    }
+}
+
+/// A checkpoint names the deployment by the public URL.
+fn named(has_base_url: bool) -> Result<(), Failure> {
+    if has_base_url {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "http.base_url is not set; checkpoints name the deployment by it: write the public URL of the service into vestry.toml or set VESTRY_HTTP__BASE_URL".to_owned(),
+    ))
+}
+
+fn witnesses(against: Against) -> Result<(Vec<FoundNote>, TrustedKeys), Failure> {
+    let mut notes = Vec::new();
+    for path in against.paths {
+        let found = notes_at(&path).map_err(|error| Failure::usage(error.to_string()))?;
+        notes.extend(
+            found
+                .into_iter()
+                .map(|(place, note)| FoundNote { place, note }),
+        );
+    }
+    let keys = if against.keys.is_empty() {
+        TrustedKeys::Own
+    } else {
+        TrustedKeys::These(against.keys)
+    };
+    Ok((notes, keys))
+}
+
+async fn checkpoint(service: &Service, answer: Answer) -> Result<(), Failure> {
+    let made = service.make_checkpoint().await;
+    let made = made.map_err(|fault| Failure::new("no checkpoint was made").because(fault))?;
+    let Some(made) = made else {
+        return Err(Failure::answered(
+            "there is no chain yet: nothing was ever done that has an entry",
+        ));
+    };
+    service.bring_to_sinks().await;
+    let document = json!({"number": made.number, "lines": made.lines, "note": made.note});
+    match answer.format() {
+        // A note is exactly its bytes.
+        crate::output::Format::Human => print_line(made.note.trim_end_matches('\n')),
+        json => json.print(&document, String::new),
+    }
 }
 
 fn print(report: &AuditReport, answer: Answer) -> Result<(), Failure> {
-    let flaws: Vec<Value> = report.flaws.iter().map(document).collect();
-    let ok = flaws.is_empty();
+    let ok = report.flaws.is_empty();
+    let acknowledged = report.acknowledged.iter().map(|known| {
+        let mut document = document(&known.flaw);
+        document.insert("reason".to_owned(), known.reason.as_str().into());
+        document
+    });
     let whole = json!({
         "ok": ok,
         "chains": report.chains,
         "entries": report.entries,
-        "flaws": flaws,
+        "checkpoints": report.checkpoints,
+        "flaws": report.flaws.iter().map(document).collect::<Vec<_>>(),
+        "acknowledged": acknowledged.collect::<Vec<_>>(),
     });
-    answer.format().print(&whole, || {
-        let mut text = format!(
-            "{} entries in {} chains are as they were written.",
-            report.entries, report.chains
-        );
-        for flaw in &report.flaws {
-            text.push_str(&format!(
-                "\nFLAW: {} {}: {}",
-                flaw.world,
-                flaw.chain,
-                sentence(flaw.flaw)
-            ));
-        }
-        text
-    })?;
+    answer.format().print(&whole, || sentences(report))?;
     if ok {
         Ok(())
     } else {
@@ -48,26 +122,40 @@ fn print(report: &AuditReport, answer: Answer) -> Result<(), Failure> {
     }
 }
 
-fn document(flaw: &AuditFlaw) -> Value {
-    json!({
-        "app_id": flaw.world.app_id,
-        "environment": flaw.world.environment.as_str(),
-        "chain": flaw.chain,
-        "flaw": sentence(flaw.flaw),
-    })
+fn sentences(report: &AuditReport) -> String {
+    let mut text = format!(
+        "{} entries in {} chains are as they were written.",
+        report.entries, report.chains
+    );
+    if report.checkpoints > 0 {
+        text.push_str(&format!(
+            "\nCompared with {} checkpoints.",
+            report.checkpoints
+        ));
+    }
+    for known in &report.acknowledged {
+        text.push_str(&format!(
+            "\nacknowledged: {} ({})",
+            known.flaw, known.reason
+        ));
+    }
+    for flaw in &report.flaws {
+        text.push_str(&format!("\nFLAW: {flaw}"));
+    }
+    text
 }
 
-fn sentence(flaw: Flaw) -> String {
-    match flaw {
-        Flaw::NoHead => "the record of how far the chain goes is gone".to_owned(),
-        Flaw::ForgedHead => "the record of how far the chain goes was altered".to_owned(),
-        Flaw::Broken { sequence } => {
-            format!(
-                "entry {sequence} was altered, is missing, or does not follow the one before it"
-            )
-        }
-        Flaw::Ends { found, expected } => {
-            format!("the chain ends at entry {found}, and its record says {expected}")
-        }
+fn document(flaw: &AuditFlaw) -> Map<String, Value> {
+    let mut document = Map::new();
+    let mut add = |name: &str, value: String| {
+        document.insert(name.to_owned(), value.into());
+    };
+    add("about", flaw.about.to_string());
+    if let About::Chain(world, chain) = &flaw.about {
+        add("app_id", world.app_id.to_string());
+        add("environment", world.environment.to_string());
+        add("chain", chain.to_string());
     }
+    add("flaw", flaw.flaw.to_string());
+    document
 }

@@ -95,6 +95,9 @@ pub(super) const KEYS: &[Key] = &[
     key("webhooks.worker", Kind::Switch, Some("true")),
     key("webhooks.max_in_flight", Kind::Number, Some("256")),
     key("webhooks.timeout", Kind::Number, Some("15")),
+    key("audit.sinks", Kind::List, Some("log")),
+    key("audit.http_token", Kind::Text, None),
+    key("audit.checkpoint_seconds", Kind::Number, Some("60")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),
 ];

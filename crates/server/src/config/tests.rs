@@ -208,6 +208,18 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
             "limits.store in vestry.toml: must be memory, database or redis://…",
         ),
         (
+            "audit.sinks = [\"log\", \"s3://bucket\"]",
+            "audit.sinks in vestry.toml: must be log, file:DIRECTORY, or http:URL such as http:https://anchor.example.com/vestry",
+        ),
+        (
+            "audit.sinks = [\"http:https://anchor.example.com/\"]",
+            "audit.http_token is not set; write it into vestry.toml or set VESTRY_AUDIT__HTTP_TOKEN",
+        ),
+        (
+            "audit.checkpoint_seconds = 0",
+            "audit.checkpoint_seconds in vestry.toml: must be a whole number from 1 to 3600",
+        ),
+        (
             "log.level = \"loud\"",
             "log.level in vestry.toml: must be one of: error, warn, info, debug, trace",
         ),

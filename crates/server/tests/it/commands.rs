@@ -29,6 +29,8 @@ fn wrong_usage_ends_with_2() {
             "app_000000000000000000000000000",
             "no-equals-sign",
         ],
+        &["app", "show", "app_000000000000000000000000001"],
+        &["key", "create", "app_000000000000000000000000001", "live"],
         &["dev", "--listen", "nowhere"],
         &["serve", "--in-haste"],
         &["openapi", "now"],

@@ -14,7 +14,7 @@ use crate::support::client::Answer;
 use crate::support::site::{Said, Site, binary, text};
 
 /// Commands that are read, and not run.
-const READ: [(&str, &str); 9] = [
+const READ: [(&str, &str); 10] = [
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
     ("vestry worker", "delivers until it is stopped"),
@@ -34,6 +34,10 @@ const READ: [(&str, &str); 9] = [
     (
         "vestry webhook deliveries APP ENDPOINT DELIVERY",
         "needs a delivery; the use case has tests of its own",
+    ),
+    (
+        "vestry audit acknowledge",
+        "needs a finding; `checkpoints` has some",
     ),
     (
         "vestry migrate --distribute",

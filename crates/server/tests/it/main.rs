@@ -15,6 +15,7 @@ mod a_thousand_users;
 mod app_key_rotation;
 
 mod audit;
+mod checkpoints;
 mod commands;
 mod crash;
 mod dev;

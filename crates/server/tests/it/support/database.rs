@@ -53,6 +53,18 @@ impl Database {
         }
     }
 
+    /// Copies a table as it is now into another one of this name. Neither needs to have rows.
+    pub(crate) async fn copy(&self, table: &str, name: &str) {
+        let copy = format!("CREATE TABLE {name} AS SELECT * FROM {table}");
+        match self {
+            Self::Sqlite(path) => drop(sql_query(copy).execute(&mut open(path)).unwrap()),
+            Self::Postgres(_) | Self::Elsewhere(_) => {
+                let client = connect(&self.direct_url()).await;
+                client.batch_execute(&copy).await.unwrap();
+            }
+        }
+    }
+
     /// Runs one statement that both databases understand.
     pub(crate) async fn execute(&self, statement: &str) {
         match self {

@@ -1,0 +1,125 @@
+//! `vestry audit acknowledge`: a finding that was explained is no failure any more. It stays a finding.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use vestry_domain::audit::control::{ControlAction, ControlEntry, ControlFilter, Detail, Subject};
+use vestry_domain::{Invalid, World};
+
+use super::flaw::{Acknowledged, AuditFlaw, AuditReport};
+use super::witness::{FoundNote, TrustedKeys};
+use crate::admin::AdminError;
+use crate::{Fault, Service};
+
+/// Bytes of a reason at most, as JSON writes it; longer values of an entry are kept as hashes.
+const LONGEST_REASON: usize = 200;
+/// Entries that are read at once.
+const PAGE: i64 = 100;
+/// What the finding is called in an entry, and why it is none.
+const FINDING: &str = "finding";
+const REASON: &str = "reason";
+
+impl Service {
+    /// Explains everything that a verification finds about one thing: a chain, the events of a world, or a checkpoint, as findings
+    /// name it. Only exactly these findings count as explained; when there is more to find later, that is a finding again.
+    ///
+    /// # Errors
+    /// [`AdminError`]; [`AdminError::NotFound`] when nothing is found about it.
+    pub async fn acknowledge_flaw(
+        &self,
+        about: &str,
+        reason: &str,
+        notes: &[FoundNote],
+        keys: &TrustedKeys,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Vec<AuditFlaw>, AdminError> {
+        let reason = reason.trim();
+        let escaped = Value::from(reason).to_string();
+        // Without its quotes.
+        if reason.is_empty() || escaped.len().saturating_sub(2) > LONGEST_REASON {
+            let message = format!(
+                "reason must be 1 to {LONGEST_REASON} bytes long; a quote or line break counts as two"
+            );
+            return Err(Invalid::value("reason", message).into());
+        }
+        let report = self.verify_audit_log_against(notes, keys, progress).await?;
+        let is_about = |flaw: &AuditFlaw| flaw.about.to_string() == about;
+        let found = report.flaws.into_iter().filter(is_about);
+        let found: Vec<(Subject, AuditFlaw)> = found
+            .filter_map(|flaw| Some((flaw.about.subject()?, flaw)))
+            .collect();
+        if found.is_empty() {
+            return Err(AdminError::NotFound("finding"));
+        }
+        for (subject, flaw) in &found {
+            let detail = Detail::default()
+                .with(FINDING, flaw.flaw.code())
+                .with(REASON, reason);
+            let action = ControlAction::AuditFlawAcknowledge;
+            let event = self.done_by_cli(World::DEPLOYMENT, action, subject.clone(), &detail);
+            self.record_for_deployment(event).await?;
+        }
+        Ok(found.into_iter().map(|(_, flaw)| flaw).collect())
+    }
+
+    /// Takes what was explained out of what is wrong.
+    pub(super) async fn set_acknowledged_aside(
+        &self,
+        report: &mut AuditReport,
+    ) -> Result<(), Fault> {
+        if report.flaws.is_empty() {
+            return Ok(());
+        }
+        let explained = self.acknowledgements().await?;
+        for flaw in std::mem::take(&mut report.flaws) {
+            let subject = flaw.about.subject();
+            let known =
+                subject.and_then(|subject| explained.get(&key(&subject, &flaw.flaw.code())));
+            match known {
+                Some(reason) => report.acknowledged.push(Acknowledged {
+                    flaw,
+                    reason: reason.clone(),
+                }),
+                None => report.flaws.push(flaw),
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was ever explained, with the reasons. An entry that the service did not write explains nothing.
+    async fn acknowledgements(&self) -> Result<HashMap<String, String>, Fault> {
+        let filter = ControlFilter {
+            actions: vec![ControlAction::AuditFlawAcknowledge],
+            ..ControlFilter::default()
+        };
+        let mut explained = HashMap::new();
+        let mut after = None;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let log = read.control_log();
+            let page = log.page(&World::DEPLOYMENT, &filter, after, PAGE).await?;
+            drop(read);
+            let Some(last) = page.last() else {
+                return Ok(explained);
+            };
+            after = Some(last.id);
+            for entry in page {
+                if self.is_authentic(&entry).await?
+                    && let Some((finding, reason)) = said(&entry)
+                {
+                    explained.insert(key(&entry.event.subject, &finding), reason);
+                }
+            }
+        }
+    }
+}
+
+fn key(subject: &Subject, finding: &str) -> String {
+    format!("{} {} {finding}", subject.kind, subject.id)
+}
+
+fn said(entry: &ControlEntry) -> Option<(String, String)> {
+    let detail: Value = serde_json::from_str(&entry.event.detail).ok()?;
+    let text = |name: &str| detail.get(name)?.as_str().map(str::to_owned);
+    Some((text(FINDING)?, text(REASON)?))
+}

@@ -1,0 +1,455 @@
+//! Checkpoints: once in a period one process of all states where every chain and every log of events ends, signs that, and brings it
+//! to the sinks, which are outside of the database (AUD-3).
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use vestry_domain::World;
+use vestry_domain::audit::checkpoint::{
+    Checkpoint, Line, NoteSignature, SignedNote, VerifierKey, check_deployment,
+};
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::event::Actor;
+use vestry_domain::ids::JobId;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::anchors::{CheckpointSink, SinkError};
+use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
+
+use crate::fault::{causes, retried};
+use crate::key_holds::hold_root;
+use crate::{Fault, Service};
+
+/// The name of the lease.
+const WORK: &str = "checkpoint";
+/// How long beyond a period the process that makes checkpoints may be silent before another one does.
+const GRACE: Seconds = Seconds(60);
+/// Heads that are read at once.
+const HEADS: i64 = 1_000;
+/// Checkpoints that are brought to a sink before it is noted how far it is.
+const PAGE: i64 = 50;
+/// How long checkpoints stay in the database after all sinks have them.
+const KEPT: Seconds = Seconds(7 * 86_400);
+/// Periods without success after which it is told that a sink fails.
+const TOLD_AFTER: i64 = 10;
+/// The version of a key that is the first.
+const FIRST_VERSION: u32 = 1;
+
+/// A checkpoint that was made.
+#[derive(Debug, Clone)]
+pub struct MadeCheckpoint {
+    /// Its number.
+    pub number: i64,
+    /// How many chains and logs it names.
+    pub lines: usize,
+    /// The signed note.
+    pub note: String,
+}
+
+/// What stopped a sink.
+enum Stop {
+    Sink(SinkError),
+    Store(Fault),
+}
+
+impl<E: Into<Fault>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Service {
+    /// Makes checkpoints until `stop` is done. At first it looks whether the database bears out what the sinks have.
+    pub async fn run_checkpoints(&self, stop: impl Future<Output = ()>) {
+        let holder: JobId = self.new_id(self.machine_time());
+        let holder = holder.to_string();
+        let every = self.settings.checkpoint_every;
+        // Not at once: a process that lives for seconds has nothing to state that the next one would not.
+        let mut period = interval_at(Instant::now() + every, every);
+        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stop = std::pin::pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => return,
+            () = self.look_at_sinks() => {}
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return,
+                _ = period.tick() => {}
+            }
+            tokio::select! {
+                biased;
+                () = &mut stop => return,
+                made = self.checkpoint_round(&holder) => if let Err(fault) = made {
+                    tracing::warn!(error = causes(&fault), "no checkpoint of the audit log was made");
+                }
+            }
+        }
+    }
+
+    /// One period of the process that has the lease; nothing in any other.
+    ///
+    /// # Errors
+    /// See [`Fault`]. That sinks take nothing is none: it is told, and they are tried again.
+    pub async fn checkpoint_round(&self, holder: &str) -> Result<(), Fault> {
+        if !retried(|| self.leads(holder)).await? {
+            self.checkpoints.forget();
+            return Ok(());
+        }
+        self.make_checkpoint().await?;
+        self.bring_to_sinks().await;
+        self.sweep_checkpoints().await
+    }
+
+    async fn leads(&self, holder: &str) -> Result<bool, Fault> {
+        let now = self.machine_time();
+        let until = now + self.period() + GRACE;
+        let mut tx = self.ports.store.begin().await?;
+        let leads = tx.leases().take(WORK, holder, now, until).await?;
+        tx.commit().await?;
+        Ok(leads)
+    }
+
+    fn period(&self) -> Seconds {
+        let seconds = self.settings.checkpoint_every.as_secs();
+        Seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
+    }
+
+    /// Makes a checkpoint of what went on since the last one that this process knows; `None` when nothing did.
+    ///
+    /// # Errors
+    /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
+    pub async fn make_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
+        self.hold_deployment_key(KeyPurpose::Audit).await?;
+        // Anew each time: whoever was faster has written another one in its place.
+        retried(|| self.try_checkpoint()).await
+    }
+
+    async fn try_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
+        let before = self.newest_checkpoint().await?;
+        let newest = before.as_ref().map_or(0, |before| before.number);
+        let lines = self.checkpoints.due(newest, self.ends().await?);
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let checkpoint = Checkpoint {
+            deployment: self.deployment()?.to_owned(),
+            number: newest.saturating_add(1),
+            at: self.machine_time(),
+            previous: before.map_or(Ok(Checkpoint::NONE_BEFORE), |before| hash_of(&before))?,
+            lines,
+        };
+        let kept = KeptCheckpoint {
+            number: checkpoint.number,
+            at: checkpoint.at,
+            note: self.signed(checkpoint.text()).await?,
+        };
+        let mut tx = self.ports.store.begin().await?;
+        if !tx.checkpoints().add(&World::DEPLOYMENT, &kept).await? {
+            self.checkpoints.forget();
+            return Err(Fault::LostRace);
+        }
+        tx.commit().await?;
+        self.checkpoints.made(checkpoint.number, &checkpoint.lines);
+        Ok(Some(MadeCheckpoint {
+            number: kept.number,
+            lines: checkpoint.lines.len(),
+            note: kept.note,
+        }))
+    }
+
+    pub(super) async fn newest_checkpoint(&self) -> Result<Option<KeptCheckpoint>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(read.checkpoints().newest(&World::DEPLOYMENT).await?)
+    }
+
+    async fn signed(&self, text: String) -> Result<String, Fault> {
+        let notary = &self.ports.notary;
+        let key = self.checkpoint_key().await?;
+        let signature = notary.notarise(&World::DEPLOYMENT, text.as_bytes()).await?;
+        let signatures = vec![NoteSignature {
+            key_id: key.key_id(),
+            name: key.name,
+            signature,
+        }];
+        let written = SignedNote { text, signatures }.written();
+        written.map_err(|error| Fault::Internal(Box::new(error)))
+    }
+
+    /// The key that verifies this deployment's checkpoints.
+    ///
+    /// # Errors
+    /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
+    pub async fn checkpoint_key(&self) -> Result<VerifierKey, Fault> {
+        let key = self.own_checkpoint_key().await?;
+        let key = VerifierKey::new(self.deployment()?, key);
+        key.map_err(|error| Fault::Internal(Box::new(error)))
+    }
+
+    /// The same without its name.
+    pub(super) async fn own_checkpoint_key(&self) -> Result<[u8; 32], Fault> {
+        self.hold_deployment_key(KeyPurpose::Audit).await?;
+        Ok(self.ports.notary.notary_key(&World::DEPLOYMENT).await?)
+    }
+
+    /// Host and port of the public URL, which name this deployment in its checkpoints.
+    fn deployment(&self) -> Result<&str, Fault> {
+        let name = self.settings.issuer_host.as_str();
+        match check_deployment(name) {
+            Ok(()) => Ok(name),
+            Err(error) => Err(Fault::Internal(Box::new(error))),
+        }
+    }
+
+    /// Where all chains and all logs of events end now.
+    async fn ends(&self) -> Result<Vec<Line>, Fault> {
+        let mut lines = Vec::new();
+        let (mut last, mut more) = (None, true);
+        while more {
+            let mut read = self.ports.store.read().await?;
+            let heads = read.audit_log().all_heads(last, HEADS).await?;
+            last = heads.last().map(|head| (head.world, head.chain));
+            more = last.is_some();
+            lines.extend(heads.into_iter().map(|head| Line::Chain {
+                world: head.world,
+                chain: head.chain,
+                sequence: head.sequence,
+                hash: head.hash,
+            }));
+        }
+        let (mut last, mut more) = (None, true);
+        while more {
+            let mut read = self.ports.store.read().await?;
+            let heads = read.control_log().all_heads(last, HEADS).await?;
+            last = heads.last().map(|head| (head.world, head.number));
+            more = last.is_some();
+            lines.extend(heads.into_iter().map(|head| Line::Chain {
+                world: head.world,
+                chain: head.chain,
+                sequence: head.sequence,
+                hash: head.hash,
+            }));
+        }
+        let (mut last, mut more) = (None, true);
+        while more {
+            let mut read = self.ports.store.read().await?;
+            let heads = read.events().heads(last, HEADS).await?;
+            last = heads.last().map(|(world, _)| *world);
+            more = last.is_some();
+            lines.extend(heads.into_iter().filter_map(|(world, head)| {
+                let newest = head.newest?;
+                Some(Line::Events {
+                    world,
+                    log: head.log,
+                    position: newest.position,
+                    newest: newest.id,
+                })
+            }));
+        }
+        Ok(lines)
+    }
+
+    /// Has the deployment's key of this purpose, and makes it where there is none yet.
+    pub(crate) async fn hold_deployment_key(&self, purpose: KeyPurpose) -> Result<(), Fault> {
+        let world = &World::DEPLOYMENT;
+        let mut read = self.ports.store.read().await?;
+        let is_there = read.app_keys().newest(world, purpose).await?.is_some();
+        drop(read);
+        if is_there {
+            return Ok(());
+        }
+        retried(|| self.add_deployment_key(purpose)).await
+    }
+
+    async fn add_deployment_key(&self, purpose: KeyPurpose) -> Result<(), Fault> {
+        let (world, now) = (&World::DEPLOYMENT, self.machine_time());
+        let custodian = &self.ports.custodian;
+        let key = custodian.mint_app_key(world, purpose, FIRST_VERSION, now);
+        let key = key.await?;
+        let mut tx = self.ports.store.begin().await?;
+        hold_root(&mut *tx, &key).await?;
+        // Where another process was faster, its key is the one.
+        tx.app_keys().add(&key).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Brings to each sink what it does not have yet, in order.
+    pub async fn bring_to_sinks(&self) {
+        for sink in &self.ports.sinks {
+            let name = sink.name();
+            match self.bring_to(sink).await {
+                Ok(()) => {
+                    if self.checkpoints.took(name) {
+                        tracing::info!(sink = name, "the sink takes checkpoints again");
+                    }
+                }
+                Err(Stop::Sink(error)) => self.sink_failed(name, &error).await,
+                Err(Stop::Store(fault)) => {
+                    tracing::warn!(
+                        sink = name,
+                        error = causes(&fault),
+                        "checkpoints could not be brought to the sink, and will be"
+                    );
+                }
+            }
+        }
+    }
+
+    async fn bring_to(&self, sink: &Arc<dyn CheckpointSink>) -> Result<(), Stop> {
+        let world = &World::DEPLOYMENT;
+        let mut read = self.ports.store.read().await?;
+        let known = read.checkpoints().sinks(world).await?;
+        drop(read);
+        let known = known.into_iter().find(|known| known.sink == sink.name());
+        let mut reached = known.map_or(0, |known| known.number);
+        let mut is_another_told = false;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let page = read.checkpoints().after(world, reached, PAGE).await?;
+            drop(read);
+            if page.is_empty() {
+                return Ok(());
+            }
+            for kept in page {
+                match sink.put(kept.number, &kept.note).await {
+                    Ok(()) => {}
+                    // It stays there, and the next ones say what holds now.
+                    Err(SinkError::Differs { number }) => {
+                        self.checkpoints.forget();
+                        if !is_another_told {
+                            self.sink_differs(sink.name(), number).await;
+                        }
+                        is_another_told = true;
+                    }
+                    Err(error) => {
+                        self.note_sink(sink.name(), reached).await?;
+                        return Err(Stop::Sink(error));
+                    }
+                }
+                reached = kept.number;
+            }
+            self.note_sink(sink.name(), reached).await?;
+        }
+    }
+
+    async fn note_sink(&self, sink: &str, number: i64) -> Result<(), Fault> {
+        let progress = SinkProgress {
+            sink: sink.to_owned(),
+            number,
+            at: self.machine_time(),
+        };
+        retried(|| async {
+            let mut tx = self.ports.store.begin().await?;
+            tx.checkpoints()
+                .note_sink(&World::DEPLOYMENT, &progress)
+                .await?;
+            Ok::<_, Fault>(tx.commit().await?)
+        })
+        .await
+    }
+
+    async fn sink_failed(&self, name: &str, error: &SinkError) {
+        let now = self.machine_time();
+        let waited = Seconds(self.period().0.saturating_mul(TOLD_AFTER));
+        let error = causes(error);
+        if !self.checkpoints.failed(name, now, now - waited) {
+            tracing::warn!(sink = name, error, "the sink took no checkpoint");
+            return;
+        }
+        tracing::error!(
+            sink = name,
+            error,
+            "ALARM: the sink has taken no checkpoint for ten periods"
+        );
+        let subject = Subject::audit_sink(name);
+        let outcome = Outcome::Failed;
+        self.note_of_log(
+            ControlAction::AuditSinkFail,
+            subject,
+            outcome,
+            &Detail::default(),
+        )
+        .await;
+    }
+
+    async fn sink_differs(&self, name: &str, number: i64) {
+        tracing::error!(
+            sink = name,
+            number,
+            "ALARM: the sink has another checkpoint of this number: the database was set back, or two deployments share the sink"
+        );
+        let detail = Detail::default().with("number", number);
+        let subject = Subject::audit_sink(name);
+        self.note_of_log(
+            ControlAction::AuditSinkDiffer,
+            subject,
+            Outcome::Done,
+            &detail,
+        )
+        .await;
+    }
+
+    /// Notes something about the log itself. That it could not be noted is in the log of the service.
+    pub(crate) async fn note_of_log(
+        &self,
+        action: ControlAction,
+        subject: Subject,
+        outcome: Outcome,
+        detail: &Detail,
+    ) {
+        let event = ControlEvent {
+            world: World::DEPLOYMENT,
+            actor: Actor::System,
+            action,
+            subject,
+            detail: detail.text(),
+            outcome,
+            request_id: None,
+            at: self.machine_time(),
+        };
+        if let Err(fault) = self.record_for_deployment(event).await {
+            let error = causes(&fault);
+            tracing::error!(error, %action, "the audit log could not be told");
+        }
+    }
+
+    /// Writes an entry into the deployment's own chain.
+    pub(crate) async fn record_for_deployment(&self, event: ControlEvent) -> Result<(), Fault> {
+        self.hold_deployment_key(KeyPurpose::Secrets).await?;
+        self.record_change(event).await
+    }
+
+    /// Deletes what all sinks have had for days.
+    async fn sweep_checkpoints(&self) -> Result<(), Fault> {
+        let world = &World::DEPLOYMENT;
+        let before = self.machine_time() - KEPT;
+        let mut read = self.ports.store.read().await?;
+        let known = read.checkpoints().sinks(world).await?;
+        drop(read);
+        let reached = |sink: &Arc<dyn CheckpointSink>| {
+            let known = known.iter().find(|known| known.sink == sink.name());
+            known.map_or(0, |known| known.number)
+        };
+        let all_have = self.ports.sinks.iter().map(reached).min().unwrap_or(0);
+        if all_have == 0 {
+            return Ok(());
+        }
+        retried(|| async {
+            let mut tx = self.ports.store.begin().await?;
+            let checkpoints = tx.checkpoints();
+            checkpoints
+                .sweep(world, all_have, before, SWEEP_STEP)
+                .await?;
+            Ok::<_, Fault>(tx.commit().await?)
+        })
+        .await
+    }
+}
+
+/// What the next checkpoint names of one.
+fn hash_of(kept: &KeptCheckpoint) -> Result<[u8; 32], Fault> {
+    let note = SignedNote::parse(&kept.note).map_err(|error| Fault::Internal(Box::new(error)))?;
+    Ok(Checkpoint::hash_of(&note.text))
+}

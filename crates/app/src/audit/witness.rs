@@ -1,0 +1,409 @@
+//! What checkpoints state that were kept outside of the database, and whether the database bears it out (AUD-3).
+
+use std::collections::{BTreeMap, HashMap};
+
+use vestry_domain::World;
+use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
+use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
+use vestry_domain::event::Mark;
+use vestry_domain::ids::{AuditChainId, EventId};
+use vestry_ports::custody::Notary;
+use vestry_ports::store::{Store, StoreError, StoreResult};
+
+use super::flaw::{About, AuditFlaw, Flaw};
+use crate::fault::causes;
+use crate::{Fault, Service};
+
+/// A note, and where it was found.
+#[derive(Debug, Clone)]
+pub struct FoundNote {
+    /// Such as the path of a file.
+    pub place: String,
+    /// The signed note.
+    pub note: String,
+}
+
+/// Which checkpoints count.
+#[derive(Debug, Clone)]
+pub enum TrustedKeys {
+    /// Those under the key of this deployment, whatever it was called when it signed.
+    Own,
+    /// Those under one of these.
+    These(Vec<VerifierKey>),
+}
+
+/// That a chain went so far.
+struct StatedEnd {
+    sequence: i64,
+    hash: [u8; 32],
+    checkpoint: i64,
+}
+
+/// That a log of events went so far.
+struct StatedEvent {
+    log: i64,
+    position: i64,
+    event: EventId,
+    checkpoint: i64,
+}
+
+/// All that was stated, and what is wrong with the statements themselves.
+#[derive(Default)]
+pub(super) struct Witness {
+    chains: BTreeMap<(World, AuditChainId), Vec<StatedEnd>>,
+    events: BTreeMap<World, Vec<StatedEvent>>,
+    /// How many checkpoints there are.
+    pub(super) checkpoints: u64,
+    /// The highest number.
+    pub(super) newest: i64,
+    pub(super) flaws: Vec<AuditFlaw>,
+}
+
+impl Witness {
+    /// Reads notes, in whatever order; of what is not a checkpoint under one of the keys nothing is believed.
+    fn read(
+        notes: &[FoundNote],
+        keys: &TrustedKeys,
+        own: Option<[u8; 32]>,
+        notary: &dyn Notary,
+    ) -> Self {
+        let mut witness = Self::default();
+        let mut by_number = BTreeMap::<i64, Vec<(String, Checkpoint)>>::new();
+        for found in notes {
+            match believed(&found.note, keys, own, notary) {
+                Ok((text, checkpoint)) => {
+                    let same = by_number.entry(checkpoint.number).or_default();
+                    if same.iter().all(|(other, _)| *other != text) {
+                        same.push((text, checkpoint));
+                    }
+                }
+                Err(flaw) => witness.flaws.push(AuditFlaw {
+                    about: About::Note(found.place.clone()),
+                    flaw,
+                }),
+            }
+        }
+        witness.link(&by_number);
+        for (number, same) in by_number {
+            witness.newest = number;
+            for (_, checkpoint) in same {
+                witness.checkpoints += 1;
+                witness.take(checkpoint);
+            }
+        }
+        witness
+    }
+
+    /// Whether numbers are missing or given twice, and whether each names the one before it.
+    fn link(&mut self, by_number: &BTreeMap<i64, Vec<(String, Checkpoint)>>) {
+        let mut before: Option<(i64, Vec<[u8; 32]>)> = None;
+        for (number, same) in by_number {
+            if same.len() > 1 {
+                self.blame(*number, Flaw::GivenTwice);
+            }
+            if let Some((last, hashes)) = &before {
+                let missing = number.saturating_sub(*last).saturating_sub(1);
+                let follows =
+                    |(_, checkpoint): &(_, Checkpoint)| hashes.contains(&checkpoint.previous);
+                if missing > 0 {
+                    self.blame(*number, Flaw::NumbersMissing { missing });
+                } else if !same.iter().all(follows) && same.len() <= 1 {
+                    self.blame(*number, Flaw::OtherBefore);
+                }
+            }
+            let hashes = same.iter().map(|(text, _)| Checkpoint::hash_of(text));
+            before = Some((*number, hashes.collect()));
+        }
+    }
+
+    fn blame(&mut self, number: i64, flaw: Flaw) {
+        let about = About::Checkpoint(number);
+        self.flaws.push(AuditFlaw { about, flaw });
+    }
+
+    fn take(&mut self, stated: Checkpoint) {
+        let checkpoint = stated.number;
+        for line in stated.lines {
+            match line {
+                Line::Chain {
+                    world,
+                    chain,
+                    sequence,
+                    hash,
+                } => {
+                    let ends = self.chains.entry((world, chain)).or_default();
+                    ends.push(StatedEnd {
+                        sequence,
+                        hash,
+                        checkpoint,
+                    });
+                }
+                Line::Events {
+                    world,
+                    log,
+                    position,
+                    newest,
+                } => {
+                    let events = self.events.entry(world).or_default();
+                    events.push(StatedEvent {
+                        log,
+                        position,
+                        event: newest,
+                        checkpoint,
+                    });
+                }
+                Line::Other(_) => {}
+            }
+        }
+    }
+}
+
+/// The text of a note and the checkpoint that it is, if somebody signed it who is trusted.
+fn believed(
+    note: &str,
+    keys: &TrustedKeys,
+    own: Option<[u8; 32]>,
+    notary: &dyn Notary,
+) -> Result<(String, Checkpoint), Flaw> {
+    let note = SignedNote::parse(note).map_err(|_invalid| Flaw::NoCheckpoint)?;
+    let checkpoint = Checkpoint::parse(&note.text).map_err(|_invalid| Flaw::NoCheckpoint)?;
+    let is_good = |key: &VerifierKey| {
+        let mut signatures = note.signatures.iter();
+        key.name == checkpoint.deployment
+            && signatures.any(|signature| {
+                signature.name == key.name
+                    && signature.key_id == key.key_id()
+                    && notary.is_notarised(&key.key, note.text.as_bytes(), &signature.signature)
+            })
+    };
+    let is_signed = match keys {
+        TrustedKeys::These(keys) => keys.iter().any(is_good),
+        TrustedKeys::Own => own
+            .and_then(|key| VerifierKey::new(checkpoint.deployment.as_str(), key).ok())
+            .is_some_and(|key| is_good(&key)),
+    };
+    if is_signed {
+        Ok((note.text, checkpoint))
+    } else {
+        Err(Flaw::NotSigned)
+    }
+}
+
+impl Service {
+    /// Reads checkpoints.
+    ///
+    /// # Errors
+    /// See [`Fault`]; what is wrong with them is a flaw.
+    pub(super) async fn witness(
+        &self,
+        notes: &[FoundNote],
+        keys: &TrustedKeys,
+    ) -> Result<Witness, Fault> {
+        let own = match keys {
+            TrustedKeys::Own => Some(self.own_checkpoint_key().await?),
+            TrustedKeys::These(_) => None,
+        };
+        Ok(Witness::read(notes, keys, own, &*self.ports.notary))
+    }
+
+    /// What the database does not bear out; at most one finding for each chain and each log.
+    pub(super) async fn unborne(
+        &self,
+        witness: &Witness,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Vec<AuditFlaw>, Fault> {
+        let store = &*self.ports.store;
+        let mut flaws = Vec::new();
+        let mut looked_at = 0_u64;
+        for ((world, chain), stated) in &witness.chains {
+            if let Some(flaw) = flaw_of_chain(store, world, *chain, stated).await? {
+                let about = About::Chain(*world, *chain);
+                flaws.push(AuditFlaw { about, flaw });
+            }
+            looked_at += 1;
+            if looked_at.is_multiple_of(1_000) {
+                progress(looked_at);
+            }
+        }
+        for (world, stated) in &witness.events {
+            if let Some(flaw) = flaw_of_events(store, world, stated).await? {
+                let about = About::Events(*world);
+                flaws.push(AuditFlaw { about, flaw });
+            }
+        }
+        Ok(flaws)
+    }
+
+    /// Compares the newest checkpoint of each sink that can be read with the database. What does not fit is an alarm and has an
+    /// entry; the service goes on.
+    pub async fn look_at_sinks(&self) {
+        for sink in &self.ports.sinks {
+            let note = match sink.newest().await {
+                Ok(Some(note)) => note,
+                Ok(None) => continue,
+                Err(error) => {
+                    let error = causes(&error);
+                    tracing::warn!(sink = sink.name(), error, "the sink cannot be read");
+                    continue;
+                }
+            };
+            let place = sink.name().to_owned();
+            if let Err(fault) = self.look_at(FoundNote { place, note }).await {
+                let error = causes(&fault);
+                tracing::warn!(
+                    sink = sink.name(),
+                    error,
+                    "its checkpoint could not be compared with the database"
+                );
+            }
+        }
+    }
+
+    async fn look_at(&self, found: FoundNote) -> Result<(), Fault> {
+        let sink = found.place.clone();
+        let mut witness = self.witness(&[found], &TrustedKeys::Own).await?;
+        let mut flaws = std::mem::take(&mut witness.flaws);
+        flaws.extend(self.unborne(&witness, &|_| {}).await?);
+        let newest = self
+            .newest_checkpoint()
+            .await?
+            .map_or(0, |kept| kept.number);
+        if newest < witness.newest {
+            let about = About::Checkpoint(witness.newest);
+            flaws.push(AuditFlaw {
+                about,
+                flaw: Flaw::NotInDatabase { newest },
+            });
+        }
+        let Some(first) = flaws.first() else {
+            return Ok(());
+        };
+        tracing::error!(
+            sink,
+            flaws = flaws.len(),
+            first = first.to_string(),
+            "ALARM: the database does not bear out what the sink has: run `vestry audit verify --against`"
+        );
+        let detail = Detail::default()
+            .with("checkpoint", witness.newest)
+            .with("flaws", flaws.len())
+            .with("first", first.to_string());
+        let subject = Subject::audit_sink(&sink);
+        self.note_of_log(
+            ControlAction::AuditFlawFind,
+            subject,
+            Outcome::Done,
+            &detail,
+        )
+        .await;
+        Ok(())
+    }
+}
+
+/// The first statement about a chain that does not hold, or the last one when it is too short for several.
+async fn flaw_of_chain(
+    store: &dyn Store,
+    world: &World,
+    chain: AuditChainId,
+    stated: &[StatedEnd],
+) -> Result<Option<Flaw>, Fault> {
+    let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
+    let mut short = None;
+    for end in stated {
+        let there = match known.get(&end.sequence) {
+            Some(there) => *there,
+            None => {
+                let there = hash_at(store, world, chain, end.sequence).await?;
+                known.insert(end.sequence, there);
+                there
+            }
+        };
+        match there {
+            Some(hash) if hash == end.hash => {}
+            Some(_) => {
+                return Ok(Some(Flaw::OtherEntry {
+                    sequence: end.sequence,
+                    checkpoint: end.checkpoint,
+                }));
+            }
+            None => short = short.max(Some((end.sequence, end.checkpoint))),
+        }
+    }
+    let Some((stated, checkpoint)) = short else {
+        return Ok(None);
+    };
+    let found = end_of(store, world, chain).await?;
+    Ok(Some(Flaw::SetBack {
+        found,
+        stated,
+        checkpoint,
+    }))
+}
+
+/// The hash of the entry in this place of a chain, of whichever log it is. One that cannot be read has none that anybody stated.
+async fn hash_at(
+    store: &dyn Store,
+    world: &World,
+    chain: AuditChainId,
+    sequence: i64,
+) -> StoreResult<Option<[u8; 32]>> {
+    let mut read = store.read().await?;
+    let before = sequence.saturating_sub(1);
+    let used = read.audit_log().of_chain(world, chain, before, 1).await;
+    let used = match used {
+        Ok(entries) => entries,
+        Err(StoreError::Corrupt { .. }) => return Ok(Some([0; 32])),
+        Err(other) => return Err(other),
+    };
+    let used = used.first().filter(|entry| entry.sequence == sequence);
+    if let Some(entry) = used {
+        return Ok(Some(entry.hash));
+    }
+    let mark = read.control_log().mark_at(world, chain, sequence).await?;
+    Ok(mark.map(|(_, hash)| hash))
+}
+
+/// Where a chain ends by its head; `None` when it has none.
+async fn end_of(store: &dyn Store, world: &World, chain: AuditChainId) -> StoreResult<Option<i64>> {
+    let mut read = store.read().await?;
+    if let Some(head) = read.audit_log().head(world, chain).await? {
+        return Ok(Some(head.sequence));
+    }
+    let heads = read.control_log().heads(world).await?;
+    let head = heads.iter().find(|head| head.chain == chain);
+    Ok(head.map(|head| head.sequence))
+}
+
+/// The same of a log of events. One that was begun anew tells of that itself (`log.restarted`).
+async fn flaw_of_events(
+    store: &dyn Store,
+    world: &World,
+    stated: &[StatedEvent],
+) -> Result<Option<Flaw>, Fault> {
+    let mut read = store.read().await?;
+    let head = read.events().head(world).await?;
+    let mut short = None;
+    for said in stated {
+        if head.log > said.log {
+            continue;
+        }
+        let is_behind = (said.log, said.position) > (head.log, head.position());
+        if is_behind {
+            short = short.max(Some((said.position, said.checkpoint)));
+            continue;
+        }
+        let there: Option<Mark> = read.events().at(world, said.position).await?;
+        // One that is too old is not kept any more.
+        if there.is_some_and(|there| there.id != said.event) {
+            return Ok(Some(Flaw::OtherEntry {
+                sequence: said.position,
+                checkpoint: said.checkpoint,
+            }));
+        }
+    }
+    Ok(short.map(|(stated, checkpoint)| Flaw::SetBack {
+        found: Some(head.position()),
+        stated,
+        checkpoint,
+    }))
+}

@@ -1,0 +1,805 @@
+//! Checkpoints: what was set back or is gone is found by whoever kept one outside of the database, and nobody can make one up.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ed25519_dalek::{Signature, VerifyingKey};
+use serde_json::json;
+use tempfile::TempDir;
+use vestry_anchor::{FileSink, notes_at};
+use vestry_app::admin::AdminError;
+use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, FoundNote, TrustedKeys};
+use vestry_app::users::CreateUser;
+use vestry_app::{Fault, Service};
+use vestry_contract::race::race;
+use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
+use vestry_domain::audit::control::{ControlAction, ControlEntry, Outcome, SubjectKind};
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::event::Actor;
+use vestry_domain::ids::WalletId;
+use vestry_domain::provider::{ConnectionSettings, ProviderName};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, Secret, World};
+use vestry_ports::anchors::{CheckpointSink, SinkError};
+use vestry_ports::port;
+use vestry_ports::store::Store;
+
+use crate::audit::flaws;
+use crate::changes::{detail, written};
+use crate::rig::{ISSUER_HOST, Rig};
+use crate::wallets::text;
+
+/// A rig whose service brings checkpoints to a directory.
+struct Anchored {
+    rig: Rig,
+    service: Arc<Service>,
+    directory: TempDir,
+}
+
+impl Anchored {
+    async fn new() -> Self {
+        let rig = Rig::new().await;
+        let directory = TempDir::new().unwrap();
+        let service = rig.process_with_sinks(vec![sink_in(directory.path())]);
+        Self {
+            rig,
+            service,
+            directory,
+        }
+    }
+
+    /// A change of the live world.
+    async fn change(&self, name: &str) {
+        let url = format!("https://app.example.com/{name}");
+        let world = self.rig.world(Environment::Live);
+        let added = self
+            .service
+            .add_redirect_url(world, RedirectKind::Login, &url, false);
+        added.await.unwrap();
+        self.rig.pass(1);
+    }
+
+    /// One period of the process that makes checkpoints.
+    async fn period(&self) {
+        self.service.checkpoint_round("this process").await.unwrap();
+        self.rig.pass(60);
+    }
+
+    fn notes(&self) -> Vec<FoundNote> {
+        found(self.directory.path())
+    }
+
+    async fn verify(&self) -> AuditReport {
+        against(&self.service, &self.notes(), &TrustedKeys::Own).await
+    }
+
+    async fn numbers(&self) -> Vec<i64> {
+        let notes = self.notes();
+        notes.iter().map(|note| stated(&note.note).number).collect()
+    }
+}
+
+fn sink_in(directory: &Path) -> Arc<dyn CheckpointSink> {
+    Arc::new(FileSink::new(directory))
+}
+
+fn found(directory: &Path) -> Vec<FoundNote> {
+    let notes = notes_at(directory).unwrap().into_iter();
+    notes
+        .map(|(place, note)| FoundNote { place, note })
+        .collect()
+}
+
+fn stated(note: &str) -> Checkpoint {
+    Checkpoint::parse(&SignedNote::parse(note).unwrap().text).unwrap()
+}
+
+async fn against(service: &Service, notes: &[FoundNote], keys: &TrustedKeys) -> AuditReport {
+    let report = service.verify_audit_log_against(notes, keys, &|_| {});
+    report.await.unwrap()
+}
+
+async fn length(rig: &Rig, world: World) -> i64 {
+    i64::try_from(written(rig, world).await.len()).unwrap()
+}
+
+/// What was done to the log itself, oldest first.
+async fn of_log(rig: &Rig) -> Vec<ControlEntry> {
+    written(rig, World::DEPLOYMENT).await
+}
+
+async fn sign(rig: &Rig, wallet: WalletId) {
+    let test = rig.test().await;
+    rig.service.sign(&test, text(wallet, "hi")).await.unwrap();
+}
+
+/// Each checkpoint names what went on since the one before, the first all there is, and where nothing did there is none.
+#[tokio::test]
+async fn a_checkpoint_names_what_went_on() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let wallet = user.wallets[0].id;
+    rig.service.sequence_all().await.unwrap();
+    anchored.period().await;
+    anchored.period().await;
+    let [first] = &anchored.notes()[..] else {
+        panic!("nothing happened twice");
+    };
+    let first = stated(&first.note);
+    assert_eq!(
+        (first.number, first.previous, &*first.deployment),
+        (1, Checkpoint::NONE_BEFORE, ISSUER_HOST)
+    );
+    let chains = |checkpoint: &Checkpoint| {
+        let lines = checkpoint.lines.iter();
+        let worlds = lines.filter_map(|line| match line {
+            Line::Chain { world, .. } => Some(world.environment),
+            _ => None,
+        });
+        worlds.collect::<Vec<_>>()
+    };
+    // A wallet's chain in test, and the control chains.
+    assert_eq!(
+        chains(&first),
+        [Environment::Test, Environment::Live, Environment::Test]
+    );
+    assert!(matches!(first.lines.last(), Some(Line::Events { position, .. }) if *position > 0));
+
+    sign(rig, wallet).await;
+    anchored.period().await;
+    let second = stated(&anchored.notes()[1].note);
+    let before = SignedNote::parse(&anchored.notes()[0].note).unwrap();
+    assert_eq!(second.previous, Checkpoint::hash_of(&before.text));
+    let [Line::Chain { sequence: 2, .. }] = &second.lines[..] else {
+        panic!("{:?}", second.lines);
+    };
+    let report = anchored.verify().await;
+    assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
+}
+
+/// What a failover lost is named, chain by chain; without a checkpoint nothing of it could be seen, and nothing wrong is said.
+#[tokio::test]
+async fn aud_3_aud_4_what_was_set_back_is_named() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ada@example.com").await;
+    let wallet = user.wallets[0].id;
+    rig.service.sequence_all().await.unwrap();
+    anchored.period().await;
+    let kept = rig.fake.kept();
+    let survived = length(rig, rig.world(Environment::Live)).await;
+
+    anchored.change("lost").await;
+    anchored.change("lost-too").await;
+    sign(rig, wallet).await;
+    // Another process has chains of its own, and this one is lost whole.
+    let bob = CreateUser {
+        email: Some("bob@example.com".to_owned()),
+        ..CreateUser::default()
+    };
+    anchored.service.create_user(&test, bob).await.unwrap();
+    rig.service.sequence_all().await.unwrap();
+    anchored.period().await;
+    // Not in any checkpoint: nobody can know of it.
+    anchored.change("unstated").await;
+    rig.fake.set_back(kept);
+
+    assert_eq!(flaws(rig).await, []);
+    let report = anchored.verify().await;
+    assert_eq!(report.checkpoints, 2);
+    let lost = |flaw: &AuditFlaw| match (&flaw.about, flaw.flaw) {
+        (
+            About::Chain(world, _),
+            Flaw::SetBack {
+                found,
+                stated,
+                checkpoint: 2,
+            },
+        ) => format!("chain of {} {found:?} {stated}", world.environment),
+        (About::Events(world), Flaw::SetBack { checkpoint: 2, .. }) => {
+            format!("events of {}", world.environment)
+        }
+        other => format!("{other:?}"),
+    };
+    let mut named: Vec<_> = report.flaws.iter().map(lost).collect();
+    named.sort();
+    assert_eq!(
+        named,
+        [
+            format!("chain of live Some({survived}) {}", survived + 2),
+            "chain of test None 1".to_owned(),
+            "chain of test Some(1) 2".to_owned(),
+            "events of live".to_owned(),
+            "events of test".to_owned(),
+        ]
+    );
+
+    // It goes on, in the processes that saw it and in one that did not, and what was lost stays named.
+    sign(rig, wallet).await;
+    anchored.change("later").await;
+    let other = rig.other_process();
+    other.sequence_all().await.unwrap();
+    anchored.period().await;
+    assert_eq!(flaws(rig).await, []);
+    let report = anchored.verify().await;
+    let about: Vec<_> = report.flaws.iter().map(|flaw| flaw.about.clone()).collect();
+    assert_eq!(about.len(), 5, "{:?}", report.flaws);
+}
+
+/// Deleting a chain with everything that tells of it leaves nothing for the keys to find; a checkpoint tells.
+#[tokio::test]
+async fn aud_3_a_chain_that_is_gone_is_found() {
+    type Delete = fn(&Rig, World);
+    let deletions: [(&str, Delete); 3] = [
+        ("all of a control chain", |rig, world| {
+            rig.fake
+                .edit_control_entries(|all| all.retain(|entry| entry.event.world != world));
+            rig.fake
+                .edit_control_heads(|heads| heads.retain(|head| head.world != world));
+        }),
+        ("all of a wallet's chain", |rig, world| {
+            rig.fake.edit_audit_log(|entries, heads| {
+                entries.retain(|entry| entry.event.world != world);
+                heads.retain(|head| head.world != world);
+            });
+        }),
+        ("both", |rig, world| {
+            rig.fake.edit_audit_log(|entries, heads| {
+                entries.retain(|entry| entry.event.world != world);
+                heads.retain(|head| head.world != world);
+            });
+            rig.fake
+                .edit_control_entries(|all| all.retain(|entry| entry.event.world != world));
+            rig.fake
+                .edit_control_heads(|heads| heads.retain(|head| head.world != world));
+        }),
+    ];
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let test = rig.test().await;
+    rig.user(&test, "ada@example.com").await;
+    anchored.period().await;
+    let whole = rig.fake.kept();
+    for (what, delete) in deletions {
+        delete(rig, test.world);
+        assert_eq!(flaws(rig).await, [], "{what}");
+        let found = anchored.verify().await.flaws;
+        let expected = if what == "both" { 2 } else { 1 };
+        assert_eq!(found.len(), expected, "{what}: {found:?}");
+        for flaw in found {
+            assert!(
+                matches!(
+                    flaw.flaw,
+                    Flaw::SetBack {
+                        found: None,
+                        checkpoint: 1,
+                        ..
+                    }
+                ),
+                "{what}: {flaw:?}"
+            );
+        }
+        rig.fake.set_back(whole.clone());
+        assert_eq!(anchored.verify().await.flaws, [], "{what}");
+    }
+}
+
+/// Cutting a chain and writing another end is beyond who has no root key. Here it was written with one, by a process that was given
+/// the database as it was; the checkpoint says what was there.
+#[tokio::test]
+async fn aud_8_who_has_the_root_keys_cannot_undo_a_checkpoint() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let kept = rig.fake.kept();
+    anchored.change("true").await;
+    anchored.period().await;
+    rig.fake.set_back(kept);
+    // A process that never saw the other story.
+    let other = rig.other_process();
+    let world = rig.world(Environment::Live);
+    let url = "https://app.example.com/false";
+    let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+    added.await.unwrap();
+    assert_eq!(flaws(rig).await, []);
+    let found = anchored.verify().await.flaws;
+    let sequence = length(rig, world).await;
+    let [
+        AuditFlaw {
+            about: About::Chain(of, _),
+            flaw,
+        },
+    ] = &found[..]
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (*of, *flaw),
+        (
+            world,
+            Flaw::OtherEntry {
+                sequence,
+                checkpoint: 1
+            }
+        )
+    );
+}
+
+/// A whole database in the place of another: nothing of what was stated is there, and who kept the key sees it.
+#[tokio::test]
+async fn aud_3_another_database_is_found() {
+    let anchored = Anchored::new().await;
+    anchored.change("there").await;
+    anchored.period().await;
+    let key = anchored.service.checkpoint_key().await.unwrap();
+    let notes = anchored.notes();
+    let lines = stated(&notes[0].note).lines.len();
+
+    let other = Rig::new().await;
+    let keys = TrustedKeys::These(vec![key.to_string().parse().unwrap()]);
+    let report = against(&other.service, &notes, &keys).await;
+    let is_gone = |flaw: &AuditFlaw| matches!(flaw.flaw, Flaw::SetBack { .. });
+    assert!(report.flaws.iter().all(is_gone), "{:?}", report.flaws);
+    assert_eq!(report.flaws.len(), lines);
+    // Under the key that this database has, it is no checkpoint of its own.
+    let report = against(&other.service, &notes, &TrustedKeys::Own).await;
+    let flaws: Vec<_> = report.flaws.iter().map(|flaw| flaw.flaw).collect();
+    assert_eq!(flaws, [Flaw::NotSigned]);
+    assert_eq!(report.checkpoints, 0);
+}
+
+/// AUD-8: another implementation of Ed25519 takes what is signed, under the key that is printed.
+#[tokio::test]
+async fn aud_8_a_checkpoint_verifies_elsewhere() {
+    let anchored = Anchored::new().await;
+    anchored.period().await;
+    let key = anchored.service.checkpoint_key().await.unwrap();
+    let note = SignedNote::parse(&anchored.notes()[0].note).unwrap();
+    let theirs = VerifyingKey::from_bytes(&key.key).unwrap();
+    let signature = Signature::from_slice(&note.signatures[0].signature).unwrap();
+    let text = note.text.as_bytes();
+    theirs.verify_strict(text, &signature).unwrap();
+    assert!(theirs.verify_strict(&text[1..], &signature).is_err());
+}
+
+/// Of what no trusted key signed, nothing is believed.
+#[tokio::test]
+async fn aud_8_a_forged_checkpoint_states_nothing() {
+    let anchored = Anchored::new().await;
+    anchored.period().await;
+    let own = anchored.service.checkpoint_key().await.unwrap();
+    let note = anchored.notes().remove(0).note;
+    let other = Anchored::new().await;
+    other.change("more").await;
+    other.period().await;
+    let strange = other.notes().remove(0).note;
+
+    let edited = note.replacen(
+        &format!("{ISSUER_HOST}\n1 "),
+        &format!("{ISSUER_HOST}\n7 "),
+        1,
+    );
+    assert_ne!(edited, note);
+    let signature = |note: &str| note.rsplit_once("\n\n").unwrap().1.to_owned();
+    let text = |note: &str| note.rsplit_once("\n\n").unwrap().0.to_owned();
+    let crossed = format!("{}\n\n{}", text(&strange), signature(&note));
+    let renamed = note.replacen(ISSUER_HOST, "id.example.org", 1);
+    for (what, forged, flaw) in [
+        ("edited", &*edited, Flaw::NotSigned),
+        ("of another deployment", &*strange, Flaw::NotSigned),
+        ("under another one's signature", &*crossed, Flaw::NotSigned),
+        ("under another name", &*renamed, Flaw::NotSigned),
+        ("no note", "hello\n", Flaw::NoCheckpoint),
+        ("nothing", "", Flaw::NoCheckpoint),
+        ("without a signature", &*text(&note), Flaw::NoCheckpoint),
+    ] {
+        let found = FoundNote {
+            place: "a file".to_owned(),
+            note: forged.to_owned(),
+        };
+        for keys in [TrustedKeys::Own, TrustedKeys::These(vec![own.clone()])] {
+            let report = against(&anchored.service, std::slice::from_ref(&found), &keys).await;
+            let expected = AuditFlaw {
+                about: About::Note("a file".to_owned()),
+                flaw,
+            };
+            assert_eq!(
+                (report.checkpoints, report.flaws),
+                (0, vec![expected]),
+                "{what}"
+            );
+        }
+    }
+    // A key of the right name that is another one.
+    let wrong = VerifierKey::new(
+        ISSUER_HOST,
+        other.service.checkpoint_key().await.unwrap().key,
+    );
+    let keys = TrustedKeys::These(vec![wrong.unwrap()]);
+    let report = against(&anchored.service, &anchored.notes(), &keys).await;
+    assert_eq!(report.flaws[0].flaw, Flaw::NotSigned);
+}
+
+/// Two processes give each number once, and what they write is one row of checkpoints.
+#[tokio::test]
+async fn parallel_processes_write_one_row_of_checkpoints() {
+    let anchored = Anchored::new().await;
+    let other = anchored
+        .rig
+        .process_with_sinks(vec![sink_in(anchored.directory.path())]);
+    let processes = [anchored.service.clone(), other];
+    for round in 0..6 {
+        anchored.change(&round.to_string()).await;
+        let made = race((0..4).map(|number| {
+            let service = processes[number % 2].clone();
+            async move {
+                let made = service.make_checkpoint().await;
+                service.bring_to_sinks().await;
+                made
+            }
+        }))
+        .await;
+        assert!(made.iter().all(Result::is_ok), "{made:?}");
+    }
+    let numbers = anchored.numbers().await;
+    assert!(numbers.len() >= 6, "{numbers:?}");
+    let expected: Vec<_> = (1..).take(numbers.len()).collect();
+    assert_eq!(numbers, expected);
+    assert_eq!(anchored.verify().await.flaws, []);
+    assert_eq!(of_log(&anchored.rig).await, []);
+}
+
+/// One process makes them; the other one does when that is gone.
+#[tokio::test]
+async fn one_process_makes_them() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let other = rig.process_with_sinks(vec![sink_in(anchored.directory.path())]);
+    anchored.change("a").await;
+    anchored.service.checkpoint_round("first").await.unwrap();
+    anchored.change("b").await;
+    other.checkpoint_round("second").await.unwrap();
+    assert_eq!(anchored.numbers().await, [1]);
+    rig.pass(121);
+    other.checkpoint_round("second").await.unwrap();
+    assert_eq!(anchored.numbers().await, [1, 2]);
+    // It had not seen what the first one named.
+    assert!(stated(&anchored.notes()[1].note).lines.len() > 1);
+    assert_eq!(anchored.verify().await.flaws, []);
+}
+
+/// A sink of the test's own, which can fail.
+#[derive(Default)]
+struct Shelf {
+    kept: Mutex<BTreeMap<i64, String>>,
+    is_closed: AtomicBool,
+}
+
+impl Shelf {
+    fn numbers(&self) -> Vec<i64> {
+        self.kept.lock().unwrap().keys().copied().collect()
+    }
+}
+
+#[port]
+impl CheckpointSink for Shelf {
+    fn name(&self) -> &str {
+        "shelf"
+    }
+
+    async fn put(&self, number: i64, note: &str) -> Result<(), SinkError> {
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(SinkError::Unavailable("closed by the test".into()));
+        }
+        let mut kept = self.kept.lock().unwrap();
+        let there = kept.entry(number).or_insert_with(|| note.to_owned());
+        if there == note {
+            Ok(())
+        } else {
+            Err(SinkError::Differs { number })
+        }
+    }
+
+    async fn newest(&self) -> Result<Option<String>, SinkError> {
+        Ok(self.kept.lock().unwrap().values().next_back().cloned())
+    }
+}
+
+/// A sink that fails holds up no other, is told once after ten periods, and gets everything when it is back.
+#[tokio::test]
+async fn a_sink_that_fails_is_told_and_gets_everything_later() {
+    let mut anchored = Anchored::new().await;
+    let shelf = Arc::new(Shelf::default());
+    let directory = sink_in(anchored.directory.path());
+    anchored.service = anchored
+        .rig
+        .process_with_sinks(vec![shelf.clone(), directory]);
+    shelf.is_closed.store(true, Ordering::SeqCst);
+    for period in 1..=10 {
+        anchored.change(&period.to_string()).await;
+        anchored.period().await;
+    }
+    assert_eq!(of_log(&anchored.rig).await, [], "it may be a short failure");
+    for _ in 0..5 {
+        anchored.period().await;
+    }
+    let noted = of_log(&anchored.rig).await;
+    let [entry] = &noted[..] else {
+        panic!("told once: {noted:?}");
+    };
+    let event = &entry.event;
+    assert_eq!(
+        (event.action, event.outcome, &event.actor),
+        (
+            ControlAction::AuditSinkFail,
+            Outcome::Failed,
+            &Actor::System
+        )
+    );
+    assert_eq!(
+        (event.subject.kind, &*event.subject.id),
+        (SubjectKind::AuditSink, "shelf")
+    );
+    assert!(shelf.numbers().is_empty());
+    shelf.is_closed.store(false, Ordering::SeqCst);
+    anchored.period().await;
+    assert_eq!(shelf.numbers(), anchored.numbers().await);
+    // A failure later is another one, and counts from when it began.
+    shelf.is_closed.store(true, Ordering::SeqCst);
+    anchored.change("again").await;
+    anchored.period().await;
+    assert_eq!(of_log(&anchored.rig).await.len(), 1);
+    assert_eq!(flaws(&anchored.rig).await, []);
+}
+
+/// Numbers that were given once more leave the sink as it is. That is told once, and the next checkpoint names everything.
+#[tokio::test]
+async fn a_sink_that_has_another_story_is_told() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    anchored.change("a").await;
+    anchored.period().await;
+    let kept = rig.fake.kept();
+    for name in ["b", "c"] {
+        anchored.change(name).await;
+        anchored.period().await;
+    }
+    let whole = anchored.notes();
+    rig.fake.set_back(kept);
+    for name in ["d", "e", "f"] {
+        anchored.change(name).await;
+        anchored.period().await;
+    }
+    let differs: Vec<_> = of_log(rig)
+        .await
+        .iter()
+        .filter(|entry| entry.event.action == ControlAction::AuditSinkDiffer)
+        .map(detail)
+        .collect();
+    assert_eq!(differs, [json!({"number": 2}), json!({"number": 3})]);
+    let notes = anchored.notes();
+    assert_eq!(notes.len(), 4);
+    for (before, now) in whole.iter().zip(&notes) {
+        assert_eq!(before.note, now.note, "{}", now.place);
+    }
+    let last = stated(&notes[3].note);
+    assert_eq!(last.number, 4);
+    // The control chain of the live world twice, of the deployment, and of the test world.
+    assert!(last.lines.len() >= 4, "{:?}", last.lines);
+    let found = anchored.verify().await.flaws;
+    assert!(
+        found
+            .iter()
+            .any(|flaw| flaw.about == About::Checkpoint(4) && flaw.flaw == Flaw::OtherBefore),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|flaw| matches!(flaw.flaw, Flaw::SetBack { .. })),
+        "{found:?}"
+    );
+}
+
+/// A process that starts looks at what its sinks have.
+#[tokio::test]
+async fn aud_3_a_start_after_a_restore_is_noted() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    anchored.change("a").await;
+    anchored.period().await;
+    let kept = rig.fake.kept();
+    anchored.change("b").await;
+    anchored.period().await;
+    let start = async || {
+        let sink = sink_in(anchored.directory.path());
+        rig.process_with_sinks(vec![sink]).look_at_sinks().await;
+    };
+    start().await;
+    assert_eq!(of_log(rig).await, [], "all is well");
+    rig.fake.set_back(kept);
+    start().await;
+    let noted = of_log(rig).await;
+    let [entry] = &noted[..] else {
+        panic!("{noted:?}");
+    };
+    assert_eq!(entry.event.action, ControlAction::AuditFlawFind);
+    let detail = detail(entry);
+    assert_eq!(
+        (&detail["checkpoint"], &detail["flaws"]),
+        (&json!(2), &json!(2))
+    );
+    let first = detail["first"].as_str().unwrap();
+    assert!(
+        first.contains("it ends at") && first.contains("checkpoint 2"),
+        "{first}"
+    );
+    // The service goes on.
+    anchored.change("c").await;
+    anchored.period().await;
+}
+
+/// What was explained stays listed, and fails no more; what comes later does.
+#[tokio::test]
+async fn an_explained_finding_is_set_aside() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let kept = rig.fake.kept();
+    anchored.change("lost").await;
+    anchored.period().await;
+    rig.fake.set_back(kept);
+    let notes = anchored.notes();
+    let found = anchored.verify().await.flaws;
+    let [flaw] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let about = flaw.about.to_string();
+    let acknowledge = async |about: &str, reason: &str| {
+        let keys = &TrustedKeys::Own;
+        let service = &anchored.service;
+        service
+            .acknowledge_flaw(about, reason, &notes, keys, &|_| {})
+            .await
+    };
+    for reason in ["", "  ", &"x".repeat(201), &"\"".repeat(150)] {
+        let refused = acknowledge(&about, reason).await;
+        assert!(
+            matches!(refused, Err(AdminError::Invalid(_))),
+            "{refused:?}"
+        );
+    }
+    let refused = acknowledge("auditchain_nobody", "because").await;
+    assert!(
+        matches!(refused, Err(AdminError::NotFound("finding"))),
+        "{refused:?}"
+    );
+    assert_eq!(of_log(rig).await, []);
+
+    let reason = "failover of 2027-01-15, \"ticket 17\"";
+    let done = acknowledge(&about, reason).await.unwrap();
+    assert_eq!(done, found);
+    let noted = of_log(rig).await;
+    assert_eq!(noted.len(), 1);
+    assert_eq!(noted[0].event.action, ControlAction::AuditFlawAcknowledge);
+    assert_eq!(noted[0].event.actor, Actor::Cli);
+    let report = anchored.verify().await;
+    assert_eq!(report.flaws, []);
+    assert_eq!(report.acknowledged.len(), 1);
+    assert_eq!(
+        (
+            &report.acknowledged[0].flaw,
+            &*report.acknowledged[0].reason
+        ),
+        (flaw, reason)
+    );
+
+    // Somebody who writes the database and has no key explains nothing.
+    rig.fake.edit_control_entries(|entries| {
+        let mut acknowledged = entries.iter_mut();
+        let entry = acknowledged
+            .find(|entry| entry.event.world == World::DEPLOYMENT)
+            .unwrap();
+        entry.event.subject.id = about.clone();
+        entry.event.detail = entry.event.detail.replace("ticket 17", "ticket 18");
+    });
+    let report = anchored.verify().await;
+    assert!(report.flaws.contains(flaw), "{:?}", report.flaws);
+    assert_eq!(report.acknowledged, []);
+}
+
+/// Without the root key there are no checkpoints, and no key of one is made.
+#[tokio::test]
+async fn without_the_root_key_none_is_made() {
+    let rig = Rig::new().await;
+    std::fs::remove_file(rig.root_key(KeyPurpose::Wallets)).unwrap();
+    let refused = rig.service.make_checkpoint().await;
+    assert!(matches!(refused, Err(Fault::Sealed(_))), "{refused:?}");
+    let mut read = rig.fake.read().await.unwrap();
+    let key = read
+        .app_keys()
+        .newest(&World::DEPLOYMENT, KeyPurpose::Audit)
+        .await
+        .unwrap();
+    assert!(key.is_none());
+}
+
+/// AUD-7: what leaves the machine tells nothing of anybody.
+#[tokio::test]
+async fn aud_7_a_checkpoint_holds_ids_and_hashes_only() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let test = rig.test().await;
+    let user = rig.user(&test, "canary@example.com").await;
+    let (_, code) = rig.fresh_code(&test, "canary-two@example.com").await;
+    let wallet = &user.wallets[0];
+    let signed = rig.service.sign(&test, text(wallet.id, "a canary message"));
+    signed.await.unwrap();
+    let secret = Secret::new("canary-secret-of-google".to_owned());
+    let google = ProviderName::parse("google").unwrap();
+    let set = rig.service.set_provider(
+        test.world,
+        google,
+        "client",
+        &secret,
+        ConnectionSettings::default(),
+    );
+    set.await.unwrap();
+    rig.service.sequence_all().await.unwrap();
+    anchored.period().await;
+    let note = anchored.notes().remove(0).note;
+    let own = anchored.service.checkpoint_key().await.unwrap();
+    for canary in [
+        "canary",
+        &*code,
+        &wallet.public_address,
+        rig.test_key(),
+        "client",
+        // The key itself is for who wants to keep it, not for who finds a note.
+        own.to_string().rsplit_once('+').unwrap().1,
+    ] {
+        assert!(!note.contains(canary), "{canary} in {note}");
+    }
+}
+
+/// A rotation of the root keys takes the deployment's keys with it, and the key of checkpoints stays what it was: before there is a log
+/// of the deployment, and after.
+#[tokio::test]
+async fn the_key_stays_when_root_keys_are_rotated() {
+    let anchored = Anchored::new().await;
+    let (rig, service) = (&anchored.rig, &anchored.service);
+    anchored.period().await;
+    let before = service.checkpoint_key().await.unwrap();
+    for is_logged in [false, true] {
+        if is_logged {
+            // A database that was set back, for which there is an entry.
+            let kept = rig.fake.kept();
+            anchored.change("lost").await;
+            anchored.period().await;
+            rig.fake.set_back(kept);
+            service.look_at_sinks().await;
+            assert_eq!(
+                of_log(rig).await.last().unwrap().event.action,
+                ControlAction::AuditFlawFind
+            );
+        }
+        let rotated = service.vault_rotate_root(&|_, _| {}).await.unwrap();
+        assert!(rotated.failed.is_empty(), "{rotated:?}");
+        assert_eq!(service.vault_retire().await.unwrap(), 0);
+        rig.pass(3_600);
+        let other = rig.other_process();
+        assert_eq!(other.checkpoint_key().await.unwrap(), before);
+        let verified = other.vault_verify(&|_| {}).await.unwrap();
+        assert!(verified.failed_app_keys.is_empty(), "{verified:?}");
+        assert_eq!(flaws(rig).await, []);
+    }
+    let rewrapped = of_log(rig).await;
+    let rewrapped = rewrapped
+        .iter()
+        .filter(|entry| entry.event.action == ControlAction::AppKeyRewrap);
+    // That of checkpoints and that of the log, each time.
+    assert_eq!(rewrapped.count(), 4);
+}
