@@ -28,6 +28,7 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   totp          PyOTP is the authenticator app
   wallet_sign_in  eth-account and cryptography are the wallets that sign in
   webhooks      standardwebhooks of PyPI and of npm verifies what we send, and the lines of docs/webhooks.md what it signs
+  checkpoints   the lines of docs/audit.md, over cryptography, and PyNaCl verify checkpoints of the audit log
 Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
 --no-install   do not install Python or Node with apt-get where they are missing";
 
@@ -45,6 +46,7 @@ const SCRIPTS: &[&str] = &[
     "totp.py",
     "wallet_sign_in.py",
     "webhooks.py",
+    "checkpoints.py",
     "streambird_client.py",
 ];
 
