@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use diesel::connection::SimpleConnection;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, RunQueryDsl,
     SelectableHelper,
@@ -144,8 +145,19 @@ pub(crate) async fn commit_to_audit_log(
     entries: Vec<AuditEntryRow>,
     steps: Vec<AuditStepRow>,
 ) -> QueryResult<usize> {
-    conn.spawn_blocking(move |conn| conn.immediate_transaction(|conn| append(conn, entries, steps)))
-        .await
+    conn.spawn_blocking(move |conn| {
+        conn.batch_execute("BEGIN IMMEDIATE")?;
+        let written = append(conn, entries, steps).and_then(|written| {
+            conn.batch_execute("COMMIT")?;
+            Ok(written)
+        });
+        if written.is_err() {
+            // A full disk has ended the transaction by itself, and what is said of that is not what went wrong.
+            drop(conn.batch_execute("ROLLBACK"));
+        }
+        written
+    })
+    .await
 }
 
 fn append(

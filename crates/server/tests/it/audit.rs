@@ -1,9 +1,9 @@
 //! The audit log against somebody who writes the database (S8), and against a process that is killed.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::journey::{new_owner, sign};
+use crate::support::journey::{new_owner, sign, sign_in};
 use crate::support::site::Site;
 
 on_both_databases! {
@@ -11,6 +11,8 @@ on_both_databases! {
     s8_an_altered_log_is_found => super::an_altered_log_is_found;
     /// A killed process leaves a whole chain behind, with every answer that it gave.
     a_killed_process_leaves_a_whole_log => super::a_killed_process_leaves_a_whole_log;
+    /// A disk that is full where the log is.
+    aud_5_what_the_log_cannot_take_is_refused => super::what_the_log_cannot_take_is_refused;
 }
 
 fn verify(site: &Site) -> (i32, Value) {
@@ -202,4 +204,64 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
     // With the six entries of both control chains.
     assert_eq!(found["chains"], 2 + 2);
     assert_eq!(found["entries"], signed + 6);
+}
+
+/// AUD-5: while no entry can be written, nothing is done that needs one: no key is used, no setting changes. People sign in all the
+/// same, and everything can be read.
+async fn what_the_log_cannot_take_is_refused(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let owner = new_owner(&api, "ada@example.com").await;
+    sign(&api, &owner, "before").await.ok();
+    let wallet = format!("/v1/wallets/{}", owner.wallet_id);
+    let tables = ["audit_entries", "control_entries"];
+    for table in tables {
+        site.database.fill(table).await;
+    }
+
+    let refused = sign(&api, &owner, "during").await;
+    assert_eq!(refused.error(503), "unavailable");
+    for (path, body) in [
+        (format!("{wallet}/disable"), json!({})),
+        (
+            "/v1/auth/users/create".to_owned(),
+            json!({"email": "bob@example.com"}),
+        ),
+        (
+            format!("/v1/auth/users/{}/unlock", owner.user_id),
+            json!({}),
+        ),
+    ] {
+        let refused = api.post(&path, &body).await;
+        assert_eq!(refused.error(503), "unavailable", "{path}");
+    }
+    let set = site.run(&["app", "set", &keys.app, "name=Other"]);
+    assert_eq!(set.code, 1, "{set:?}");
+    let made = site.run(&["key", "create", &keys.app, "live"]);
+    assert_eq!(made.code, 1, "{made:?}");
+
+    let session = sign_in(&api, "ada@example.com").await;
+    let token = json!({"session_token": session["session_token"]});
+    api.post("/v1/auth/sessions/verify", &token).await.ok();
+    assert_eq!(api.get(&wallet).await.ok()["is_disabled"], false);
+    let user = format!("/v1/auth/users/{}", owner.user_id);
+    api.get(&user).await.ok();
+
+    for table in tables {
+        site.database.clear(table).await;
+    }
+    sign(&api, &owner, "after").await.ok();
+    let app = site.admin(&["app", "show", &keys.app]);
+    assert_eq!(app["name"], "Shop");
+    let noted = api.get(&format!("{wallet}/audit")).await.ok();
+    let actions: Vec<_> = noted["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["action"])
+        .collect();
+    assert_eq!(actions, ["sign_message", "sign_message", "create"]);
+    assert_eq!(verify(&site).0, 0);
+    server.process.stop().await;
 }

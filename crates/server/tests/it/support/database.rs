@@ -65,6 +65,44 @@ impl Database {
         }
     }
 
+    /// From now on there is no room in this table, as the database says it of a full disk.
+    pub(crate) async fn fill(&self, table: &str) {
+        match self {
+            Self::Sqlite(path) => {
+                let trigger = format!(
+                    "CREATE TRIGGER {table}_full BEFORE INSERT ON {table} \
+                     BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END"
+                );
+                sql_query(trigger).execute(&mut open(path)).unwrap();
+            }
+            Self::Postgres(_) | Self::Elsewhere(_) => {
+                let trigger = format!(
+                    "CREATE FUNCTION {table}_full() RETURNS trigger LANGUAGE plpgsql AS \
+                     $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$; \
+                     CREATE TRIGGER {table}_full BEFORE INSERT ON {table} \
+                     FOR EACH ROW EXECUTE FUNCTION {table}_full()"
+                );
+                let client = connect(&self.direct_url()).await;
+                client.batch_execute(&trigger).await.unwrap();
+            }
+        }
+    }
+
+    /// There is room again.
+    pub(crate) async fn clear(&self, table: &str) {
+        match self {
+            Self::Sqlite(path) => {
+                let trigger = format!("DROP TRIGGER {table}_full");
+                sql_query(trigger).execute(&mut open(path)).unwrap();
+            }
+            Self::Postgres(_) | Self::Elsewhere(_) => {
+                let client = connect(&self.direct_url()).await;
+                let function = format!("DROP FUNCTION {table}_full CASCADE");
+                client.batch_execute(&function).await.unwrap();
+            }
+        }
+    }
+
     /// Runs one statement that both databases understand.
     pub(crate) async fn execute(&self, statement: &str) {
         match self {
