@@ -247,7 +247,9 @@ impl WebhookEndpoints for Unit {
         let query = in_world!(webhook_secrets, world)
             .filter(webhook_secrets::endpoint_id.eq(id.to_string()))
             .filter(living)
+            // Clocks of machines differ, and seconds are long: which is the newest, its missing end says.
             .order((
+                webhook_secrets::expires_at.is_null().desc(),
                 webhook_secrets::created_at.desc(),
                 webhook_secrets::id.desc(),
             ))

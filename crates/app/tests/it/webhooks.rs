@@ -1,7 +1,13 @@
 //! Webhooks: what is sent where, again, no more, and signed with what.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use vestry_app::Service;
 use vestry_app::admin::AdminError;
 use vestry_app::admin::webhooks::{EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume};
+use vestry_contract::race::race;
+use vestry_contract::rng::{self, Rng};
 use vestry_domain::event::{EventKind, TEST};
 use vestry_domain::ids::{EventId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
@@ -634,4 +640,208 @@ async fn retention_does_not_pass_what_waits() {
         .unwrap();
     rig.flow().await;
     assert_eq!(kinds(&rig.webhooks.sent_to(HOST)), ["user.created"]);
+}
+
+/// How often an endpoint is changed while it is sent events; the first number of EV-R5.
+const RACES: usize = 50;
+
+/// What is done to an endpoint whose deliveries are under way.
+#[derive(Debug, Clone, Copy)]
+enum Meanwhile {
+    Rotate,
+    Disable,
+    Delete,
+}
+
+/// EV-R5: two processes send what is due, and one of them changes the endpoint meanwhile. Whatever comes first, nothing is lost
+/// (WH-3), nothing that was not sent counts as delivered (WH-9), and nothing is sent afterwards that must not be (WH-10, WH-12).
+#[tokio::test]
+async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
+    let mut rng = Rng::from_seed(rng::seed());
+    let rig = Rig::new().await;
+    for round in 0..RACES {
+        let changes = [Meanwhile::Rotate, Meanwhile::Disable, Meanwhile::Delete];
+        let meanwhile = changes[rng.below(3)];
+        let mut raced = Raced::new(&rig, round).await;
+        raced.race(meanwhile, &mut rng).await;
+        raced.check(meanwhile).await;
+        // What is left of it would be sent in the next round too.
+        let removed = rig.service.remove_webhook(rig.app.id, raced.id).await;
+        assert_eq!(removed.is_err(), matches!(meanwhile, Meanwhile::Delete));
+    }
+}
+
+/// One endpoint and what is on its way to it.
+struct Raced<'a> {
+    rig: &'a Rig,
+    processes: [Arc<Service>; 2],
+    round: usize,
+    host: String,
+    id: WebhookEndpointId,
+    /// Newest first.
+    secrets: Vec<SigningSecret>,
+    users: usize,
+}
+
+impl<'a> Raced<'a> {
+    async fn new(rig: &'a Rig, round: usize) -> Self {
+        let host = format!("round{round}.example.com");
+        let (id, secret) = rig.receiver(&host, &["user.created"]).await;
+        let mut raced = Self {
+            rig,
+            processes: [rig.service.clone(), rig.other_process()],
+            round,
+            host,
+            id,
+            secrets: vec![secret],
+            users: 0,
+        };
+        for _ in 0..6 {
+            raced.user().await;
+        }
+        raced
+    }
+
+    async fn user(&mut self) {
+        let test = self.rig.test().await;
+        self.users += 1;
+        let email = format!("user{}-{}@example.com", self.users, self.round);
+        self.rig.user(&test, &email).await;
+        self.rig.service.sequence_all().await.unwrap();
+    }
+
+    fn sent(&self) -> Vec<WebhookRequest> {
+        self.rig.webhooks.sent_to(&self.host)
+    }
+
+    async fn race(&mut self, meanwhile: Meanwhile, rng: &mut Rng) {
+        let changes = rng.below(5);
+        let (app, id) = (self.rig.app.id, self.id);
+        let tasks = (0..5).map(|number| {
+            let service = self.processes[number % 2].clone();
+            async move {
+                if number != changes {
+                    service.send_due().await.unwrap();
+                    return None;
+                }
+                match meanwhile {
+                    Meanwhile::Rotate => {
+                        let secret = service.rotate_webhook_secret(app, id, 60).await.unwrap();
+                        return Some(SigningSecret::parse(secret.expose()).unwrap());
+                    }
+                    Meanwhile::Disable => drop(service.disable_webhook(app, id).await.unwrap()),
+                    Meanwhile::Delete => service.remove_webhook(app, id).await.unwrap(),
+                }
+                None
+            }
+        });
+        for secret in race(tasks).await.into_iter().flatten() {
+            self.secrets.insert(0, secret);
+        }
+    }
+
+    /// Both processes send until nothing is due.
+    async fn flow(&self) {
+        for process in &self.processes {
+            while process.send_due().await.unwrap() > 0 {}
+        }
+    }
+
+    async fn check(&mut self, meanwhile: Meanwhile) {
+        let about = format!("round {}: {meanwhile:?}", self.round);
+        let during = self.sent().len();
+        self.rig.pass(1);
+        self.user().await;
+        self.flow().await;
+        match meanwhile {
+            Meanwhile::Rotate => {
+                let [new, old] = &self.secrets[..] else {
+                    panic!("{about}");
+                };
+                let sent = self.sent();
+                for request in &sent[..during] {
+                    let is_either =
+                        is_signed_by(request, &[old]) || is_signed_by(request, &[new, old]);
+                    assert!(is_either, "{about}");
+                }
+                assert!(is_signed_by(sent.last().unwrap(), &[new, old]), "{about}");
+                self.check_delivered(self.users, &about).await;
+            }
+            Meanwhile::Disable => {
+                assert_eq!(self.sent().len(), during, "{about}: sent afterwards");
+                let app = self.rig.app.id;
+                let enabled = self.rig.service.enable_webhook(app, self.id, Resume::All);
+                enabled.await.unwrap();
+                self.flow().await;
+                // What happened while it was disabled is not sent.
+                self.check_delivered(self.users - 1, &about).await;
+            }
+            Meanwhile::Delete => {
+                assert_eq!(self.sent().len(), during, "{about}: sent afterwards");
+                self.rig.pass(DAY);
+                self.flow().await;
+                assert_eq!(self.sent().len(), during, "{about}: sent a day later");
+            }
+        }
+    }
+
+    /// So many events were delivered, and each was sent.
+    async fn check_delivered(&self, count: usize, about: &str) {
+        let delivered = self.rig.deliveries(self.id).await;
+        assert_eq!(delivered.len(), count, "{about}");
+        let all = self.sent();
+        let sent: BTreeSet<_> = all
+            .iter()
+            .map(|request| header(request, "webhook-id"))
+            .collect();
+        for delivery in delivered {
+            assert_eq!(delivery.state, DeliveryState::Delivered, "{about}");
+            assert!(sent.contains(&*delivery.event_id.to_string()), "{about}");
+        }
+    }
+}
+
+/// WH-5: attempts arrive in whatever order retries bring about; a receiver that keeps what has the highest `(log, position)` of each
+/// object ends with what holds.
+#[tokio::test]
+async fn wh_5_the_newest_is_known_by_its_position() {
+    let mut rng = Rng::from_seed(rng::seed());
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let (_, _) = rig.receiver(HOST, &["user.disabled", "user.enabled"]).await;
+    let user = rig.user(&test, "ann@example.com").await.profile.user.id;
+    let mut is_disabled = false;
+    for _ in 0..30 {
+        let status = if rng.below(3) == 0 { 200 } else { 500 };
+        rig.webhooks.answer(HOST, status, None);
+        let test = rig.test().await;
+        if is_disabled {
+            rig.service.enable_user(&test, user).await.unwrap();
+        } else {
+            rig.service
+                .disable_user(&test, user, "a while")
+                .await
+                .unwrap();
+        }
+        is_disabled = !is_disabled;
+        rig.flow().await;
+        rig.pass(i64::try_from(rng.below(300)).unwrap());
+    }
+    rig.webhooks.answer(HOST, 200, None);
+    for _ in 0..12 {
+        rig.flow().await;
+        rig.pass(DAY);
+    }
+    let places = rig.webhooks.sent_to(HOST).into_iter().map(|request| {
+        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+        let place = (
+            body["log"].as_i64().unwrap(),
+            body["position"].as_i64().unwrap(),
+        );
+        (place, body["type"] == "user.disabled")
+    });
+    let places: Vec<_> = places.collect();
+    assert!(!places.is_sorted(), "every try came in order: {places:?}");
+    let (_, says_disabled) = *places.iter().max().unwrap();
+    assert_eq!(says_disabled, is_disabled);
 }

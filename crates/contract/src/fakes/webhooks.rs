@@ -50,6 +50,8 @@ impl FakeWebhooks {
 #[port]
 impl WebhookSender for FakeWebhooks {
     async fn send(&self, request: WebhookRequest) -> Result<WebhookAnswer, WebhookError> {
+        // As a network does, it lets others run.
+        tokio::task::yield_now().await;
         let mut receivers = lock(&self.0);
         let host = request.url.url().host_str().unwrap_or_default();
         let answer = receivers.answers.get(host).copied();

@@ -745,7 +745,8 @@ pub async fn wh_11_an_owner_is_told_once(store: Arc<dyn Store>) {
     assert_eq!(count(&race(tellers).await, &true), 1);
 }
 
-/// Every field of a secret comes back as it went in, newest first, also of those made in one second, and of its endpoint alone.
+/// Every field of a secret comes back as it went in, those without an end first, then newest first, also of those made in one second,
+/// and of its endpoint alone.
 pub async fn secrets_come_back_newest_first(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -770,7 +771,7 @@ pub async fn secrets_come_back_newest_first(store: Arc<dyn Store>) {
             .insert_secret(secret)
             .await);
     }
-    secrets.sort_by_key(|secret| (secret.created_at, secret.id));
+    secrets.sort_by_key(|secret| (secret.expires_at.is_none(), secret.created_at, secret.id));
     secrets.reverse();
     let now = stage.samples.now();
     assert_eq!(stage.webhook_secrets(&endpoint, now).await, secrets);

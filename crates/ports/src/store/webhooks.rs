@@ -100,7 +100,7 @@ pub trait WebhookEndpoints: Send {
 
     /// Adds a secret.
     async fn insert_secret(&mut self, secret: &SealedSecret) -> StoreResult<()>;
-    /// Its secrets that have not expired at this moment, newest first.
+    /// Its secrets that have not expired at this moment: the newest, which has no end yet, and then the others, newest first.
     async fn secrets(
         &mut self,
         world: &World,

@@ -298,7 +298,8 @@ impl WebhookEndpoints for Work {
                     && row.expires_at.is_none_or(|end| now < end)
             });
             let mut found: Vec<_> = living.cloned().collect();
-            found.sort_by_key(|row| Reverse((row.created_at, row.id)));
+            let place = |row: &SealedSecret| (row.expires_at.is_none(), row.created_at, row.id);
+            found.sort_by_key(|row| Reverse(place(row)));
             found
         })
     }
