@@ -19,7 +19,7 @@ pub use limiter::FakeLimiter;
 pub use mailer::FakeMailer;
 pub use providers::FakeProviders;
 pub use sms::FakeSms;
-pub use store::FakeStore;
+pub use store::{FakeStore, Kept};
 pub use webhooks::FakeWebhooks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

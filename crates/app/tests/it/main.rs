@@ -15,6 +15,7 @@ mod changes;
 mod checkpoints;
 mod claims;
 mod codes;
+mod cuts;
 mod delivery;
 mod events;
 mod fail_open;

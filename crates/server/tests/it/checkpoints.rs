@@ -1,12 +1,21 @@
 //! Checkpoints that running processes bring to a directory, against somebody who sets the database back (AUD-3, AUD-4).
 
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, block_in_place};
 
 use crate::on_both_databases;
-use crate::support::journey::{new_owner, sign};
+use crate::support::client::Api;
+use crate::support::cluster::{Cluster, Programs};
+use crate::support::front::Front;
+use crate::support::journey::{Owner, new_owner, sign};
 use crate::support::process::PATIENCE;
 use crate::support::site::{Keys, Said, Site, text};
 
@@ -181,4 +190,135 @@ async fn running_processes_make_checkpoints(mut site: Site) {
     assert_eq!((code, &found["flaws"]), (0, &json!([])));
     let notes = fs::read_dir(&directory).unwrap().count();
     assert_eq!(found["checkpoints"], json!(notes));
+}
+
+/// How often the database loses its last commits; the first number of EV-A2.
+const FAILOVERS: usize = 3;
+/// What each process signs between two steps.
+const SIGNATURES: u64 = 5;
+
+/// Somebody who signs all the time, whatever the answers are.
+struct Signer {
+    signed: watch::Receiver<u64>,
+    stop: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Signer {
+    fn start(api: &Api, owner: &Owner) -> Self {
+        let (counted, signed) = watch::channel(0);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (api, owner, is_over) = (api.clone(), owner.clone(), Arc::clone(&stop));
+        let task = tokio::spawn(async move {
+            while !is_over.load(SeqCst) {
+                if sign(&api, &owner, "on and on").await.status == 200 {
+                    counted.send_modify(|count| *count += 1);
+                }
+            }
+        });
+        Self { signed, stop, task }
+    }
+
+    /// Waits until so much more was signed.
+    async fn go_on(&mut self) {
+        let enough = *self.signed.borrow_and_update() + SIGNATURES;
+        let signed = self.signed.wait_for(|count| *count >= enough);
+        let signed = tokio::time::timeout(PATIENCE, signed).await;
+        signed.expect("it signs again").unwrap();
+    }
+
+    async fn end(self) {
+        self.stop.store(true, SeqCst);
+        self.task.await.unwrap();
+    }
+}
+
+/// EV-A2: a standby that has not got the last commits takes over while two processes sign. What is there is sound (no false flaw), a
+/// checkpoint names exactly what is not, and the service goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
+    let Some(programs) = Programs::find().await else {
+        return;
+    };
+    let mut primary = Cluster::new(&programs).await;
+    let front = Front::open().await;
+    front.lead_to(&primary.socket());
+    let port = front.port();
+    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let keys = block_in_place(|| site.set_up());
+    let servers = [site.serve().await, site.serve().await];
+    let apis = servers.each_ref().map(|server| server.api(&keys.live));
+    let mut owners = Vec::new();
+    for (number, api) in apis.iter().enumerate() {
+        owners.push(new_owner(api, &format!("user{number}@example.com")).await);
+    }
+    // The key of checkpoints is made with the first one, and is not to be lost.
+    block_in_place(|| site.admin(&["audit", "checkpoint"]));
+    for round in 0..FAILOVERS {
+        let mut signers: Vec<_> = apis
+            .iter()
+            .zip(&owners)
+            .map(|(api, owner)| Signer::start(api, owner))
+            .collect();
+        for signer in &mut signers {
+            signer.go_on().await;
+        }
+        let standby = primary.standby();
+        standby.start();
+        primary.is_followed_by(&standby).await;
+        standby.stop();
+        for signer in &mut signers {
+            signer.go_on().await;
+        }
+        block_in_place(|| change(&site, &keys, &format!("lost-{round}")));
+        let made = block_in_place(|| site.admin(&["audit", "checkpoint"]));
+        front.close();
+        primary.stop();
+        standby.start();
+        standby.promote();
+        front.lead_to(&standby.socket());
+        for signer in &mut signers {
+            signer.go_on().await;
+        }
+        for signer in signers {
+            signer.end().await;
+        }
+        primary = standby;
+        let lost = lost(&site, &text(&made, "note")).await;
+        // The chains of both processes, and the control chain.
+        assert_eq!(lost.len(), 3, "round {round}: {lost:?}");
+        block_in_place(|| {
+            let (code, sound) = verify(&site, &[]);
+            assert_eq!((code, &sound["flaws"]), (0, &json!([])), "round {round}");
+            let kept = site.file("kept.txt");
+            fs::write(&kept, text(&made, "note")).unwrap();
+            let (code, found) = verify(&site, &["--against", kept.to_str().unwrap()]);
+            // Beside the chains, events that had their places by then.
+            let is_of_chain = |flaw: &&Value| flaw.get("chain").is_some();
+            let flaws = list(&found, "flaws").iter().filter(is_of_chain);
+            let named: BTreeSet<_> = flaws.map(|flaw| text(flaw, "about")).collect();
+            assert_eq!((code, named), (1, lost), "round {round}: {found}");
+        });
+    }
+    for server in servers {
+        server.process.stop().await;
+    }
+}
+
+/// Chains of which the database does not have what a checkpoint states.
+async fn lost(site: &Site, note: &str) -> BTreeSet<String> {
+    let hash = site.database.hex("hash");
+    let mut there = Vec::new();
+    for table in ["audit_entries", "control_entries"] {
+        let entries = format!("SELECT chain AS one, {hash} AS two FROM {table}");
+        there.extend(site.database.pairs(&entries).await);
+    }
+    let there: HashSet<_> = there.into_iter().collect();
+    let lines = note.lines().filter_map(|line| line.strip_prefix("chain "));
+    let stated = lines.map(|line| {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        (words[2].clone(), words[4].clone())
+    });
+    let missing = stated.filter(|end| !there.contains(end));
+    missing.map(|(chain, _)| chain).collect()
 }

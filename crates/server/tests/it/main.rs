@@ -28,6 +28,7 @@ mod idempotency;
 mod import_races;
 mod journeys;
 mod listen;
+mod lost_events;
 mod mail;
 mod memory;
 mod oauth_races;

@@ -1,16 +1,21 @@
 //! Events: what is told of a change, and how it is read.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use vestry_contract::fakes::FakeClock;
+use vestry_contract::rng::{self, Rng};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
 use vestry_domain::event::EventKind;
+use vestry_domain::ids::UserId;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 
 use crate::journeys::sent;
-use crate::rig::{Api, Client, on_both};
+use crate::rig::{Api, Client, START, on_both};
 
 on_both! {
     e_1_a_user_tells_of_its_life
@@ -20,6 +25,7 @@ on_both! {
     e_3_pages_show_every_event_once
     e_9_an_unknown_cursor_is_refused
     e_10_nothing_waits_for_the_sequencer
+    ev_r3_e_4_clocks_that_differ_change_no_order
     a_reader_is_told_what_it_asks_wrongly
     a_call_waits_for_an_event
     five_calls_of_a_key_may_wait
@@ -115,6 +121,55 @@ async fn e_1_a_user_tells_of_its_life(api: &Api) {
     client.delete(&format!("{user}/delete"), None).await.ok();
     let expected = ["user.deleted"];
     assert_eq!(types(api, &client, before).await, expected);
+}
+
+/// How often one user is changed; the first number of EV-R3.
+const CHANGES: usize = 50;
+
+/// Two processes change the same users in turn, and their clocks are five seconds apart: the order of what is told is that of what
+/// was done, whichever of them gives it its places.
+async fn ev_r3_e_4_clocks_that_differ_change_no_order(api: &Api) {
+    let mut rng = Rng::from_seed(rng::seed());
+    let apart = if rng.below(2) == 0 { 5 } else { -5 };
+    let clock = Arc::new(FakeClock::at(START + Seconds(apart)));
+    let processes = [Arc::clone(&api.service), api.other_process(&clock).await];
+    let client = api.test();
+    let mut users = Vec::new();
+    for name in ["ann", "bob", "cid"] {
+        let id = create(&client, json!({"email": format!("{name}@example.com")})).await;
+        users.push((id.parse::<UserId>().unwrap(), false));
+    }
+    let before = told(api, &client).await.len();
+    let mut done = Vec::new();
+    for _ in 0..CHANGES * users.len() {
+        let (user, is_disabled) = &mut users[rng.below(3)];
+        let process = &processes[rng.below(2)];
+        let caller = process.authenticate(api.test_key()).await.unwrap();
+        if *is_disabled {
+            process.enable_user(&caller, *user).await.unwrap();
+        } else {
+            process
+                .disable_user(&caller, *user, "in turn")
+                .await
+                .unwrap();
+        }
+        *is_disabled = !*is_disabled;
+        let kind = if *is_disabled {
+            "user.disabled"
+        } else {
+            "user.enabled"
+        };
+        done.push((user.to_string(), kind.to_owned()));
+        if rng.below(10) == 0 {
+            processes[rng.below(2)].sequence_all().await.unwrap();
+        }
+    }
+    let events = told(api, &client).await.split_off(before);
+    let order = events.iter().map(|event| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&event["data"]["user_id"]), text(&event["type"]))
+    });
+    assert_eq!(order.collect::<Vec<_>>(), done);
 }
 
 async fn e_1_a_sign_in_is_told(api: &Api) {

@@ -49,3 +49,4 @@ mod users;
 mod wallet_life;
 mod wallet_sign_in;
 mod wallets;
+mod webhook_secrets;

@@ -174,6 +174,18 @@ impl Api {
         api
     }
 
+    /// Another process over the same database and root keys, which has a clock of its own.
+    pub(crate) async fn other_process(&self, clock: &Arc<FakeClock>) -> Arc<Service> {
+        let wishes = Wishes::default();
+        let vaults = Vaults {
+            wallets: self.vault.clone(),
+            secrets: self.sign_in_key.clone(),
+        };
+        let entropy = Arc::new(SeededEntropy::fresh());
+        let ports = ports(&self.place, clock, &self.mailer, vaults, entropy, &wishes).await;
+        Arc::new(Service::new(ports, wishes.service, Handle::current()))
+    }
+
     async fn stop(self) {
         self.handle.stop(false).await;
         self.running.await.unwrap().unwrap();

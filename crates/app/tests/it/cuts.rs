@@ -1,0 +1,336 @@
+//! EV-A1: whatever is cut out of the logs, swapped, altered or set back, a verification finds it.
+
+use vestry_app::audit::{AuditReport, FoundNote, TrustedKeys};
+use vestry_contract::fakes::Kept;
+use vestry_contract::rng::{self, Rng};
+use vestry_domain::audit::control::{ControlEntry, ControlHead};
+use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::envelope::Mac;
+use vestry_domain::ids::{AuditChainId, WalletId};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, Timestamp, World};
+
+use crate::audit::flaws;
+use crate::rig::Rig;
+use crate::wallets::text;
+
+/// What is done to the logs. The number that the nightly run of the plan asks for; it takes seconds here.
+const ROUNDS: usize = 500;
+/// What happens before.
+const STEPS: usize = 40;
+
+/// What somebody does who writes the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// An entry is taken out.
+    Entry,
+    /// The last entries of a chain are.
+    Tail,
+    /// The same, under the head that the chain had then.
+    TailWithHead,
+    /// Two entries of a chain change places.
+    Swap,
+    /// Something in an entry is altered.
+    Alter,
+    /// An entry goes to another world.
+    Move,
+    /// A head is altered or taken out.
+    Head,
+    /// A chain is gone, with its head.
+    Chain,
+    /// All that a world had in one log.
+    World,
+    /// The whole database is what it was at some moment.
+    Database,
+}
+
+impl Cut {
+    const ALL: [Self; 10] = [
+        Self::Entry,
+        Self::Tail,
+        Self::TailWithHead,
+        Self::Swap,
+        Self::Alter,
+        Self::Move,
+        Self::Head,
+        Self::Chain,
+        Self::World,
+        Self::Database,
+    ];
+
+    /// Whether the keys of the log find it, without any checkpoint (AUD-2).
+    fn is_found_by_keys(self) -> bool {
+        !matches!(
+            self,
+            Self::TailWithHead | Self::Chain | Self::World | Self::Database
+        )
+    }
+}
+
+/// An entry of either log.
+trait Link: Clone + PartialEq {
+    fn world(&mut self) -> &mut World;
+    fn place(&mut self) -> (AuditChainId, &mut i64);
+    fn at(&mut self) -> &mut Timestamp;
+    fn hashes(&mut self) -> [&mut [u8; 32]; 2];
+    fn mac(&mut self) -> &mut Mac;
+}
+
+/// A head of either log.
+trait End: Clone + PartialEq {
+    fn world(&self) -> World;
+    fn chain(&self) -> AuditChainId;
+    fn sequence(&mut self) -> &mut i64;
+    fn hash(&mut self) -> &mut [u8; 32];
+}
+
+macro_rules! links {
+    ($($entry:ident $head:ident),*) => {
+        $(impl Link for $entry {
+            fn world(&mut self) -> &mut World {
+                &mut self.event.world
+            }
+            fn place(&mut self) -> (AuditChainId, &mut i64) {
+                (self.chain, &mut self.sequence)
+            }
+            fn at(&mut self) -> &mut Timestamp {
+                &mut self.event.at
+            }
+            fn hashes(&mut self) -> [&mut [u8; 32]; 2] {
+                [&mut self.previous, &mut self.hash]
+            }
+            fn mac(&mut self) -> &mut Mac {
+                &mut self.mac
+            }
+        }
+        impl End for $head {
+            fn world(&self) -> World {
+                self.world
+            }
+            fn chain(&self) -> AuditChainId {
+                self.chain
+            }
+            fn sequence(&mut self) -> &mut i64 {
+                &mut self.sequence
+            }
+            fn hash(&mut self) -> &mut [u8; 32] {
+                &mut self.hash
+            }
+        })*
+    };
+}
+
+links! { AuditEntry AuditHead, ControlEntry ControlHead }
+
+fn pick<'a, T>(rng: &mut Rng, all: &'a mut [T]) -> &'a mut T {
+    let place = rng.below(all.len());
+    &mut all[place]
+}
+
+/// Cuts one log. `earlier` are heads that it had at some time.
+fn cut<E: Link, H: End>(
+    cut: Cut,
+    rng: &mut Rng,
+    entries: &mut Vec<E>,
+    heads: &mut Vec<H>,
+    earlier: &[H],
+) {
+    let (chain, sequence) = pick(rng, entries).place();
+    let sequence = *sequence;
+    match cut {
+        Cut::Entry => entries.retain_mut(|entry| entry.place() != (chain, &mut { sequence })),
+        Cut::Tail => entries.retain_mut(|entry| {
+            let (of, place) = entry.place();
+            of != chain || *place < sequence
+        }),
+        Cut::TailWithHead => {
+            let mut head = earlier[rng.below(earlier.len())].clone();
+            let (chain, end) = (head.chain(), *head.sequence());
+            entries.retain_mut(|entry| {
+                let (of, place) = entry.place();
+                of != chain || *place <= end
+            });
+            for known in heads.iter_mut().filter(|known| known.chain() == chain) {
+                *known = head.clone();
+            }
+        }
+        Cut::Swap => {
+            let mut length = 0;
+            for entry in entries.iter_mut() {
+                length += usize::from(entry.place().0 == chain);
+            }
+            let other = i64::try_from(1 + rng.below(length)).unwrap();
+            for entry in entries.iter_mut() {
+                let (of, place) = entry.place();
+                if of == chain && *place == sequence {
+                    *place = other;
+                } else if of == chain && *place == other {
+                    *place = sequence;
+                }
+            }
+        }
+        Cut::Alter => alter(rng, entries),
+        Cut::Move => {
+            let world = pick(rng, entries).world();
+            let environment = match world.environment {
+                Environment::Test => Environment::Live,
+                Environment::Live => Environment::Test,
+            };
+            *world = World::new(world.app_id, environment);
+        }
+        Cut::Head => match rng.below(3) {
+            0 => drop(heads.remove(rng.below(heads.len()))),
+            1 => *pick(rng, heads).sequence() -= 1,
+            _ => pick(rng, heads).hash()[rng.below(32)] ^= 1 << rng.below(8),
+        },
+        Cut::Chain => {
+            entries.retain_mut(|entry| entry.place().0 != chain);
+            heads.retain(|head| head.chain() != chain);
+        }
+        Cut::World => {
+            let world = heads[rng.below(heads.len())].world();
+            entries.retain_mut(|entry| *entry.world() != world);
+            heads.retain(|head| head.world() != world);
+        }
+        Cut::Database => unreachable!("that is no cut of one log"),
+    }
+}
+
+/// Alters one thing.
+fn alter<E: Link>(rng: &mut Rng, entries: &mut [E]) {
+    let entry = pick(rng, entries);
+    let (byte, bit) = (rng.below(32), 1 << rng.below(8));
+    match rng.below(5) {
+        0 => *entry.at() = Timestamp::from_unix(entry.at().unix() + 1),
+        1 => entry.mac().tag[byte] ^= bit,
+        2 => entry.mac().key_version += 1,
+        which => entry.hashes()[which - 3][byte] ^= bit,
+    }
+}
+
+/// A rig with a history, what it was at each step, and the checkpoints that somebody kept of it.
+struct Past {
+    rig: Rig,
+    whole: Kept,
+    states: Vec<Kept>,
+    heads: Vec<AuditHead>,
+    control_heads: Vec<ControlHead>,
+    notes: Vec<FoundNote>,
+}
+
+impl Past {
+    async fn new(rng: &mut Rng) -> Self {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let user = rig.user(&test, "ada@example.com").await;
+        let wallet = user.wallets[0].id;
+        let mut past = Self {
+            whole: rig.fake.kept(),
+            rig,
+            states: Vec::new(),
+            heads: Vec::new(),
+            control_heads: Vec::new(),
+            notes: Vec::new(),
+        };
+        let processes = [past.rig.service.clone(), past.rig.other_process()];
+        for step in 0..STEPS {
+            past.remember();
+            let process = &processes[rng.below(2)];
+            past.go_on(rng, process, wallet, step).await;
+            if rng.below(5) == 0 || step + 1 == STEPS {
+                let made = process.make_checkpoint().await.unwrap().unwrap();
+                past.notes.push(FoundNote {
+                    place: made.number.to_string(),
+                    note: made.note,
+                });
+            }
+        }
+        past.whole = past.rig.fake.kept();
+        past
+    }
+
+    fn remember(&mut self) {
+        self.states.push(self.rig.fake.kept());
+        let (heads, control_heads) = (&mut self.heads, &mut self.control_heads);
+        let fake = &self.rig.fake;
+        fake.edit_audit_log(|_, now| heads.extend(now.iter().cloned()));
+        fake.edit_control_heads(|now| control_heads.extend(now.iter().cloned()));
+    }
+
+    /// Something that has an entry.
+    async fn go_on(
+        &self,
+        rng: &mut Rng,
+        process: &vestry_app::Service,
+        wallet: WalletId,
+        step: usize,
+    ) {
+        let test = self.rig.test().await;
+        if rng.below(2) == 0 {
+            process.sign(&test, text(wallet, "hi")).await.unwrap();
+        } else {
+            let world = self.rig.world(Environment::ALL[rng.below(2)]);
+            let url = format!("https://app.example.com/{step}");
+            let added = process.add_redirect_url(world, RedirectKind::Login, &url, false);
+            added.await.unwrap();
+        }
+        self.rig.pass(1);
+    }
+
+    /// Cuts; `false` when that changed nothing.
+    fn cut(&self, what: Cut, rng: &mut Rng) -> bool {
+        let fake = &self.rig.fake;
+        if what == Cut::Database {
+            let state = self.states[rng.below(self.states.len())].clone();
+            fake.set_back(state);
+            return true;
+        }
+        let mut changed = false;
+        if rng.below(2) == 0 {
+            fake.edit_audit_log(|entries, heads| {
+                let before = (entries.clone(), heads.clone());
+                cut(what, rng, entries, heads, &self.heads);
+                changed = before != (entries.clone(), heads.clone());
+            });
+        } else {
+            let mut heads = Vec::new();
+            fake.edit_control_heads(|now| heads = now.clone());
+            fake.edit_control_entries(|entries| {
+                let before = (entries.clone(), heads.clone());
+                cut(what, rng, entries, &mut heads, &self.control_heads);
+                changed = before != (entries.clone(), heads.clone());
+            });
+            fake.edit_control_heads(|now| *now = heads);
+        }
+        changed
+    }
+
+    async fn verify(&self) -> AuditReport {
+        let keys = &TrustedKeys::Own;
+        let service = &self.rig.service;
+        let report = service.verify_audit_log_against(&self.notes, keys, &|_| {});
+        report.await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn ev_a1_aud_2_aud_3_whatever_is_cut_is_found() {
+    let mut rng = Rng::from_seed(rng::seed());
+    let past = Past::new(&mut rng).await;
+    assert_eq!(past.verify().await.flaws, []);
+    let mut rounds = 0;
+    while rounds < ROUNDS {
+        let what = Cut::ALL[rng.below(Cut::ALL.len())];
+        if past.cut(what, &mut rng) {
+            rounds += 1;
+            if what.is_found_by_keys() {
+                let found = flaws(&past.rig).await;
+                assert!(!found.is_empty(), "round {rounds}: {what:?}, by keys");
+            }
+            let found = past.verify().await.flaws;
+            assert!(!found.is_empty(), "round {rounds}: {what:?}");
+        }
+        past.rig.fake.set_back(past.whole.clone());
+    }
+    assert_eq!(past.verify().await.flaws, []);
+}
