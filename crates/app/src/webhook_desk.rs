@@ -1,7 +1,7 @@
 //! What a process knows of webhooks: which queues may have something to send, and how each endpoint does.
 //!
-//! Nobody shall be held up by somebody else's endpoint (WH-4). So each has a window of attempts that are under way, those that answer
-//! badly share half of the whole, and no App has more than half.
+//! Nobody shall be held up by somebody else's endpoint (WH-4). So each has a window of attempts that are under way; those that answer
+//! badly share half of the whole, and with those that have answered nothing yet three quarters; and no App has more than half.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
@@ -55,17 +55,24 @@ struct Limits {
     of_app: usize,
     /// Of all endpoints together that answer badly.
     closed: usize,
+    /// Of these and those of which nobody knows: the rest is for who has shown that he answers.
+    unproven: usize,
 }
 
 impl State {
     fn limits(&self, most: usize) -> Limits {
         let half = (most / 2).max(1);
-        let closed = self.windows.values().filter(|window| window.is_closed());
-        let closed: usize = closed.map(Window::under_way).sum();
+        let under_way = |is_meant: fn(&Window) -> bool| -> usize {
+            let windows = self.windows.values().filter(|window| is_meant(window));
+            windows.map(Window::under_way).sum()
+        };
+        let (closed, new) = (under_way(Window::is_closed), under_way(Window::is_new));
+        let three_quarters = most.saturating_sub(most / 4).max(1);
         Limits {
             whole: most.saturating_sub(self.all),
             of_app: half,
             closed: half.saturating_sub(closed),
+            unproven: three_quarters.saturating_sub(closed.saturating_add(new)),
         }
     }
 
@@ -81,7 +88,9 @@ impl State {
         };
         let room = room.min(limits.whole).min(of_app);
         if window.is_closed() {
-            room.min(limits.closed)
+            room.min(limits.closed).min(limits.unproven)
+        } else if window.is_new() {
+            room.min(limits.unproven)
         } else {
             room
         }

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use vestry_domain::ids::Id;
 use vestry_domain::{Environment, Timestamp};
 
@@ -9,6 +11,14 @@ fn queue(app: u8, endpoint: u8, is_later: bool) -> Queue {
         world: World::new(AppId::new(at, [app; 16]), Environment::Live),
         endpoint_id: WebhookEndpointId::new(at, [endpoint; 16]),
         is_later,
+    }
+}
+
+/// Everybody has answered once.
+fn known(desk: &WebhookDesk, queues: &[Queue]) {
+    for queue in queues {
+        desk.begin(queue);
+        desk.end(queue, Showing::Took);
     }
 }
 
@@ -33,17 +43,21 @@ fn count(begun: &[Queue], is_wanted: impl Fn(&Queue) -> bool) -> usize {
 #[test]
 fn an_endpoint_has_its_window_and_no_more() {
     let desk = WebhookDesk::new(256);
-    let begun = fill(&desk, &[queue(1, 1, false)]);
+    let one = queue(1, 1, false);
+    assert_eq!(fill(&desk, &[one]), [one]);
+    desk.end(&one, Showing::Took);
+    let begun = fill(&desk, &[one]);
     assert_eq!(begun.len(), 8);
     assert_eq!(desk.next(), None);
-    desk.end(&queue(1, 1, false), Showing::Took);
-    assert_eq!(desk.next(), Some((queue(1, 1, false), 2)));
+    desk.end(&one, Showing::Took);
+    assert_eq!(desk.next(), Some((one, 2)));
 }
 
 #[test]
 fn retries_leave_half_of_the_window() {
     let desk = WebhookDesk::new(256);
     let (first, later) = (queue(1, 1, false), queue(1, 1, true));
+    known(&desk, &[first]);
     desk.ring([later]);
     assert_eq!(desk.next(), Some((later, 4)));
     for _ in 0..4 {
@@ -71,8 +85,37 @@ fn wh_4_dead_endpoints_leave_half_of_the_room() {
     let begun = fill(&desk, &dead);
     assert_eq!(begun.len(), 32);
     let alive = queue(200, 200, false);
+    known(&desk, &[alive]);
     desk.ring([alive]);
     assert_eq!(desk.next(), Some((alive, 8)));
+}
+
+/// Those that were never asked may turn out to be dead: they leave a quarter, and one that is asked late has its turn beside the dead.
+#[test]
+fn wh_4_new_endpoints_leave_a_quarter_of_the_room() {
+    let desk = WebhookDesk::new(64);
+    let alive = queue(200, 200, false);
+    known(&desk, &[alive]);
+    let new: Vec<_> = (0..100)
+        .map(|number| queue(number % 10, number, false))
+        .collect();
+    let begun = fill(&desk, &new);
+    assert_eq!(begun.len(), 48);
+    let each: BTreeSet<_> = begun.iter().copied().collect();
+    assert_eq!(each.len(), 48, "one attempt each");
+    desk.ring([alive]);
+    assert_eq!(desk.next(), Some((alive, 8)));
+
+    // Where they have failed by now, they share half.
+    let desk = WebhookDesk::new(64);
+    for one in &begun {
+        desk.begin(one);
+        desk.end(one, Showing::Failed { is_overload: false });
+    }
+    assert_eq!(fill(&desk, &begun).len(), 32);
+    let late = queue(201, 201, false);
+    desk.ring([late]);
+    assert_eq!(desk.next(), Some((late, 1)));
 }
 
 #[test]
@@ -80,11 +123,13 @@ fn no_app_has_more_than_half() {
     let desk = WebhookDesk::new(64);
     let greedy = (0..100).map(|number| queue(1, number, false));
     let queues: Vec<_> = greedy.chain([queue(2, 1, false)]).collect();
+    known(&desk, &queues);
     let begun = fill(&desk, &queues);
     let app = queue(1, 0, false).world.app_id;
     assert_eq!(count(&begun, |queue| queue.world.app_id == app), 32);
     assert_eq!(count(&begun, |queue| queue.world.app_id != app), 8);
     let alone = WebhookDesk::new(64);
+    known(&alone, &queues[..100]);
     assert_eq!(fill(&alone, &queues[..100]).len(), 32);
 }
 

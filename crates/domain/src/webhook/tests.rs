@@ -128,6 +128,14 @@ fn what_a_status_means() {
 #[test]
 fn a_window_opens_slowly_and_closes_fast() {
     let mut window = Window::default();
+    assert_eq!((window.room(), window.room_for_later()), (1, 1));
+    assert!(window.is_new() && !window.is_closed() && window.is_idle());
+    window.begin(false);
+    assert_eq!((window.room(), window.room_for_later()), (0, 0));
+    window.end(false);
+    assert!(window.is_idle());
+    window.succeeded();
+    assert!(!window.is_new() && !window.is_closed() && !window.is_idle());
     assert_eq!((window.room(), window.room_for_later()), (8, 4));
     for _ in 0..4 {
         window.begin(true);
@@ -150,4 +158,15 @@ fn a_window_opens_slowly_and_closes_fast() {
     assert_eq!(window.room(), 32);
     window.failed(true);
     assert!(window.is_closed() && !window.is_idle());
+}
+
+#[test]
+fn a_window_that_begins_with_a_failure_stays_at_one() {
+    let mut window = Window::default();
+    for _ in 0..3 {
+        window.failed(false);
+        assert_eq!(window.room(), 1);
+    }
+    window.succeeded();
+    assert_eq!(window.room(), 2);
 }

@@ -1,7 +1,7 @@
 //! Events on their way to receivers, while processes are killed (WH-1, EV-K1).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use vestry_contract::rng::Rng;
@@ -11,6 +11,7 @@ use vestry_domain::webhook::{SigningSecret, signatures};
 use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::mixed_load::{Load, check_all, check_rows};
+use crate::support::process::PATIENCE;
 use crate::support::receiver::{Arrived, Manner, Receiver};
 use crate::support::site::{Keys, Site, text};
 
@@ -18,6 +19,7 @@ on_both_databases! {
     ev_k1_no_receiver_misses_an_event_across_kills => super::no_receiver_misses_an_event_across_kills;
     wh_10_disabling_takes_effect_on_every_process => super::disabling_takes_effect_on_every_process;
     wh_4_a_dead_receiver_holds_up_nobody => super::a_dead_receiver_holds_up_nobody;
+    ev_f1_wh_4_a_hundred_dead_receivers_hold_up_nobody => super::a_hundred_dead_receivers_hold_up_nobody;
     wh_6_no_endpoint_leads_inwards => super::no_endpoint_leads_inwards;
 }
 
@@ -324,4 +326,61 @@ async fn no_endpoint_leads_inwards(site: Site) {
         assert_eq!(tried.json()["error"], said, "{url}");
     }
     assert!(receiver.arrived().is_empty());
+}
+
+/// How many endpoints never answer, and how many of them an App has.
+const DEAD: usize = 100;
+const OF_AN_APP: usize = 19;
+
+/// EV-F1: a hundred endpoints that never answer, in six Apps, beside one that does. It gets everything while they keep their connections
+/// open; how long that takes, with and without them, is printed and no more: the machine is shared.
+async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
+    on_loopback(&mut site);
+    site.set("webhooks.timeout", "30");
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let dead = Receiver::start(Manner::Dead, &mut rng).await;
+    let sound = Receiver::start(Manner::Sound, &mut rng).await;
+    endpoint(&site, &keys, &sound.url, "user.created");
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let alone = delays(&api, &sound, 0..50).await;
+
+    let mut apps = vec![keys];
+    for number in 0..DEAD {
+        if number % OF_AN_APP == 0 && number > 0 {
+            apps.push(site.new_app());
+        }
+        let url = format!("{}/{number}", dead.url);
+        endpoint(&site, apps.last().unwrap(), &url, "user.created");
+    }
+    for keys in &apps {
+        let api = server.api(&keys.test);
+        for number in 50..55 {
+            user(&api, number).await;
+        }
+    }
+    // One attempt each, and no more while that is not answered.
+    until("each is tried", async || dead.arrived().len() == DEAD).await;
+    let beside = delays(&api, &sound, 55..105).await;
+    assert_eq!(dead.arrived().len(), DEAD, "the dead ones still hang");
+    assert_eq!(sound.arrived().len(), 105);
+    println!("EV-F1: the slowest of 50 alone {alone:?}, beside {DEAD} dead ones {beside:?}");
+    server.process.stop().await;
+}
+
+/// Makes these users, one after the other, and sees each arrive; the longest time that it took.
+async fn delays(api: &Api, receiver: &Receiver, users: std::ops::Range<usize>) -> Duration {
+    let mut longest = Duration::ZERO;
+    for number in users {
+        let begun = Instant::now();
+        let id = user(api, number).await;
+        let is_it = |arrived: &Arrived| arrived.event()["data"]["user_id"] == *id;
+        while !receiver.arrived().iter().rev().any(is_it) {
+            assert!(begun.elapsed() < PATIENCE, "{id} does not arrive");
+            tokio::task::yield_now().await;
+        }
+        longest = longest.max(begun.elapsed());
+    }
+    longest
 }
