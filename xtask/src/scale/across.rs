@@ -35,6 +35,30 @@ const MAY: &[(&[&str], &str)] = &[
         "a sweep: the ends of all logs, a thousand at a time, by one process",
     ),
     (
+        &[
+            "FROM \"audit_chains\"",
+            "ORDER BY \"audit_chains\".\"app_id\"",
+            " LIMIT ",
+        ],
+        "a checkpoint names the ends of all chains, a thousand at a time, by one process; none is made while a server is away",
+    ),
+    (
+        &[
+            "FROM \"control_chains\"",
+            "ORDER BY \"control_chains\".\"app_id\"",
+            " LIMIT ",
+        ],
+        "the same",
+    ),
+    (
+        &[
+            "FROM \"webhook_deliveries\"",
+            "ORDER BY \"webhook_deliveries\".\"app_id\"",
+            " LIMIT ",
+        ],
+        "which endpoints have something due, once a second; each App is asked by itself when a server is away",
+    ),
+    (
         &["insert-select: WITH taken AS (DELETE FROM events_inbox"],
         "events of one App get their places; Citus names no key of what it copies",
     ),
