@@ -62,3 +62,20 @@ pub fn seed() -> u64 {
     println!("seed: VESTRY_TEST_SEED={seed}");
     seed
 }
+
+/// How many rounds a test makes: what `VESTRY_TEST_ROUNDS` says when it is set, for a long run of that test by itself, else its own
+/// number.
+///
+/// # Panics
+/// When the variable is not a number.
+pub fn rounds(own: usize) -> usize {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "says how long to test; not a setting of the service"
+    )]
+    let wanted = std::env::var("VESTRY_TEST_ROUNDS").ok();
+    wanted.map_or(own, |text| match text.parse() {
+        Ok(number) => number,
+        Err(error) => panic!("VESTRY_TEST_ROUNDS is not a number: {error}"),
+    })
+}

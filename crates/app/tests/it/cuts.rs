@@ -319,7 +319,8 @@ async fn ev_a1_aud_2_aud_3_whatever_is_cut_is_found() {
     let past = Past::new(&mut rng).await;
     assert_eq!(past.verify().await.flaws, []);
     let mut rounds = 0;
-    while rounds < ROUNDS {
+    let enough = rng::rounds(ROUNDS);
+    while rounds < enough {
         let what = Cut::ALL[rng.below(Cut::ALL.len())];
         if past.cut(what, &mut rng) {
             rounds += 1;

@@ -659,7 +659,7 @@ enum Meanwhile {
 async fn ev_r5_wh_3_wh_9_wh_10_changes_race_deliveries() {
     let mut rng = Rng::from_seed(rng::seed());
     let rig = Rig::new().await;
-    for round in 0..RACES {
+    for round in 0..rng::rounds(RACES) {
         let changes = [Meanwhile::Rotate, Meanwhile::Disable, Meanwhile::Delete];
         let meanwhile = changes[rng.below(3)];
         let mut raced = Raced::new(&rig, round).await;

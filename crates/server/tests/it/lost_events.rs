@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use serde_json::{Value, json};
 use tokio::task::{JoinHandle, block_in_place};
 use tokio_postgres::SimpleQueryMessage;
+use vestry_contract::rng;
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs};
@@ -104,7 +105,7 @@ async fn ev_r4_e_3_e_9_readers_of_a_standby_and_after_a_loss() {
     let server = site.serve().await;
     let api = server.api(&keys.test);
     let mut known: Option<Value> = None;
-    for round in 0..FAILOVERS {
+    for round in 0..rng::rounds(FAILOVERS) {
         let standby = primary.standby();
         standby.start();
         let stop = Arc::<AtomicBool>::default();

@@ -27,6 +27,7 @@ mod https;
 mod idempotency;
 mod import_races;
 mod journeys;
+mod kill_points;
 mod listen;
 mod lost_events;
 mod mail;

@@ -65,6 +65,23 @@ impl Database {
         }
     }
 
+    /// Nobody writes this table of a Postgres until what this answers is dropped.
+    pub(crate) async fn lock(&self, table: &str) -> Client {
+        let client = connect(&self.direct_url()).await;
+        let lock = format!("BEGIN; LOCK TABLE {table} IN EXCLUSIVE MODE");
+        client.batch_execute(&lock).await.unwrap();
+        client
+    }
+
+    /// Whether somebody waits to write it.
+    pub(crate) async fn is_waited_for(&self, table: &str) -> bool {
+        let waiting = format!(
+            "SELECT mode AS one, pid::text AS two FROM pg_locks \
+             WHERE NOT granted AND relation = '{table}'::regclass"
+        );
+        !self.pairs(&waiting).await.is_empty()
+    }
+
     /// From now on there is no room in this table, as the database says it of a full disk.
     pub(crate) async fn fill(&self, table: &str) {
         match self {
