@@ -75,7 +75,11 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
             ..Times::of(&settings.http)
         },
         workers: settings.http.workers,
-        duties: Duties::of(&settings),
+        duties: Duties {
+            // Nobody keeps what stands in a terminal, and every minute it would stand there.
+            checkpoints: !settings.audit.sinks.is_empty(),
+            ..Duties::of(&settings)
+        },
     };
     let served = edge.serve(runtime.handle(), async || {
         prober::until_answered(address).await?;
