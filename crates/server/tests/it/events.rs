@@ -129,6 +129,33 @@ async fn followers_get_every_event_once_across_kills(site: Site) {
     }
 }
 
+/// EV-F3: a transaction that somebody leaves open holds up no event, on its way into the log or out of it. What the database cannot
+/// clean up in half an hour of that is not seen here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ev_f3_e_10_an_open_transaction_holds_up_nothing() {
+    let Some(site) = Site::postgres().await else {
+        return;
+    };
+    let keys = site.set_up();
+    let left_open = site.database.leave_open().await;
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let mut follower = Follower {
+        rng: Rng::from_seed(vestry_contract::rng::seed()),
+        after: None,
+        seen: Vec::new(),
+    };
+    for number in 0..20 {
+        let body = json!({"email": format!("user{number}@example.com")});
+        let made = api.post("/v1/auth/users/create", &body).await.ok();
+        follower.catch_up(&api, &text(&made, "user_id")).await;
+    }
+    // It was open all the time.
+    left_open.batch_execute("COMMIT").await.unwrap();
+    the_log(&[follower]);
+    server.process.stop().await;
+}
+
 /// What all of them saw: the same, without a hole or a repetition (E-2, E-3).
 fn the_log(followers: &[Follower]) -> Vec<Value> {
     let logs: Vec<_> = followers.iter().map(|follower| &follower.seen).collect();

@@ -73,6 +73,14 @@ impl Database {
         client
     }
 
+    /// A transaction on Postgres with a snapshot and a number, which stays open until it is committed.
+    pub(crate) async fn leave_open(&self) -> Client {
+        let client = connect(&self.direct_url()).await;
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_current_xact_id()";
+        client.batch_execute(begin).await.unwrap();
+        client
+    }
+
     /// Whether somebody waits to write it.
     pub(crate) async fn is_waited_for(&self, table: &str) -> bool {
         let waiting = format!(
