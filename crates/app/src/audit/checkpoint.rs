@@ -212,12 +212,7 @@ impl Service {
             let heads = read.audit_log().all_heads(last, HEADS).await?;
             last = heads.last().map(|head| (head.world, head.chain));
             more = last.is_some();
-            lines.extend(heads.into_iter().map(|head| Line::Chain {
-                world: head.world,
-                chain: head.chain,
-                sequence: head.sequence,
-                hash: head.hash,
-            }));
+            lines.extend(heads.into_iter().map(Line::from));
         }
         let (mut last, mut more) = (None, true);
         while more {
@@ -225,12 +220,7 @@ impl Service {
             let heads = read.control_log().all_heads(last, HEADS).await?;
             last = heads.last().map(|head| (head.world, head.number));
             more = last.is_some();
-            lines.extend(heads.into_iter().map(|head| Line::Chain {
-                world: head.world,
-                chain: head.chain,
-                sequence: head.sequence,
-                hash: head.hash,
-            }));
+            lines.extend(heads.into_iter().map(Line::from));
         }
         let (mut last, mut more) = (None, true);
         while more {

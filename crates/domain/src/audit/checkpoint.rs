@@ -24,6 +24,8 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 pub use self::note::{NoteSignature, SignedNote, VerifierKey};
+use super::AuditHead;
+use super::control::ControlHead;
 use crate::ids::{AuditChainId, EventId};
 use crate::{Invalid, Timestamp, World};
 
@@ -75,6 +77,24 @@ pub enum Line {
     /// kept as it is, because it is under the signature, and passed over.
     Other(String),
 }
+
+/// What a checkpoint says of a chain of either log.
+macro_rules! chain_lines {
+    ($($head:ident)*) => {
+        $(impl From<$head> for Line {
+            fn from(head: $head) -> Self {
+                Self::Chain {
+                    world: head.world,
+                    chain: head.chain,
+                    sequence: head.sequence,
+                    hash: head.hash,
+                }
+            }
+        })*
+    };
+}
+
+chain_lines! { AuditHead ControlHead }
 
 impl Checkpoint {
     /// What the first checkpoint has in the place of a hash.

@@ -14,8 +14,8 @@ use vestry_contract::rng;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::cluster::{Cluster, Programs};
-use crate::support::front::Front;
+use crate::support::cluster::Programs;
+use crate::support::front::behind_a_front;
 use crate::support::journey::{Owner, new_owner, sign};
 use crate::support::process::PATIENCE;
 use crate::support::site::{Keys, Said, Site, text};
@@ -241,11 +241,7 @@ async fn ev_a2_aud_4_what_a_failover_loses_is_named() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let mut primary = Cluster::new(&programs).await;
-    let front = Front::open().await;
-    front.lead_to(&primary.socket());
-    let port = front.port();
-    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let (mut primary, front, site) = behind_a_front(&programs).await;
     let keys = block_in_place(|| site.set_up());
     let servers = [site.serve().await, site.serve().await];
     let apis = servers.each_ref().map(|server| server.api(&keys.live));

@@ -11,11 +11,11 @@ use vestry_contract::rng::{self, Rng};
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs, only};
-use crate::support::front::Front;
+use crate::support::front::{Front, behind_a_front};
 use crate::support::journey::{Owner, new_owner, sign};
 use crate::support::mixed_load::{History, Load, check_all, check_mails, check_rows};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Site, text};
+use crate::support::site::text;
 
 /// Transactions that the lost timeline is ahead, so that the other one can come to the same number.
 const AHEAD: usize = 300;
@@ -131,11 +131,7 @@ async fn m_4_a_disabled_wallet_never_signs_again() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let first = Cluster::new(&programs).await;
-    let front = Front::open().await;
-    front.lead_to(&first.socket());
-    let port = front.port();
-    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let (first, front, site) = behind_a_front(&programs).await;
     let keys = block_in_place(|| site.set_up());
     let server = site.serve().await;
     let api = server.api(&keys.test);
@@ -332,11 +328,7 @@ async fn k5_a_failover_loses_nothing_acknowledged() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let mut primary = Cluster::new(&programs).await;
-    let front = Front::open().await;
-    front.lead_to(&primary.socket());
-    let port = front.port();
-    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let (mut primary, front, site) = behind_a_front(&programs).await;
     let keys = block_in_place(|| site.set_up());
     let server = site.serve().await;
     let api = server.api(&keys.test);

@@ -11,9 +11,9 @@ use vestry_contract::rng;
 
 use crate::support::client::{Answer, Api};
 use crate::support::cluster::{Cluster, Programs};
-use crate::support::front::Front;
+use crate::support::front::behind_a_front;
 use crate::support::process::PATIENCE;
-use crate::support::site::{Site, text};
+use crate::support::site::text;
 
 /// The first number of EV-R4.
 const FAILOVERS: usize = 3;
@@ -96,11 +96,7 @@ async fn ev_r4_e_3_e_9_readers_of_a_standby_and_after_a_loss() {
     let Some(programs) = Programs::find().await else {
         return;
     };
-    let mut primary = Cluster::new(&programs).await;
-    let front = Front::open().await;
-    front.lead_to(&primary.socket());
-    let port = front.port();
-    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    let (mut primary, front, site) = behind_a_front(&programs).await;
     let keys = block_in_place(|| site.set_up());
     let server = site.serve().await;
     let api = server.api(&keys.test);

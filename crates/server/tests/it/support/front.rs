@@ -1,10 +1,14 @@
 //! One address, behind which the database changes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
+
+use super::cluster::{Cluster, Programs};
+use super::site::Site;
 
 /// An address that stays, as the name of a primary does.
 pub(crate) struct Front {
@@ -19,6 +23,16 @@ struct Behind {
     cuts: u64,
 }
 
+/// A new cluster, and an installation that reaches it through a front.
+pub(crate) async fn behind_a_front(programs: &Arc<Programs>) -> (Cluster, Front, Site) {
+    let cluster = Cluster::new(programs).await;
+    let front = Front::open().await;
+    front.lead_to(&cluster.socket());
+    let port = front.port;
+    let site = Site::at(format!("postgres://postgres@127.0.0.1:{port}/vestry"));
+    (cluster, front, site)
+}
+
 impl Front {
     /// Leads nowhere at first.
     pub(crate) async fn open() -> Self {
@@ -31,10 +45,6 @@ impl Front {
             }
         });
         Self { port, behind }
-    }
-
-    pub(crate) const fn port(&self) -> u16 {
-        self.port
     }
 
     /// From now on to the server with this socket. What is connected is cut off.
