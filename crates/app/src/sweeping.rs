@@ -47,6 +47,7 @@ enum Remains {
     Captured,
     Deliveries,
     WebhookSecrets,
+    WebhookReplays,
 }
 
 impl Remains {
@@ -90,6 +91,7 @@ impl Remains {
             Self::Captured => tx.captured().sweep(now - KEPT).await,
             Self::Deliveries => tx.deliveries().sweep(now - DELIVERIES_KEPT).await,
             Self::WebhookSecrets => tx.webhook_endpoints().sweep_secrets(now).await,
+            Self::WebhookReplays => tx.webhook_replays().sweep(now - DELIVERIES_KEPT).await,
         }
     }
 }
@@ -250,6 +252,7 @@ impl Service {
             Remains::Captured,
             Remains::Deliveries,
             Remains::WebhookSecrets,
+            Remains::WebhookReplays,
         ];
         heaps.extend(of_machine.map(|one| heap(one, Environment::Live, now)));
         heaps

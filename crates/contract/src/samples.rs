@@ -37,7 +37,8 @@ use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserStatus};
 use vestry_domain::wallet::{Disabled, DisabledReason, StoredWallet, Wallet, WalletType};
 use vestry_domain::wallet_sign_in::WalletChallenge;
 use vestry_domain::webhook::{
-    Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, SealedSecret,
+    Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, Missed, Replay,
+    SealedSecret,
 };
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{RedirectUrl, StoredConnection};
@@ -1014,6 +1015,33 @@ impl Samples {
             attempts: 0,
             due_at: created_at,
             created_at,
+        }
+    }
+
+    /// A replay that was just asked for, of either kind.
+    pub fn replay(&mut self, endpoint: &Endpoint) -> Replay {
+        let created_at = self.tick();
+        let missed = if self.coin() {
+            Missed::Exhausted {
+                since: self.moment(),
+                after: None,
+            }
+        } else {
+            Missed::Stretch {
+                after: self.pick(&[0, 17]),
+                until: self.pick(&[17, i64::MAX]),
+            }
+        };
+        Replay {
+            id: self.id(created_at),
+            world: endpoint.world,
+            endpoint_id: endpoint.id,
+            missed,
+            count: self.pick(&[0, 1, 100_000]),
+            done: 0,
+            next_at: created_at,
+            created_at,
+            ended_at: None,
         }
     }
 

@@ -65,6 +65,7 @@ pub mod wallet_challenges;
 pub mod wallet_imports;
 pub mod wallets;
 pub mod webhook_endpoints;
+pub mod webhook_replays;
 pub mod whole_users;
 
 mod stage;
@@ -332,6 +333,17 @@ macro_rules! store_suite {
                 attempts_come_back_in_their_order
                 deliveries_stay_in_their_world
                 a_sweep_deletes_what_is_old
+                what_was_given_up_is_found_once
+                what_waits_is_put_off
+            }
+            store::webhook_replays {
+                a_replay_comes_back_as_it_was
+                one_replay_of_an_endpoint_runs
+                parallel_replays_of_an_endpoint_are_one
+                a_replay_goes_on_in_time
+                a_removed_endpoint_takes_its_replays_along
+                replays_stay_in_their_world
+                a_sweep_deletes_ended_replays
             }
             store::leases {
                 work_is_one_holders_at_a_time

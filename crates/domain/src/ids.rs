@@ -270,6 +270,8 @@ ids! {
     WebhookDeliveryId "whdel";
     /// A receiver of events.
     WebhookEndpointId "whep";
+    /// A replay of many events to an endpoint.
+    WebhookReplayId "whrep";
     /// A secret with which what is sent to an endpoint is signed; callers never see it.
     WebhookSecretId "whsecret";
 }

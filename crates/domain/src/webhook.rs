@@ -3,6 +3,7 @@
 mod attempt;
 mod delivery;
 mod endpoint;
+mod replay;
 mod signature;
 mod url;
 mod window;
@@ -11,6 +12,7 @@ pub use crate::event::DisabledReason;
 pub use attempt::{Attempt, Failing, Verdict, judge};
 pub use delivery::{Delivery, DeliveryState, MOST_ATTEMPTS, wait_after};
 pub use endpoint::{Endpoint, EndpointState, EventTypes, SealedSecret};
+pub use replay::{MOST_REPLAYED, Missed, PACE, Replay, paced};
 pub use signature::{SigningSecret, signatures};
 pub use url::EndpointUrl;
 pub use window::Window;

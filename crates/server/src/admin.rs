@@ -72,7 +72,9 @@ pub(crate) async fn run(
 fn failed(error: AdminError) -> Failure {
     match error {
         AdminError::Invalid(invalid) => Failure::usage(invalid.message.into_owned()),
-        AdminError::NotFound(_) | AdminError::Exists(_) => Failure::new(error.to_string()),
+        AdminError::NotFound(_) | AdminError::Exists(_) | AdminError::NotNow(_) => {
+            Failure::new(error.to_string())
+        }
         AdminError::Fault(fault) => Failure::new("nothing was changed").because(fault),
     }
 }

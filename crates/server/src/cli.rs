@@ -558,7 +558,9 @@ Examples:
         #[command(flatten)]
         answer: Answer,
     },
-    /// Send it an event of the log once more
+    /// Send it events of the log once more: one, what failed, or a stretch of the log
+    ///
+    /// Many are worked off by the running service, 50 a second; `vestry webhook replays` says how far it is.
     #[command(group = clap::ArgGroup::new("what").required(true))]
     Replay {
         #[command(flatten)]
@@ -569,6 +571,22 @@ Examples:
         /// The delivery whose event it is (whdel_…)
         #[arg(long, value_name = "ID", group = "what")]
         delivery: Option<WebhookDeliveryId>,
+        /// Everything that was given up since then (Unix seconds)
+        #[arg(long, value_name = "SECONDS", group = "what")]
+        failed_since: Option<i64>,
+        /// The events behind this one that fit it (event_…)
+        #[arg(long, value_name = "ID", group = "what")]
+        after: Option<EventId>,
+        /// To this one, and not to the newest (event_…)
+        #[arg(long, value_name = "ID", requires = "after")]
+        until: Option<EventId>,
+        #[command(flatten)]
+        answer: Answer,
+    },
+    /// List its replays of many events, newest first, and how far they are
+    Replays {
+        #[command(flatten)]
+        which: WhichWebhook,
         #[command(flatten)]
         answer: Answer,
     },
@@ -1019,6 +1037,7 @@ impl Command {
                 | Webhook::Disable { answer, .. }
                 | Webhook::Test { answer, .. }
                 | Webhook::Replay { answer, .. }
+                | Webhook::Replays { answer, .. }
                 | Webhook::Deliveries { answer, .. }
                 | Webhook::Delete { answer, .. },
             )

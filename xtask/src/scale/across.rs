@@ -59,6 +59,13 @@ const MAY: &[(&[&str], &str)] = &[
         "which endpoints have something due, once a second; each App is asked by itself when a server is away",
     ),
     (
+        &[
+            "FROM \"webhook_replays\"",
+            "ORDER BY \"webhook_replays\".\"next_at\"",
+        ],
+        "which replays go on, once a second; they rest while a server is away",
+    ),
+    (
         &["insert-select: WITH taken AS (DELETE FROM events_inbox"],
         "events of one App get their places; Citus names no key of what it copies",
     ),

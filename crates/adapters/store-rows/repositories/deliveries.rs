@@ -1,6 +1,8 @@
 //! Events on their way to endpoints.
 
-use diesel::dsl::{min, sql};
+use std::ops::RangeInclusive;
+
+use diesel::dsl::{count_star, exists, min, not, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
@@ -42,6 +44,47 @@ macro_rules! waiting {
             .filter(webhook_deliveries::endpoint_id.eq($endpoint.to_string()))
             .filter(webhook_deliveries::ended_at.is_null())
     };
+}
+
+diesel::alias!(webhook_deliveries as newer_deliveries: NewerDeliveries);
+
+/// What nobody tries any more, and nothing newer of the same event was left for the endpoint since. The condition of the index
+/// stands there as a text: neither database sees that a parameter is that word.
+macro_rules! exhausted {
+    ($world:expr, $endpoint:expr, $ended:expr) => {{
+        let newer = newer_deliveries
+            .filter(
+                newer_deliveries
+                    .field(webhook_deliveries::app_id)
+                    .eq(webhook_deliveries::app_id),
+            )
+            .filter(
+                newer_deliveries
+                    .field(webhook_deliveries::environment)
+                    .eq(webhook_deliveries::environment),
+            )
+            .filter(
+                newer_deliveries
+                    .field(webhook_deliveries::endpoint_id)
+                    .eq(webhook_deliveries::endpoint_id),
+            )
+            .filter(
+                newer_deliveries
+                    .field(webhook_deliveries::event_id)
+                    .eq(webhook_deliveries::event_id),
+            )
+            .filter(
+                newer_deliveries
+                    .field(webhook_deliveries::id)
+                    .gt(webhook_deliveries::id),
+            );
+        in_world!(webhook_deliveries, $world)
+            .filter(webhook_deliveries::endpoint_id.eq($endpoint.to_string()))
+            .filter(sql::<Bool>("webhook_deliveries.ended_as = 'exhausted'"))
+            .filter(webhook_deliveries::ended_at.ge($ended.start().unix()))
+            .filter(webhook_deliveries::ended_at.le($ended.end().unix()))
+            .filter(not(exists(newer)))
+    }};
 }
 
 #[port]
@@ -246,6 +289,71 @@ impl Deliveries for Unit {
         }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
+    }
+
+    async fn exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        let after = after.map_or_else(String::new, |after| after.to_string());
+        let query = exhausted!(world, endpoint, ended)
+            .filter(webhook_deliveries::id.gt(after))
+            .order(webhook_deliveries::id)
+            .limit(limit)
+            .select(DeliveryRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn count_exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+    ) -> StoreResult<i64> {
+        let query = exhausted!(world, endpoint, ended).select(count_star());
+        let counted = query.first(self.reading()?).await;
+        self.done(counted)
+    }
+
+    async fn waiting(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<WebhookDeliveryId>> {
+        let after = after.map_or_else(String::new, |after| after.to_string());
+        let query = waiting!(world, endpoint)
+            .filter(webhook_deliveries::id.gt(after))
+            .order(webhook_deliveries::id)
+            .limit(limit)
+            .select(webhook_deliveries::id);
+        let found = query.load::<String>(self.reading()?).await;
+        let (table, found) = (Table("webhook_deliveries"), self.done(found)?);
+        found.iter().map(|id| table.parse("id", id)).collect()
+    }
+
+    async fn put_off(
+        &mut self,
+        world: &World,
+        those: &[WebhookDeliveryId],
+        due_at: Timestamp,
+    ) -> StoreResult<()> {
+        let those: Vec<_> = those.iter().map(WebhookDeliveryId::to_string).collect();
+        let waiting = in_world!(webhook_deliveries, world)
+            .filter(webhook_deliveries::id.eq_any(those))
+            .filter(webhook_deliveries::ended_at.is_null());
+        let update = diesel::update(waiting).set((
+            webhook_deliveries::rank.eq(1),
+            webhook_deliveries::due_at.eq(due_at.unix()),
+        ));
+        let updated = update.execute(self.writing()?).await;
+        self.done(updated).map(drop)
     }
 
     async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>> {

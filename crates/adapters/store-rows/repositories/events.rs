@@ -1,6 +1,6 @@
 //! Events, from the inbox to the log.
 
-use diesel::dsl::sql;
+use diesel::dsl::{count_star, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
@@ -73,6 +73,27 @@ impl Unit {
         let updated = Prepared(update).execute(self.writing()?).await;
         self.done(updated).map(drop)
     }
+}
+
+/// The events of a stretch that are wanted.
+macro_rules! fitting {
+    ($world:expr, $stretch:expr, $filter:expr) => {{
+        let mut query = in_world!(events, $world)
+            .filter(events::position.ge($stretch.from))
+            .filter(events::position.le($stretch.to))
+            .into_boxed();
+        if !$filter.kinds.is_empty() {
+            let kinds = $filter.kinds.iter().copied().map(EventKind::as_str);
+            query = query.filter(events::kind.eq_any(kinds.collect::<Vec<_>>()));
+        }
+        if let Some(user) = $filter.user_id {
+            query = query.filter(events::user_id.eq(user.to_string()));
+        }
+        if let Some(wallet) = $filter.wallet_id {
+            query = query.filter(events::wallet_id.eq(wallet.to_string()));
+        }
+        query
+    }};
 }
 
 #[port]
@@ -205,29 +226,27 @@ impl Events for Unit {
         filter: &EventFilter,
         limit: i64,
     ) -> StoreResult<Vec<Event>> {
-        let mut query = in_world!(events, world)
-            .filter(events::position.ge(stretch.from))
-            .filter(events::position.le(stretch.to))
+        let mut query = fitting!(world, stretch, filter)
             .limit(limit)
-            .select(EventRow::as_select())
-            .into_boxed();
+            .select(EventRow::as_select());
         query = if stretch.descending {
             query.order(events::position.desc())
         } else {
             query.order(events::position)
         };
-        if !filter.kinds.is_empty() {
-            let kinds = filter.kinds.iter().copied().map(EventKind::as_str);
-            query = query.filter(events::kind.eq_any(kinds.collect::<Vec<_>>()));
-        }
-        if let Some(user) = filter.user_id {
-            query = query.filter(events::user_id.eq(user.to_string()));
-        }
-        if let Some(wallet) = filter.wallet_id {
-            query = query.filter(events::wallet_id.eq(wallet.to_string()));
-        }
         let found = query.load(self.reading()?).await;
         read_all(self.done(found)?)
+    }
+
+    async fn count(
+        &mut self,
+        world: &World,
+        stretch: Stretch,
+        filter: &EventFilter,
+    ) -> StoreResult<i64> {
+        let query = fitting!(world, stretch, filter).select(count_star());
+        let counted = query.first(self.reading()?).await;
+        self.done(counted)
     }
 
     async fn heads(

@@ -38,6 +38,7 @@ mod wallet_challenges;
 mod wallet_imports;
 mod wallets;
 mod webhook_endpoints;
+mod webhook_replays;
 mod whole_users;
 
 use vestry_store_rows::{in_world, its_key};

@@ -15,7 +15,7 @@ use vestry_ports::store::{
     Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
     OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
     Repositories, Sessions, SigningKeys, StoreResult, Totps, Tx, Users, WalletChallenges,
-    WalletImports, Wallets, WebhookEndpoints,
+    WalletImports, Wallets, WebhookEndpoints, WebhookReplays,
 };
 
 use super::dialect::{self, Conn, Manager};
@@ -377,6 +377,10 @@ impl Repositories for Unit {
     }
 
     fn deliveries(&mut self) -> &mut dyn Deliveries {
+        self
+    }
+
+    fn webhook_replays(&mut self) -> &mut dyn WebhookReplays {
         self
     }
 }

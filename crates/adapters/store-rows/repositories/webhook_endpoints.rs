@@ -15,7 +15,7 @@ use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::webhooks::{EndpointChange, EndpointRow, FailuresRow, SecretRow};
-use vestry_store_rows::schema::{webhook_endpoints, webhook_secrets};
+use vestry_store_rows::schema::{webhook_endpoints, webhook_replays, webhook_secrets};
 
 /// How exactly it is kept when an endpoint last took something, in seconds.
 const SUCCESS_EVERY: i64 = 60;
@@ -164,6 +164,12 @@ impl WebhookEndpoints for Unit {
         let secrets = in_world!(webhook_secrets, world)
             .filter(webhook_secrets::endpoint_id.eq(id.to_string()));
         let deleted = Prepared(diesel::delete(secrets))
+            .execute(self.writing()?)
+            .await;
+        self.done(deleted)?;
+        let replays = in_world!(webhook_replays, world)
+            .filter(webhook_replays::endpoint_id.eq(id.to_string()));
+        let deleted = Prepared(diesel::delete(replays))
             .execute(self.writing()?)
             .await;
         self.done(deleted)?;

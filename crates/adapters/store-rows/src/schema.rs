@@ -720,6 +720,24 @@ diesel::table! {
 }
 
 diesel::table! {
+    webhook_replays (app_id, environment, id) {
+        app_id -> Text,
+        environment -> Text,
+        id -> Text,
+        endpoint_id -> Text,
+        failed_since -> Nullable<BigInt>,
+        after_delivery -> Nullable<Text>,
+        after_position -> Nullable<BigInt>,
+        until_position -> Nullable<BigInt>,
+        expected -> BigInt,
+        done -> BigInt,
+        next_at -> BigInt,
+        created_at -> BigInt,
+        ended_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     webhook_attempts (app_id, environment, delivery_id, number) {
         app_id -> Text,
         environment -> Text,

@@ -4,6 +4,7 @@ pub mod apps;
 pub mod keys;
 pub mod providers;
 pub mod redirect_urls;
+pub mod replays;
 pub mod signing_keys;
 mod unlock;
 pub mod webhooks;
@@ -28,6 +29,9 @@ pub enum AdminError {
     /// It exists already.
     #[error("this {0} exists already")]
     Exists(&'static str),
+    /// Something else has to happen first; says what.
+    #[error("{0}")]
+    NotNow(&'static str),
     /// See [`Fault`].
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -46,6 +50,7 @@ impl From<AdminError> for Refusal {
             AdminError::Invalid(invalid) => invalid.into(),
             AdminError::NotFound(what) => Self::NotFound(what),
             AdminError::Exists(what) => Self::Taken(what.into()),
+            AdminError::NotNow(what) => Invalid::value("state", what).into(),
             AdminError::Fault(fault) => fault.into(),
         }
     }

@@ -24,7 +24,7 @@ use crate::fault::retried;
 use crate::webhooks::{opened_secrets, secret_place, webhook_request};
 use crate::{Fault, Service};
 
-const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoint");
+pub(super) const NO_ENDPOINT: AdminError = AdminError::NotFound("webhook endpoint");
 /// Characters of a name at most.
 const NAME_LENGTH: usize = 100;
 /// The longest time for which an earlier secret goes on to sign: a week.
@@ -357,6 +357,9 @@ impl Service {
     ) -> Result<ListedEndpoint, AdminError> {
         let endpoint = self.show_webhook(app, id).await?.endpoint;
         let world = endpoint.world;
+        if resume == Resume::All {
+            self.pace_held(world, id).await?;
+        }
         let is_enabled = retried(|| async {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with(world).await?;

@@ -81,7 +81,7 @@ impl Service {
                 Some(()) = under_way.next() => {}
                 () = self.webhooks.rung() => {}
                 _ = second.tick() => {
-                    let mut looking = std::pin::pin!(self.look_for_queues(&mut cursor));
+                    let mut looking = std::pin::pin!(self.look_for_work(&mut cursor));
                     loop {
                         tokio::select! {
                             () = &mut looking => break,
@@ -103,6 +103,7 @@ impl Service {
             return Ok(0);
         };
         let mut sent = 0;
+        self.step_replays().await?;
         loop {
             let mut cursor = None;
             self.queues_behind(&mut cursor).await?;
@@ -117,6 +118,16 @@ impl Service {
             let sending = jobs.into_iter().map(|job| self.send_event(sender, job));
             futures_util::future::join_all(sending).await;
         }
+    }
+
+    async fn look_for_work(&self, cursor: &mut Option<Queue>) {
+        if let Err(fault) = self.step_replays().await
+            // A server is away: replays rest until it is back.
+            && !self.ports.store.is_spread()
+        {
+            tracing::warn!(error = causes(&fault), "webhooks could not be replayed");
+        }
+        self.look_for_queues(cursor).await;
     }
 
     /// Rings for queues that have something due, behind where the last look ended.

@@ -63,4 +63,5 @@ mod wallet_export;
 mod wallet_import;
 mod wallet_sign_in;
 mod wallets;
+mod webhook_replays;
 mod webhooks;

@@ -34,7 +34,11 @@ fn endpoint(host: &str, types: &[&str]) -> NewEndpoint {
 
 impl Rig {
     /// A receiver of these types in the test world, and its secret.
-    async fn receiver(&self, host: &str, types: &[&str]) -> (WebhookEndpointId, SigningSecret) {
+    pub(crate) async fn receiver(
+        &self,
+        host: &str,
+        types: &[&str],
+    ) -> (WebhookEndpointId, SigningSecret) {
         let world = self.world(Environment::Test);
         let added = self.service.add_webhook(world, endpoint(host, types)).await;
         let (listed, secret) = added.unwrap();
@@ -43,7 +47,7 @@ impl Rig {
     }
 
     /// Everything is placed, and what is due is sent.
-    async fn flow(&self) -> usize {
+    pub(crate) async fn flow(&self) -> usize {
         self.service.sequence_all().await.unwrap();
         self.service.send_due().await.unwrap()
     }
@@ -52,13 +56,13 @@ impl Rig {
         self.service.show_webhook(self.app.id, id).await.unwrap()
     }
 
-    async fn deliveries(&self, id: WebhookEndpointId) -> Vec<Delivery> {
+    pub(crate) async fn deliveries(&self, id: WebhookEndpointId) -> Vec<Delivery> {
         let all = DeliveryFilter::default();
         let found = self.service.list_deliveries(self.app.id, id, all, 1000);
         found.await.unwrap()
     }
 
-    async fn states(&self, id: WebhookEndpointId) -> Vec<DeliveryState> {
+    pub(crate) async fn states(&self, id: WebhookEndpointId) -> Vec<DeliveryState> {
         let found = self.deliveries(id).await;
         found.iter().map(|delivery| delivery.state).collect()
     }
@@ -76,7 +80,7 @@ impl Rig {
     }
 }
 
-fn header<'a>(request: &'a WebhookRequest, name: &str) -> &'a str {
+pub(crate) fn header<'a>(request: &'a WebhookRequest, name: &str) -> &'a str {
     let mut headers = request.headers.iter();
     let found = headers.find(|(known, _)| *known == name);
     found.map_or("", |(_, value)| value)

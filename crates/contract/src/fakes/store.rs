@@ -43,7 +43,7 @@ use vestry_ports::store::{
     Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
     OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
     Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users,
-    WalletChallenges, WalletImports, Wallets, WebhookEndpoints,
+    WalletChallenges, WalletImports, Wallets, WebhookEndpoints, WebhookReplays,
 };
 
 use self::state::State;
@@ -395,6 +395,10 @@ impl Repositories for Work {
     }
 
     fn deliveries(&mut self) -> &mut dyn Deliveries {
+        self
+    }
+
+    fn webhook_replays(&mut self) -> &mut dyn WebhookReplays {
         self
     }
 }

@@ -824,3 +824,108 @@ pub async fn a_sweep_deletes_what_is_old(store: Arc<dyn Store>) {
         assert_eq!(stage.known_attempts(edge).await.len(), 2);
     }
 }
+
+/// What nobody tries any more is found by when that was, behind an id; of each event only if it was the last that the endpoint was
+/// to be sent.
+pub async fn what_was_given_up_is_found_once(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (endpoint, bystander) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
+    let all = stage.deliveries(&endpoint, 6, false).await;
+    let theirs = stage.deliveries(&bystander, 1, false).await;
+    let at = |seconds| Timestamp::from_unix(seconds);
+    for (delivery, (end, ended)) in all.iter().chain(&theirs).zip([
+        (DeliveryState::Exhausted, 100),
+        (DeliveryState::Exhausted, 200),
+        (DeliveryState::Delivered, 200),
+        (DeliveryState::Dropped, 200),
+        (DeliveryState::Exhausted, 300),
+        (DeliveryState::Exhausted, 250),
+        (DeliveryState::Exhausted, 200),
+    ]) {
+        assert!(finish(&stage.store, delivery, end, at(ended)).await);
+    }
+    let found = async |stage: &Stage, ended: (i64, i64), after, limit| {
+        let ended = at(ended.0)..=at(ended.1);
+        let counted = in_view!(stage.store, |view| view
+            .deliveries()
+            .count_exhausted(&world, endpoint.id, ended.clone())
+            .await);
+        let found = in_view!(stage.store, |view| view
+            .deliveries()
+            .exhausted(&world, endpoint.id, ended, after, limit)
+            .await);
+        (counted, ids(&found))
+    };
+    let id = |number: usize| all.get(number).map(|delivery| delivery.id);
+    for (ended, after, limit, counted, expected) in [
+        ((0, 99), None, 10, 0, vec![]),
+        ((100, 200), None, 10, 2, vec![id(0), id(1)]),
+        ((101, 300), None, 10, 3, vec![id(1), id(4), id(5)]),
+        ((0, 300), id(0), 2, 4, vec![id(1), id(4)]),
+        ((0, 300), id(5), 10, 4, vec![]),
+    ] {
+        let expected: Vec<_> = expected.into_iter().flatten().collect();
+        let found = found(&stage, ended, after, limit).await;
+        assert_eq!(found, (counted, expected), "{ended:?} behind {after:?}");
+    }
+    // The event of the second one is on its way again; that of the fifth was given up again.
+    for (number, end) in [(1, None), (4, Some(DeliveryState::Exhausted))] {
+        let Some(first) = all.get(number) else {
+            panic!("six deliveries");
+        };
+        let again = Delivery {
+            event_id: first.event_id,
+            is_replay: true,
+            ..stage.samples.delivery(&endpoint, first.position)
+        };
+        insert(&stage.store, std::slice::from_ref(&again)).await;
+        if let Some(end) = end {
+            assert!(finish(&stage.store, &again, end, at(301)).await);
+        }
+    }
+    let (counted, left) = found(&stage, (0, 300), None, 10).await;
+    let expected: Vec<_> = [id(0), id(5)].into_iter().flatten().collect();
+    assert_eq!((counted, left), (2, expected));
+    assert_eq!(found(&stage, (301, 301), None, 10).await.0, 1);
+}
+
+/// What waits for an endpoint is found in the order of ids, and is tried when it was put off to, as a later one; what is over stays so.
+pub async fn what_waits_is_put_off(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (endpoint, bystander) = (stage.samples.endpoint(world), stage.samples.endpoint(world));
+    let all = stage.deliveries(&endpoint, 4, false).await;
+    stage.deliveries(&bystander, 2, false).await;
+    let Some((over, waiting)) = all.split_last() else {
+        panic!("four deliveries");
+    };
+    let now = stage.samples.tick();
+    assert!(finish(&stage.store, over, DeliveryState::Delivered, now).await);
+    let found = async |after, limit| {
+        in_view!(stage.store, |view| view
+            .deliveries()
+            .waiting(&world, endpoint.id, after, limit)
+            .await)
+    };
+    assert_eq!(found(None, 10).await, ids(waiting));
+    let first = waiting.first().map(|delivery| delivery.id);
+    assert_eq!(Some(found(first, 1).await), waiting.get(1..2).map(ids));
+    let later = now + Seconds(500);
+    let put_off = ids(&all);
+    in_tx!(stage.store, |tx| tx
+        .deliveries()
+        .put_off(&world, &put_off, later)
+        .await);
+    let known = stage.known_delivery(over).await;
+    assert_eq!(
+        known.map(|known| known.state),
+        Some(DeliveryState::Delivered)
+    );
+    for is_later in [false, true] {
+        let queue = queue_of(&endpoint, is_later);
+        assert_eq!(take(&stage.store, queue, now, 10).await, []);
+    }
+    let taken = take(&stage.store, queue_of(&endpoint, true), later, 10).await;
+    assert_eq!(ids(&taken), ids(waiting));
+}

@@ -328,6 +328,11 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
                     && filter.wallet_id.is_none()
             });
             let mut expected: Vec<_> = fitting.map(|(place, _)| place).collect();
+            let counted = in_view!(stage.store, |view| view
+                .events()
+                .count(&world, stretch, &filter)
+                .await);
+            assert_eq!(usize::try_from(counted), Ok(expected.len()));
             if descending {
                 expected.reverse();
             }

@@ -55,6 +55,12 @@ impl EventTypes {
         self.kinds.contains(&kind) || (self.all && !kind.is_optional())
     }
 
+    /// The kinds that are sent.
+    pub fn selected(&self) -> Vec<EventKind> {
+        let all = EventKind::ALL.iter().copied();
+        all.filter(|kind| self.select(*kind)).collect()
+    }
+
     /// The kinds among them that are written on demand only.
     pub fn optional(&self) -> impl Iterator<Item = EventKind> {
         let kinds = self.kinds.iter().copied();

@@ -78,6 +78,14 @@ pub trait Events: Send {
         limit: i64,
     ) -> StoreResult<Vec<Event>>;
 
+    /// How many events of a stretch of the log fit.
+    async fn count(
+        &mut self,
+        world: &World,
+        stretch: Stretch,
+        filter: &EventFilter,
+    ) -> StoreResult<i64>;
+
     /// Heads of worlds, in the order of worlds and behind one of them, of which events are kept.
     async fn heads(
         &mut self,

@@ -52,7 +52,7 @@ pub use wallet_challenges::WalletChallenges;
 pub use wallet_imports::WalletImports;
 pub use wallets::{Created, WalletPage, WalletWithKey, Wallets};
 pub use webhooks::{
-    Changed, Deliveries, DeliveryFilter, Failures, Placed, Queue, WebhookEndpoints,
+    Changed, Deliveries, DeliveryFilter, Failures, Placed, Queue, WebhookEndpoints, WebhookReplays,
 };
 
 /// Rows that a statement of a sweep deletes at most: one that deletes a million holds up the disk, and whoever waits for its locks.
@@ -213,4 +213,6 @@ pub trait Repositories: Send {
     fn webhook_endpoints(&mut self) -> &mut dyn WebhookEndpoints;
     /// Events on their way to them.
     fn deliveries(&mut self) -> &mut dyn Deliveries;
+    /// Sending them again.
+    fn webhook_replays(&mut self) -> &mut dyn WebhookReplays;
 }

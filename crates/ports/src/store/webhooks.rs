@@ -1,9 +1,11 @@
 //! Webhook endpoints, and the events on their way to them.
 
+use std::ops::RangeInclusive;
+
 use vestry_domain::event::{EventKind, Mark};
-use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
 use vestry_domain::webhook::{
-    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, SealedSecret,
+    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, Replay, SealedSecret,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
@@ -74,7 +76,7 @@ pub trait WebhookEndpoints: Send {
         id: WebhookEndpointId,
         at: Timestamp,
     ) -> StoreResult<bool>;
-    /// Removes it with its secrets; `false` when there is none. What waits for it is not touched.
+    /// Removes it with its secrets and replays; `false` when there is none. What waits for it is not touched.
     async fn remove(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;
 
     /// Notes that it took something. Writes nothing where that was noted within the last minute, and nothing has failed since.
@@ -204,8 +206,67 @@ pub trait Deliveries: Send {
         filter: &DeliveryFilter,
         limit: i64,
     ) -> StoreResult<Vec<Delivery>>;
+    /// Up to `limit` that nobody tries any more since a moment and until another one, behind an id and in the order of ids: of each
+    /// event, only if it is its last delivery to the endpoint.
+    async fn exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>>;
+    /// How many those are altogether.
+    async fn count_exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+    ) -> StoreResult<i64>;
+    /// The ids of up to `limit` that wait for an endpoint, behind an id and in the order of ids.
+    async fn waiting(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<WebhookDeliveryId>>;
+    /// Has those of them that wait tried then, as later ones.
+    async fn put_off(
+        &mut self,
+        world: &World,
+        those: &[WebhookDeliveryId],
+        due_at: Timestamp,
+    ) -> StoreResult<()>;
+
     /// The lowest place of an event of a world that still waits for an endpoint.
     async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>>;
     /// Deletes deliveries made before the given moment with their attempts; returns how many rows.
+    async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64>;
+}
+
+/// Replays of many deliveries.
+#[port]
+pub trait WebhookReplays: Send {
+    /// Adds a replay that runs; `false` while another one of its endpoint does.
+    async fn insert(&mut self, replay: &Replay) -> StoreResult<bool>;
+    /// Those of an endpoint, newest first, at most 100.
+    async fn list(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+    ) -> StoreResult<Vec<Replay>>;
+    /// Up to `limit` of all worlds that go on at this moment, those first that have waited longest.
+    async fn due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<Replay>>;
+    /// One of them as it is, if it still goes on at this moment. Whoever holds its endpoint is the only one to do so.
+    async fn find_due(
+        &mut self,
+        world: &World,
+        id: WebhookReplayId,
+        now: Timestamp,
+    ) -> StoreResult<Option<Replay>>;
+    /// Writes how far it is.
+    async fn advance(&mut self, replay: &Replay) -> StoreResult<()>;
+    /// Deletes those that ended before a moment; returns how many.
     async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64>;
 }

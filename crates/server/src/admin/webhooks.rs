@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use vestry_app::Service;
+use vestry_app::admin::replays::Wanted;
 use vestry_app::admin::webhooks::{
     EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume, Trial,
 };
-use vestry_domain::webhook::{Attempt, Delivery, SealedSecret};
-use vestry_domain::{Secret, World};
+use vestry_domain::webhook::{Attempt, Delivery, Replay, SealedSecret};
+use vestry_domain::{Secret, Timestamp, World};
 use vestry_ports::store::DeliveryFilter;
 
 use super::failed;
@@ -99,21 +100,39 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
             which,
             event,
             delivery,
+            failed_since,
+            after,
+            until,
             answer,
         } => {
-            let what = match (event, delivery) {
-                (Some(event), _) => Replayed::Event(event),
-                (None, Some(delivery)) => Replayed::Delivery(delivery),
-                (None, None) => return Err(Failure::usage("name an event or a delivery")),
-            };
-            let replayed = service.replay_webhook(which.app, which.id, what).await;
-            let delivery = replayed.map_err(failed)?;
-            answer.format().print(&delivery_document(&delivery), || {
-                format!(
-                    "{} is sent once more, as {}.",
-                    delivery.event_id, delivery.id
-                )
-            })
+            let since = failed_since.map(Timestamp::from_unix);
+            let missed = since.map(Wanted::FailedSince);
+            let range = after.map(|after| Wanted::Range { after, until });
+            match (event, delivery, missed.or(range)) {
+                (Some(event), _, _) => {
+                    let what = Replayed::Event(event);
+                    replay_one(service, which, what, answer).await
+                }
+                (_, Some(delivery), _) => {
+                    let what = Replayed::Delivery(delivery);
+                    replay_one(service, which, what, answer).await
+                }
+                (_, _, Some(wanted)) => {
+                    let replayed = service.replay_missed(which.app, which.id, wanted);
+                    let replay = replayed.await.map_err(failed)?;
+                    answer.format().print(&replay_document(&replay), || {
+                        format!(
+                            "{} sends {} events once more. See how far it is: vestry webhook replays {} {}",
+                            replay.id, replay.count, which.app, which.id
+                        )
+                    })
+                }
+                (None, None, None) => Err(Failure::usage("name what is to be sent")),
+            }
+        }
+        cli::Webhook::Replays { which, answer } => {
+            let found = service.list_replays(which.app, which.id).await;
+            print_replays(&found.map_err(failed)?, answer)
         }
         cli::Webhook::Deliveries {
             which,
@@ -150,6 +169,22 @@ pub(super) async fn run(service: &Service, command: cli::Webhook) -> Result<(), 
                 .print(&document, || format!("Removed {id}."))
         }
     }
+}
+
+async fn replay_one(
+    service: &Service,
+    which: WhichWebhook,
+    what: Replayed,
+    answer: cli::Answer,
+) -> Result<(), Failure> {
+    let replayed = service.replay_webhook(which.app, which.id, what).await;
+    let delivery = replayed.map_err(failed)?;
+    answer.format().print(&delivery_document(&delivery), || {
+        format!(
+            "{} is sent once more, as {}.",
+            delivery.event_id, delivery.id
+        )
+    })
 }
 
 fn print(listed: &ListedEndpoint, answer: cli::Answer) -> Result<(), Failure> {
@@ -335,6 +370,36 @@ fn print_deliveries(deliveries: &[Delivery], answer: cli::Answer) -> Result<(), 
                 "Nothing was sent to it, and nothing waits.",
             )
         })
+}
+
+fn replay_document(replay: &Replay) -> Value {
+    json!({
+        "replay_id": replay.id,
+        "state": if replay.ended_at.is_some() { "done" } else { "running" },
+        "count": replay.count,
+        "done": replay.done,
+        "created_at": replay.created_at,
+        "ended_at": replay.ended_at,
+    })
+}
+
+fn print_replays(replays: &[Replay], answer: cli::Answer) -> Result<(), Failure> {
+    let documents: Vec<_> = replays.iter().map(replay_document).collect();
+    let row = |replay: &Replay| {
+        vec![
+            replay.id.to_string(),
+            date(replay.created_at),
+            format!("{} of {}", replay.done, replay.count),
+            replay.ended_at.map_or_else(|| "running".to_owned(), date),
+        ]
+    };
+    answer.format().print(&json!({ "replays": documents }), || {
+        table(
+            &["ID", "FROM", "MADE", "ENDED"],
+            &replays.iter().map(row).collect::<Vec<_>>(),
+            "Nothing was replayed but single events, which stand among the deliveries.",
+        )
+    })
 }
 
 fn print_delivery(

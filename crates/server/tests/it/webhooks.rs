@@ -17,6 +17,7 @@ use crate::support::site::{Keys, Site, text};
 
 on_both_databases! {
     ev_k1_no_receiver_misses_an_event_across_kills => super::no_receiver_misses_an_event_across_kills;
+    ev_k1_a_replay_survives_a_kill => super::a_replay_survives_a_kill;
     wh_10_disabling_takes_effect_on_every_process => super::disabling_takes_effect_on_every_process;
     wh_4_a_dead_receiver_holds_up_nobody => super::a_dead_receiver_holds_up_nobody;
     ev_f1_wh_4_a_hundred_dead_receivers_hold_up_nobody => super::a_hundred_dead_receivers_hold_up_nobody;
@@ -184,6 +185,60 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     for server in servers {
         server.process.stop().await;
     }
+}
+
+/// A process is killed while it replays a stretch of the log: the other one goes on, and each event was left for the endpoint once.
+async fn a_replay_survives_a_kill(mut site: Site) {
+    const USERS: usize = 60;
+    on_loopback(&mut site);
+    let keys = site.set_up();
+    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
+    let receiver = Receiver::start(Manner::Sound, &mut rng).await;
+    let made = endpoint(&site, &keys, &receiver.url, "user.created");
+    let mut doomed = site.serve().await;
+    let other = site.serve().await;
+    let api = other.api(&keys.test);
+    for number in 0..USERS {
+        user(&api, number).await;
+    }
+    until("every event", async || receiver.arrived().len() == USERS).await;
+    let first = receiver.arrived()[0].header("webhook-id").to_owned();
+    let behind = log(&api).await.into_iter().filter_map(|event| {
+        let is_of_user = event["type"] == "user.created";
+        is_of_user.then(|| text(&event, "id"))
+    });
+    let behind: BTreeSet<String> = behind.skip_while(|id| *id != first).skip(1).collect();
+    let which = [keys.app.as_str(), made.id.as_str()];
+    let ask = [&["webhook", "replay"], &which[..], &["--after", &first]].concat();
+    let asked = site.admin(&ask);
+    assert_eq!(asked["count"], behind.len());
+    doomed.process.kill().await;
+    let replayed = || -> BTreeSet<String> {
+        let arrived = receiver.arrived().into_iter();
+        let replays = arrived.filter(|request| request.header("vestry-replay") == "true");
+        replays
+            .map(|request| request.header("webhook-id").to_owned())
+            .collect()
+    };
+    until("every event once more", async || {
+        // What was on its way to the killed process is due by the test clock.
+        let ahead = json!({ "advance_seconds": 60 });
+        api.post("/v1/test/clock", &ahead).await.ok();
+        replayed() == behind
+    })
+    .await;
+    let listed = site.admin(&[&["webhook", "replays"], &which[..]].concat());
+    let replay = &listed["replays"][0];
+    assert_eq!(replay["replay_id"], asked["replay_id"]);
+    assert_eq!(
+        (&replay["state"], &replay["done"]),
+        (&json!("done"), &asked["count"])
+    );
+    let all = [&["webhook", "deliveries"], &which[..], &["--limit", "1000"]].concat();
+    let deliveries = site.admin(&all);
+    let deliveries = deliveries["deliveries"].as_array().unwrap();
+    assert_eq!(deliveries.len(), USERS + behind.len());
+    other.process.stop().await;
 }
 
 async fn disabling_takes_effect_on_every_process(mut site: Site) {

@@ -5,17 +5,21 @@ use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::token::TokenHash;
 use vestry_domain::webhook::{
-    Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, SealedSecret,
+    Attempt, Delivery, DeliveryState, Endpoint, EndpointUrl, EventTypes, Missed, Replay,
+    SealedSecret,
 };
 use vestry_ports::store::{Failures, StoreError, StoreResult};
 
 use super::{Table, to_json};
-use crate::schema::{webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_secrets};
+use crate::schema::{
+    webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_replays, webhook_secrets,
+};
 
 const ENDPOINTS: Table = Table("webhook_endpoints");
 const SECRETS: Table = Table("webhook_secrets");
 const DELIVERIES: Table = Table("webhook_deliveries");
 const ATTEMPTS: Table = Table("webhook_attempts");
+const REPLAYS: Table = Table("webhook_replays");
 
 /// What an endpoint is, without how it does.
 #[derive(Queryable, Selectable, Insertable)]
@@ -302,6 +306,103 @@ impl TryFrom<AttemptRow> for Attempt {
             status: status.map_err(|_outside| ATTEMPTS.corrupt("status"))?,
             error: row.error,
             response_excerpt: row.response_excerpt,
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = webhook_replays, treat_none_as_default_value = false)]
+pub struct ReplayRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    endpoint_id: String,
+    failed_since: Option<i64>,
+    after_delivery: Option<String>,
+    after_position: Option<i64>,
+    until_position: Option<i64>,
+    expected: i64,
+    done: i64,
+    next_at: i64,
+    created_at: i64,
+    ended_at: Option<i64>,
+}
+
+/// How far a replay is.
+#[derive(AsChangeset)]
+#[diesel(table_name = webhook_replays, treat_none_as_null = true)]
+pub struct ReplayProgress {
+    after_delivery: Option<String>,
+    after_position: Option<i64>,
+    done: i64,
+    next_at: i64,
+    ended_at: Option<i64>,
+}
+
+impl From<&Replay> for ReplayRow {
+    fn from(replay: &Replay) -> Self {
+        let (failed_since, after_delivery) = match replay.missed {
+            Missed::Exhausted { since, after } => (Some(since.unix()), after),
+            Missed::Stretch { .. } => (None, None),
+        };
+        let (after_position, until_position) = match replay.missed {
+            Missed::Stretch { after, until } => (Some(after), Some(until)),
+            Missed::Exhausted { .. } => (None, None),
+        };
+        Self {
+            app_id: replay.world.app_id.to_string(),
+            environment: replay.world.environment.to_string(),
+            id: replay.id.to_string(),
+            endpoint_id: replay.endpoint_id.to_string(),
+            failed_since,
+            after_delivery: after_delivery.map(|id| id.to_string()),
+            after_position,
+            until_position,
+            expected: replay.count,
+            done: replay.done,
+            next_at: replay.next_at.unix(),
+            created_at: replay.created_at.unix(),
+            ended_at: replay.ended_at.map(Timestamp::unix),
+        }
+    }
+}
+
+impl From<ReplayRow> for ReplayProgress {
+    fn from(row: ReplayRow) -> Self {
+        Self {
+            after_delivery: row.after_delivery,
+            after_position: row.after_position,
+            done: row.done,
+            next_at: row.next_at,
+            ended_at: row.ended_at,
+        }
+    }
+}
+
+impl TryFrom<ReplayRow> for Replay {
+    type Error = StoreError;
+
+    fn try_from(row: ReplayRow) -> StoreResult<Self> {
+        let after = row.after_delivery.as_deref();
+        let after = after.map(|id| REPLAYS.parse("after_delivery", id));
+        let missed = match (row.failed_since, row.after_position, row.until_position) {
+            (Some(since), None, None) => Missed::Exhausted {
+                since: Timestamp::from_unix(since),
+                after: after.transpose()?,
+            },
+            (None, Some(after), Some(until)) => Missed::Stretch { after, until },
+            _neither => return Err(REPLAYS.corrupt("failed_since")),
+        };
+        Ok(Self {
+            id: REPLAYS.parse("id", &row.id)?,
+            world: REPLAYS.world(&row.app_id, &row.environment)?,
+            endpoint_id: REPLAYS.parse("endpoint_id", &row.endpoint_id)?,
+            missed,
+            count: row.expected,
+            done: row.done,
+            next_at: Timestamp::from_unix(row.next_at),
+            created_at: Timestamp::from_unix(row.created_at),
+            ended_at: row.ended_at.map(Timestamp::from_unix),
         })
     }
 }

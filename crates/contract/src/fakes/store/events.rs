@@ -150,6 +150,20 @@ impl Events for Work {
         })
     }
 
+    async fn count(
+        &mut self,
+        world: &World,
+        stretch: Stretch,
+        filter: &EventFilter,
+    ) -> StoreResult<i64> {
+        self.reading(|state| {
+            let fitting = state.log_of(*world).filter(|event| {
+                (stretch.from..=stretch.to).contains(&event.position) && fits(&event.event, filter)
+            });
+            i64::try_from(fitting.count()).unwrap_or(i64::MAX)
+        })
+    }
+
     async fn heads(
         &mut self,
         after: Option<World>,

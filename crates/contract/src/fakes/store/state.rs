@@ -24,7 +24,7 @@ use vestry_domain::totp::{StoredRecoveryCode, Totp};
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::StoredWallet;
 use vestry_domain::wallet_sign_in::WalletChallenge;
-use vestry_domain::webhook::{Attempt, Delivery, Endpoint, SealedSecret};
+use vestry_domain::webhook::{Attempt, Delivery, Endpoint, Replay, SealedSecret};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{
     KeptCheckpoint, RedirectUrl, SWEEP_STEP, SinkProgress, StoredConnection,
@@ -82,6 +82,7 @@ pub(super) struct State {
     pub(super) webhook_secrets: Vec<SealedSecret>,
     pub(super) webhook_deliveries: Vec<DeliveryRow>,
     pub(super) webhook_attempts: Vec<Attempt>,
+    pub(super) webhook_replays: Vec<Replay>,
 }
 
 #[derive(Clone)]
@@ -145,6 +146,7 @@ pub(super) struct DeliveryRow {
     pub(super) delivery: Delivery,
     /// Whether it is a replay, or was tried before.
     pub(super) is_later: bool,
+    pub(super) ended_at: Option<Timestamp>,
 }
 
 impl State {

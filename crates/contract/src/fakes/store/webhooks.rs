@@ -1,16 +1,18 @@
 //! Webhook endpoints, and the events on their way to them.
 
 use std::cmp::Reverse;
+use std::ops::RangeInclusive;
 
-use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
-    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, SealedSecret,
+    Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, Replay, SealedSecret,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
     Changed, Deliveries, DeliveryFilter, Failures, Queue, StoreResult, WebhookEndpoints,
+    WebhookReplays,
 };
 
 use super::Work;
@@ -78,14 +80,39 @@ impl State {
     }
 
     /// What was taken, as long as nobody else has taken or ended it: every attempt counts.
-    fn taken(&mut self, taken: &Delivery) -> Option<&mut Delivery> {
+    fn taken(&mut self, taken: &Delivery) -> Option<&mut DeliveryRow> {
         let mut rows = self.webhook_deliveries.iter_mut();
-        let row = rows.find(|row| {
+        rows.find(|row| {
             let known = &row.delivery;
             (known.world, known.id, known.attempts) == (taken.world, taken.id, taken.attempts)
                 && row.is_waiting()
+        })
+    }
+
+    /// What nobody tries any more since a moment, and nothing newer of the same event was left for the endpoint since.
+    fn exhausted(
+        &self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: &RangeInclusive<Timestamp>,
+    ) -> Vec<Delivery> {
+        let rows = || self.webhook_deliveries.iter();
+        let of_it = rows().filter(|row| {
+            row.is_of(world, endpoint)
+                && row.delivery.state == DeliveryState::Exhausted
+                && row.ended_at.is_some_and(|at| ended.contains(&at))
         });
-        row.map(|row| &mut row.delivery)
+        let is_last = |one: &Delivery| {
+            !rows().any(|row| {
+                row.is_of(world, endpoint)
+                    && row.delivery.event_id == one.event_id
+                    && row.delivery.id > one.id
+            })
+        };
+        let found = of_it.map(|row| &row.delivery).filter(|one| is_last(one));
+        let mut found: Vec<_> = found.cloned().collect();
+        found.sort_by_key(|delivery| delivery.id);
+        found
     }
 }
 
@@ -212,6 +239,9 @@ impl WebhookEndpoints for Work {
             }
             let of_it = |row: &SealedSecret| (&row.world, row.endpoint_id) == (world, id);
             remove(&mut state.webhook_secrets, of_it);
+            remove(&mut state.webhook_replays, |row| {
+                (&row.world, row.endpoint_id) == (world, id)
+            });
             Ok(true)
         })
     }
@@ -339,6 +369,7 @@ impl Deliveries for Work {
                         ..delivery.clone()
                     },
                     is_later: delivery.is_replay || delivery.attempts > 0,
+                    ended_at: None,
                 };
                 add(&mut state.webhook_deliveries, row, |a, b| {
                     (a.delivery.world, a.delivery.id) == (b.delivery.world, b.delivery.id)
@@ -398,23 +429,24 @@ impl Deliveries for Work {
         &mut self,
         taken: &Delivery,
         end: DeliveryState,
-        _at: Timestamp,
+        at: Timestamp,
     ) -> StoreResult<bool> {
         self.writing(|state| {
-            let Some(delivery) = state.taken(taken) else {
+            let Some(row) = state.taken(taken) else {
                 return Ok(false);
             };
-            delivery.state = end;
+            row.delivery.state = end;
+            row.ended_at = Some(at);
             Ok(true)
         })
     }
 
     async fn retry(&mut self, taken: &Delivery, at: Timestamp) -> StoreResult<bool> {
         self.writing(|state| {
-            let Some(delivery) = state.taken(taken) else {
+            let Some(row) = state.taken(taken) else {
                 return Ok(false);
             };
-            delivery.due_at = at;
+            row.delivery.due_at = at;
             Ok(true)
         })
     }
@@ -423,12 +455,15 @@ impl Deliveries for Work {
         &mut self,
         world: &World,
         endpoint: WebhookEndpointId,
-        _at: Timestamp,
+        at: Timestamp,
     ) -> StoreResult<u64> {
         self.writing(|state| {
             let rows = state.webhook_deliveries.iter_mut();
             let waiting = rows.filter(|row| row.is_waiting() && row.is_of(world, endpoint));
-            let dropped = waiting.map(|row| row.delivery.state = DeliveryState::Dropped);
+            let dropped = waiting.map(|row| {
+                row.delivery.state = DeliveryState::Dropped;
+                row.ended_at = Some(at);
+            });
             Ok(u64::try_from(dropped.count()).unwrap_or(u64::MAX))
         })
     }
@@ -490,6 +525,73 @@ impl Deliveries for Work {
         })
     }
 
+    async fn exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        self.reading(|state| {
+            let mut found = state.exhausted(world, endpoint, &ended);
+            found.retain(|delivery| after.is_none_or(|after| delivery.id > after));
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn count_exhausted(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        ended: RangeInclusive<Timestamp>,
+    ) -> StoreResult<i64> {
+        self.reading(|state| {
+            let found = state.exhausted(world, endpoint, &ended).len();
+            i64::try_from(found).unwrap_or(i64::MAX)
+        })
+    }
+
+    async fn waiting(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+        after: Option<WebhookDeliveryId>,
+        limit: i64,
+    ) -> StoreResult<Vec<WebhookDeliveryId>> {
+        self.reading(|state| {
+            let rows = state.webhook_deliveries.iter();
+            let waiting = rows.filter(|row| row.is_waiting() && row.is_of(world, endpoint));
+            let behind = waiting.map(|row| row.delivery.id);
+            let mut found: Vec<_> = behind
+                .filter(|id| after.is_none_or(|after| *id > after))
+                .collect();
+            found.sort_unstable();
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn put_off(
+        &mut self,
+        world: &World,
+        those: &[WebhookDeliveryId],
+        due_at: Timestamp,
+    ) -> StoreResult<()> {
+        self.writing(|state| {
+            let rows = state.webhook_deliveries.iter_mut();
+            let waiting = rows.filter(|row| {
+                row.is_waiting() && row.delivery.world == *world && those.contains(&row.delivery.id)
+            });
+            for row in waiting {
+                row.is_later = true;
+                row.delivery.due_at = due_at;
+            }
+            Ok(())
+        })
+    }
+
     async fn first_waiting(&mut self, world: &World) -> StoreResult<Option<i64>> {
         self.reading(|state| {
             let rows = state.webhook_deliveries.iter();
@@ -505,6 +607,86 @@ impl Deliveries for Work {
                 row.delivery.created_at < before
             });
             Ok(attempts + deliveries)
+        })
+    }
+}
+
+#[port]
+impl WebhookReplays for Work {
+    async fn insert(&mut self, replay: &Replay) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.webhook_replays.iter();
+            let runs = rows.any(|row| {
+                (row.world, row.endpoint_id) == (replay.world, replay.endpoint_id)
+                    && row.ended_at.is_none()
+            });
+            if runs && replay.ended_at.is_none() {
+                return Ok(false);
+            }
+            add(&mut state.webhook_replays, replay.clone(), |a, b| {
+                (a.world, a.id) == (b.world, b.id)
+            })?;
+            Ok(true)
+        })
+    }
+
+    async fn list(
+        &mut self,
+        world: &World,
+        endpoint: WebhookEndpointId,
+    ) -> StoreResult<Vec<Replay>> {
+        self.reading(|state| {
+            let rows = state.webhook_replays.iter();
+            let of_it = rows.filter(|row| (&row.world, row.endpoint_id) == (world, endpoint));
+            let mut found: Vec<_> = of_it.cloned().collect();
+            found.sort_by_key(|row| Reverse(row.id));
+            found.truncate(100);
+            found
+        })
+    }
+
+    async fn due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<Replay>> {
+        self.reading(|state| {
+            let rows = state.webhook_replays.iter();
+            let due = rows.filter(|row| row.ended_at.is_none() && row.next_at <= now);
+            let mut found: Vec<_> = due.cloned().collect();
+            found.sort_by_key(|row| row.next_at);
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn find_due(
+        &mut self,
+        world: &World,
+        id: WebhookReplayId,
+        now: Timestamp,
+    ) -> StoreResult<Option<Replay>> {
+        self.reading(|state| {
+            let mut rows = state.webhook_replays.iter();
+            let row = rows.find(|row| (&row.world, row.id) == (world, id))?;
+            let is_due = row.ended_at.is_none() && row.next_at <= now;
+            is_due.then(|| row.clone())
+        })
+    }
+
+    async fn advance(&mut self, replay: &Replay) -> StoreResult<()> {
+        self.writing(|state| {
+            let mut rows = state.webhook_replays.iter_mut();
+            let row = rows.find(|row| (row.world, row.id) == (replay.world, replay.id));
+            if let Some(row) = row {
+                row.missed = replay.missed;
+                (row.done, row.next_at) = (replay.done, replay.next_at);
+                row.ended_at = replay.ended_at;
+            }
+            Ok(())
+        })
+    }
+
+    async fn sweep(&mut self, before: Timestamp) -> StoreResult<u64> {
+        self.writing(|state| {
+            let is_old = |row: &Replay| row.ended_at.is_some_and(|at| at < before);
+            Ok(remove_few(&mut state.webhook_replays, is_old))
         })
     }
 }

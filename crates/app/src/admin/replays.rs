@@ -1,0 +1,217 @@
+//! `vestry webhook replay`, of many events at once: what it is to be is written down, and whoever sends works it off.
+
+use vestry_domain::audit::control::{ControlAction, Detail};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::webhook::{Endpoint, MOST_REPLAYED, Missed, PACE, Replay, paced};
+use vestry_domain::{Invalid, Timestamp, World};
+use vestry_ports::store::Stretch;
+
+use super::AdminError;
+use super::webhooks::NO_ENDPOINT;
+use crate::fault::retried;
+use crate::webhooks::fitting;
+use crate::{Fault, Service};
+
+/// Deliveries that wait for an endpoint and are put off in one transaction.
+const HELD_AT_ONCE: usize = 1_000;
+
+/// What is to be sent again.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted {
+    /// What was given up then or later; of each event the last delivery, if it was.
+    FailedSince(Timestamp),
+    /// The events of the log behind one of them, to another one or to the newest, that fit the endpoint.
+    Range {
+        /// Behind this one.
+        after: EventId,
+        /// This one included.
+        until: Option<EventId>,
+    },
+}
+
+impl Wanted {
+    fn detail(self) -> Detail {
+        let detail = Detail::default();
+        match self {
+            Self::FailedSince(since) => detail.with("failed_since", since.unix()),
+            Self::Range { after, until } => {
+                let detail = detail.with("after", after.to_string());
+                match until {
+                    Some(until) => detail.with("until", until.to_string()),
+                    None => detail,
+                }
+            }
+        }
+    }
+}
+
+impl Service {
+    /// Sends an endpoint again what it has missed, 50 a second, beside what happens meanwhile. Answers at once; the replay says how
+    /// far it is.
+    ///
+    /// # Errors
+    /// [`AdminError`]: the endpoint is disabled, a replay of it runs already, the replay is of more than 100,000 events, or there is no
+    /// such event.
+    pub async fn replay_missed(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+        wanted: Wanted,
+    ) -> Result<Replay, AdminError> {
+        let endpoint = self.show_webhook(app, id).await?.endpoint;
+        if endpoint.disabled.is_some() {
+            return Err(AdminError::NotNow(
+                "the webhook endpoint is disabled: enable it first",
+            ));
+        }
+        let now = self.ports.clock.machine();
+        let (missed, count) = self.missed(&endpoint, wanted, now).await?;
+        if count > MOST_REPLAYED {
+            let message = format!(
+                "this would send {count} events, and a replay sends at most {MOST_REPLAYED}: ask for less at a time"
+            );
+            return Err(Invalid::value("replay", message).into());
+        }
+        let replay = Replay {
+            id: self.new_id(now),
+            world: endpoint.world,
+            endpoint_id: id,
+            missed,
+            count,
+            done: 0,
+            next_at: now,
+            created_at: now,
+            ended_at: None,
+        };
+        let detail = wanted
+            .detail()
+            .with("replay_id", replay.id.to_string())
+            .with("count", count);
+        retried(|| self.begin_replay(&replay, &detail)).await?;
+        Ok(replay)
+    }
+
+    /// What is to be sent, and how much it is at this moment.
+    async fn missed(
+        &self,
+        endpoint: &Endpoint,
+        wanted: Wanted,
+        now: Timestamp,
+    ) -> Result<(Missed, i64), AdminError> {
+        let Endpoint { world, id, .. } = endpoint;
+        let mut read = self.ports.store.read().await?;
+        match wanted {
+            Wanted::FailedSince(since) => {
+                let missed = Missed::Exhausted { since, after: None };
+                let deliveries = read.deliveries();
+                let count = deliveries.count_exhausted(world, *id, since..=now).await?;
+                Ok((missed, count))
+            }
+            Wanted::Range { after, until } => {
+                let head = read.events().head(world).await?;
+                let mut place = async |event| -> Result<i64, AdminError> {
+                    let found = read.events().find(world, event).await?;
+                    Ok(found.ok_or(AdminError::NotFound("event"))?.position)
+                };
+                let after = place(after).await?;
+                let until = match until {
+                    Some(until) => place(until).await?,
+                    None => head.position(),
+                };
+                if until < after {
+                    let message = "until must not be before after: name the earlier event first";
+                    return Err(Invalid::value("until", message).into());
+                }
+                let stretch = Stretch {
+                    from: after.saturating_add(1),
+                    to: until,
+                    descending: false,
+                };
+                let filter = fitting(endpoint);
+                let count = read.events().count(world, stretch, &filter).await?;
+                Ok((Missed::Stretch { after, until }, count))
+            }
+        }
+    }
+
+    async fn begin_replay(&self, replay: &Replay, detail: &Detail) -> Result<(), AdminError> {
+        let (world, endpoint) = (replay.world, replay.endpoint_id);
+        let mut tx = self.begin_change([world]).await?;
+        // Nothing is left for an endpoint that is being removed.
+        if !tx.webhook_endpoints().lock(&world, endpoint).await? {
+            return Err(NO_ENDPOINT);
+        }
+        if !tx.webhook_replays().insert(replay).await? {
+            return Err(AdminError::NotNow(
+                "a replay of this webhook endpoint is running: wait until it has ended",
+            ));
+        }
+        let action = ControlAction::WebhookEndpointReplay;
+        tx.note(self.done_by_cli(world, action, endpoint, detail));
+        Ok(tx.commit().await?)
+    }
+
+    /// The replays of an endpoint, newest first.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub async fn list_replays(
+        &self,
+        app: AppId,
+        id: WebhookEndpointId,
+    ) -> Result<Vec<Replay>, AdminError> {
+        let world = self.show_webhook(app, id).await?.endpoint.world;
+        let mut read = self.ports.store.read().await?;
+        Ok(read.webhook_replays().list(&world, id).await?)
+    }
+
+    /// Has what is held for an endpoint sent one after the other once it is enabled, oldest first, instead of all at once: a receiver
+    /// that was away for days comes back to more than it can take.
+    pub(super) async fn pace_held(
+        &self,
+        world: World,
+        endpoint: WebhookEndpointId,
+    ) -> Result<(), Fault> {
+        let now = self.ports.clock.machine();
+        let (mut last, mut done) = (None, 0);
+        loop {
+            let few = retried(|| self.pace_some(world, endpoint, last, now, done)).await?;
+            let Some(newest) = few.last() else {
+                return Ok(());
+            };
+            last = Some(*newest);
+            done += few.len();
+        }
+    }
+
+    async fn pace_some(
+        &self,
+        world: World,
+        endpoint: WebhookEndpointId,
+        after: Option<WebhookDeliveryId>,
+        from: Timestamp,
+        done: usize,
+    ) -> Result<Vec<WebhookDeliveryId>, Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        // Nobody enables it meanwhile; where somebody has, nothing is held any more.
+        let endpoints = tx.webhook_endpoints();
+        if !endpoints.lock(&world, endpoint).await? {
+            return Ok(Vec::new());
+        }
+        let known = endpoints.find(&world, endpoint).await?;
+        if known.is_none_or(|known| known.disabled.is_none()) {
+            return Ok(Vec::new());
+        }
+        let limit = i64::try_from(HELD_AT_ONCE).unwrap_or(i64::MAX);
+        let held = tx.deliveries().waiting(&world, endpoint, after, limit);
+        let held = held.await?;
+        let mut behind = done;
+        for second in held.chunks(PACE) {
+            let due_at = paced(from, behind);
+            tx.deliveries().put_off(&world, second, due_at).await?;
+            behind += second.len();
+        }
+        tx.commit().await?;
+        Ok(held)
+    }
+}

@@ -1,0 +1,281 @@
+//! Sending an endpoint again what it has missed, at a pace that it can follow.
+
+use std::collections::BTreeSet;
+
+use vestry_app::admin::AdminError;
+use vestry_app::admin::replays::Wanted;
+use vestry_app::admin::webhooks::Resume;
+use vestry_domain::Timestamp;
+use vestry_domain::ids::{EventId, WebhookEndpointId};
+use vestry_domain::webhook::{DeliveryState, Replay};
+
+use crate::rig::Rig;
+use crate::webhooks::header;
+
+const HOST: &str = "hooks.example.com";
+const DAY: i64 = 86_400;
+
+impl Rig {
+    /// So many users, of whom the endpoint is told; the events, oldest first.
+    async fn told_of_users(&self, id: WebhookEndpointId, users: usize) -> Vec<EventId> {
+        let test = self.test().await;
+        for number in 0..users {
+            self.user(&test, &format!("user{number}@example.com")).await;
+        }
+        self.service.sequence_all().await.unwrap();
+        let mut deliveries = self.deliveries(id).await;
+        deliveries.sort_by_key(|delivery| delivery.position);
+        deliveries
+            .iter()
+            .map(|delivery| delivery.event_id)
+            .collect()
+    }
+
+    async fn replay(&self, id: WebhookEndpointId, wanted: Wanted) -> Result<Replay, AdminError> {
+        self.service.replay_missed(self.app.id, id, wanted).await
+    }
+
+    /// The newest replay of an endpoint.
+    async fn newest_replay(&self, id: WebhookEndpointId) -> Replay {
+        let listed = self.service.list_replays(self.app.id, id).await.unwrap();
+        listed.into_iter().next().unwrap()
+    }
+
+    /// Sends for so many seconds; what was sent in each.
+    async fn flow_for(&self, seconds: usize) -> Vec<usize> {
+        let mut sent = Vec::new();
+        for _ in 0..seconds {
+            sent.push(self.flow().await);
+            self.pass(1);
+        }
+        sent
+    }
+
+    /// The events that were sent as replays, each as often as it was.
+    fn replayed(&self) -> Vec<EventId> {
+        let sent = self.webhooks.sent_to(HOST).into_iter();
+        let replays = sent.filter(|request| header(request, "vestry-replay") == "true");
+        replays
+            .map(|request| header(&request, "webhook-id").parse().unwrap())
+            .collect()
+    }
+}
+
+fn range(after: EventId) -> Wanted {
+    Wanted::Range { after, until: None }
+}
+
+/// What was given up is sent again, once, and what was delivered is not; asking again finds nothing, until that is given up too.
+#[tokio::test]
+async fn wh_1_what_was_given_up_is_sent_again() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.told_of_users(id, 1).await;
+    rig.flow().await;
+    let begin = rig.now();
+    rig.webhooks.answer(HOST, 500, None);
+    let test = rig.test().await;
+    rig.user(&test, "late@example.com").await;
+    for _ in 0..12 {
+        rig.flow().await;
+        rig.pass(DAY);
+    }
+    assert!(rig.states(id).await.contains(&DeliveryState::Exhausted));
+    rig.webhooks.answer(HOST, 200, None);
+    let late = rig.replay(id, Wanted::FailedSince(rig.now())).await;
+    assert_eq!(late.unwrap().count, 0);
+    rig.flow().await;
+    for (count, replayed) in [(1, 1), (0, 1)] {
+        // Replays of one second are listed in no order.
+        rig.pass(1);
+        let asked = rig.replay(id, Wanted::FailedSince(begin)).await.unwrap();
+        assert_eq!((asked.count, asked.done, asked.ended_at), (count, 0, None));
+        rig.flow().await;
+        assert_eq!(rig.replayed().len(), replayed);
+        let ended = rig.newest_replay(id).await;
+        assert_eq!((ended.id, ended.done), (asked.id, count));
+        assert_eq!(ended.ended_at, Some(rig.now()));
+    }
+    assert_eq!(rig.deliveries(id).await.len(), 3);
+}
+
+/// A stretch of the log is sent again, 50 a second, and what happens meanwhile comes first.
+#[tokio::test]
+async fn a_stretch_of_the_log_is_sent_again_at_a_pace() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let events = rig.told_of_users(id, 120).await;
+    rig.flow().await;
+    let asked = rig.replay(id, range(events[0])).await.unwrap();
+    assert_eq!(asked.count, 119);
+    assert_eq!(rig.flow_for(4).await, [50, 50, 19, 0]);
+    let replayed: BTreeSet<_> = rig.replayed().into_iter().collect();
+    assert_eq!(replayed, events[1..].iter().copied().collect());
+    assert_eq!(rig.replayed().len(), 119);
+    assert_eq!(rig.newest_replay(id).await.done, 119);
+
+    let until = Some(events[13]);
+    let after = events[10];
+    let some = rig.replay(id, Wanted::Range { after, until }).await;
+    assert_eq!(some.unwrap().count, 3);
+    rig.flow().await;
+    assert_eq!(rig.replayed()[119..].len(), 3);
+}
+
+/// More than one step's worth: one step goes on behind the other, and none is due before the one before is sent.
+#[tokio::test]
+async fn a_long_replay_takes_several_steps() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let events = rig.told_of_users(id, 620).await;
+    rig.flow().await;
+    rig.replay(id, range(events[0])).await.unwrap();
+    let sent = rig.flow_for(14).await;
+    assert!(sent.iter().all(|sent| *sent <= 50), "{sent:?}");
+    assert_eq!(sent.iter().sum::<usize>(), 619);
+    let replayed: BTreeSet<_> = rig.replayed().into_iter().collect();
+    assert_eq!(replayed.len(), 619);
+}
+
+/// What cannot be replayed is refused, and nothing is written down.
+#[tokio::test]
+async fn replays_that_cannot_be_are_refused() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let events = rig.told_of_users(id, 3).await;
+    let unknown: EventId = "event_1srOrx2ZWZBpBUvZwXKQmoEYga2".parse().unwrap();
+    let until = Some(unknown);
+    for wanted in [
+        range(unknown),
+        Wanted::Range {
+            after: events[0],
+            until,
+        },
+    ] {
+        let refused = rig.replay(id, wanted).await;
+        assert!(matches!(refused, Err(AdminError::NotFound("event"))));
+    }
+    let until = Some(events[0]);
+    let backwards = Wanted::Range {
+        after: events[1],
+        until,
+    };
+    let refused = rig.replay(id, backwards).await;
+    assert!(matches!(refused, Err(AdminError::Invalid(invalid)) if invalid.param == "until"));
+    let not_now = async |wanted| match rig.replay(id, wanted).await {
+        Err(AdminError::NotNow(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    assert!(not_now(range(events[0])).await.contains("disabled"));
+    let listed = rig.service.list_replays(rig.app.id, id).await.unwrap();
+    assert_eq!(listed, []);
+    let enabled = rig
+        .service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await;
+    enabled.unwrap();
+    rig.replay(id, range(events[0])).await.unwrap();
+    assert!(not_now(range(events[0])).await.contains("running"));
+}
+
+/// Whatever fails while a replay goes on, each event of it is left for the endpoint once.
+#[tokio::test]
+async fn wh_1_no_failure_of_a_replay_leaves_one_out_or_makes_one_twice() {
+    for operations in 0.. {
+        let rig = Rig::new().await;
+        let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+        let events = rig.told_of_users(id, 4).await;
+        rig.flow().await;
+        rig.replay(id, range(events[0])).await.unwrap();
+        rig.fake.fail_after(operations);
+        let sent = rig.service.send_due().await;
+        let was_reached = !rig.fake.has_yet_to_fail();
+        rig.fake.fail_after(None);
+        rig.flow_for(120).await;
+        assert_eq!(
+            rig.deliveries(id).await.len(),
+            7,
+            "after {operations:?}, {sent:?}"
+        );
+        assert_eq!(rig.newest_replay(id).await.done, 3);
+        if !was_reached {
+            return;
+        }
+    }
+}
+
+/// Two processes work at one replay: each event is left for the endpoint once.
+#[tokio::test]
+async fn two_processes_share_a_replay() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let events = rig.told_of_users(id, 30).await;
+    rig.flow().await;
+    rig.replay(id, range(events[0])).await.unwrap();
+    let other = rig.other_process();
+    let (one, two) = tokio::join!(rig.service.send_due(), other.send_due());
+    assert_eq!(one.unwrap() + two.unwrap(), 29);
+    assert_eq!(rig.replayed().len(), 29);
+}
+
+/// A replay rests while its endpoint is disabled, and goes on afterwards; it ends with an endpoint that is deleted.
+#[tokio::test]
+async fn wh_10_wh_12_a_replay_rests_and_ends_with_its_endpoint() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let events = rig.told_of_users(id, 5).await;
+    rig.flow().await;
+    rig.replay(id, range(events[0])).await.unwrap();
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.flow_for(20).await;
+    assert_eq!(rig.replayed(), []);
+    let enabled = rig
+        .service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await;
+    enabled.unwrap();
+    rig.flow_for(11).await;
+    assert_eq!(rig.replayed().len(), 4);
+    rig.replay(id, range(events[0])).await.unwrap();
+    rig.service.remove_webhook(rig.app.id, id).await.unwrap();
+    rig.flow_for(2).await;
+    assert_eq!(rig.replayed().len(), 4);
+}
+
+/// What was held comes back 50 a second once its endpoint is enabled, oldest first, and what happens meanwhile does not wait for it.
+#[tokio::test]
+async fn what_was_held_comes_back_at_a_pace() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    rig.told_of_users(id, 120).await;
+    rig.service.disable_webhook(rig.app.id, id).await.unwrap();
+    rig.pass(10);
+    let enabled = rig
+        .service
+        .enable_webhook(rig.app.id, id, Resume::All)
+        .await;
+    enabled.unwrap();
+    let test = rig.test().await;
+    rig.user(&test, "new@example.com").await;
+    assert_eq!(rig.flow_for(4).await, [51, 50, 20, 0]);
+    assert!(
+        rig.states(id)
+            .await
+            .iter()
+            .all(|state| *state == DeliveryState::Delivered)
+    );
+}
+
+/// A replay that finds nothing is over with its first step.
+#[tokio::test]
+async fn a_replay_of_nothing_ends_at_once() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["user.created"]).await;
+    let begin = Timestamp::from_unix(0);
+    rig.replay(id, Wanted::FailedSince(begin)).await.unwrap();
+    assert_eq!(rig.flow().await, 0);
+    let replay = rig.newest_replay(id).await;
+    assert_eq!((replay.count, replay.done), (0, 0));
+    assert!(replay.ended_at.is_some());
+}
