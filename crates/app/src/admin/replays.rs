@@ -1,19 +1,16 @@
 //! `vestry webhook replay`, of many events at once: what it is to be is written down, and whoever sends works it off.
 
 use vestry_domain::audit::control::{ControlAction, Detail};
-use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
-use vestry_domain::webhook::{Endpoint, MOST_REPLAYED, Missed, PACE, Replay, paced};
-use vestry_domain::{Invalid, Timestamp, World};
+use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
+use vestry_domain::webhook::{Endpoint, MOST_REPLAYED, Missed, Replay};
+use vestry_domain::{Invalid, Timestamp};
 use vestry_ports::store::Stretch;
 
 use super::AdminError;
 use super::webhooks::NO_ENDPOINT;
+use crate::Service;
 use crate::fault::retried;
 use crate::webhooks::fitting;
-use crate::{Fault, Service};
-
-/// Deliveries that wait for an endpoint and are put off in one transaction.
-const HELD_AT_ONCE: usize = 1_000;
 
 /// What is to be sent again.
 #[derive(Debug, Clone, Copy)]
@@ -163,55 +160,5 @@ impl Service {
         let world = self.show_webhook(app, id).await?.endpoint.world;
         let mut read = self.ports.store.read().await?;
         Ok(read.webhook_replays().list(&world, id).await?)
-    }
-
-    /// Has what is held for an endpoint sent one after the other once it is enabled, oldest first, instead of all at once: a receiver
-    /// that was away for days comes back to more than it can take.
-    pub(super) async fn pace_held(
-        &self,
-        world: World,
-        endpoint: WebhookEndpointId,
-    ) -> Result<(), Fault> {
-        let now = self.ports.clock.machine();
-        let (mut last, mut done) = (None, 0);
-        loop {
-            let few = retried(|| self.pace_some(world, endpoint, last, now, done)).await?;
-            let Some(newest) = few.last() else {
-                return Ok(());
-            };
-            last = Some(*newest);
-            done += few.len();
-        }
-    }
-
-    async fn pace_some(
-        &self,
-        world: World,
-        endpoint: WebhookEndpointId,
-        after: Option<WebhookDeliveryId>,
-        from: Timestamp,
-        done: usize,
-    ) -> Result<Vec<WebhookDeliveryId>, Fault> {
-        let mut tx = self.ports.store.begin().await?;
-        // Nobody enables it meanwhile; where somebody has, nothing is held any more.
-        let endpoints = tx.webhook_endpoints();
-        if !endpoints.lock(&world, endpoint).await? {
-            return Ok(Vec::new());
-        }
-        let known = endpoints.find(&world, endpoint).await?;
-        if known.is_none_or(|known| known.disabled.is_none()) {
-            return Ok(Vec::new());
-        }
-        let limit = i64::try_from(HELD_AT_ONCE).unwrap_or(i64::MAX);
-        let held = tx.deliveries().waiting(&world, endpoint, after, limit);
-        let held = held.await?;
-        let mut behind = done;
-        for second in held.chunks(PACE) {
-            let due_at = paced(from, behind);
-            tx.deliveries().put_off(&world, second, due_at).await?;
-            behind += second.len();
-        }
-        tx.commit().await?;
-        Ok(held)
     }
 }

@@ -1,5 +1,6 @@
 //! Webhooks: events on their way to whoever an App names.
 
+mod pace;
 mod replay;
 mod request;
 mod send;
