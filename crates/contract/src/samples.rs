@@ -235,6 +235,7 @@ impl Samples {
                     .pick(&[UserVerification::Required, UserVerification::Discouraged]),
                 event_retention_days: self.pick(&[None, Some(90)]),
                 events_optional: vec!["wallet.signed".to_owned()],
+                event_addresses: true,
                 webhook_disable_after_days: self.pick(&[0, 30]),
             },
             test_clock: self.test_clock(),

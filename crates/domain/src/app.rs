@@ -167,6 +167,8 @@ pub struct AppSettings {
     /// Types of events that are only written where they are listed here: `sign_in.failed`, `password.reset_requested`,
     /// `wallet.signed`, `message.sent`.
     pub events_optional: Vec<String>,
+    /// Whether events show addresses, numbers and wallets' addresses beside their ids, as they are when they are shown or sent.
+    pub event_addresses: bool,
     /// Days without a success after which a webhook endpoint is sent nothing any more, 1 to 30; 0 means never.
     pub webhook_disable_after_days: i64,
 }
@@ -240,6 +242,7 @@ impl Default for AppSettings {
             webauthn_user_verification: UserVerification::Preferred,
             event_retention_days: None,
             events_optional: Vec::new(),
+            event_addresses: false,
             webhook_disable_after_days: 5,
         }
     }

@@ -3,11 +3,13 @@
 //! A use case makes a [`Fact`] of each change and leaves it in the transaction of the change. Afterwards it gets its place in the
 //! log of its world, and is an [`Event`] then. Nothing in it is a value that a person entered.
 
+mod address;
 mod field;
 mod json;
 mod kind;
 mod words;
 
+pub use address::Addressed;
 pub use field::{Field, FieldKind, MOST_IDS};
 pub use json::{TEST, sample};
 pub use kind::{EventKind, Fact, kinds};

@@ -10,6 +10,7 @@ use vestry_domain::event::{Event, EventHead, EventKind, Mark};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_ports::store::{EventFilter, Stretch};
 
+use super::show_addresses;
 use crate::refusal::has_common;
 use crate::{Caller, Refusal, Service};
 
@@ -173,7 +174,7 @@ impl Service {
             });
         };
         let stretch = window.stretch;
-        let events = read
+        let mut events = read
             .events()
             .page(world, stretch, &query.filter(), limit)
             .await?;
@@ -186,6 +187,9 @@ impl Service {
             Some(last) => Some(last),
             None => read.events().at(world, window.end()).await?.or(last),
         };
+        if caller.app.settings.event_addresses {
+            show_addresses(&mut *read, &mut events).await?;
+        }
         let has_more = looked_at.is_some_and(|last| last.position != window.far_end);
         Ok(EventPage {
             events,
@@ -202,7 +206,11 @@ impl Service {
         caller.require(Scope::EventsRead)?;
         let mut read = self.ports.store.read().await?;
         let found = read.events().find(&caller.world, id).await?;
-        found.ok_or(Refusal::NotFound("event"))
+        let mut event = found.ok_or(Refusal::NotFound("event"))?;
+        if caller.app.settings.event_addresses {
+            show_addresses(&mut *read, std::slice::from_mut(&mut event)).await?;
+        }
+        Ok(event)
     }
 
     /// Where the log of the caller's world begins and ends; no newest event where none is kept.

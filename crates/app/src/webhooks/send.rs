@@ -20,6 +20,7 @@ use vestry_ports::store::Queue;
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
 use super::{opened_secrets, webhook_request};
+use crate::events::show_addresses;
 use crate::fault::{causes, retried};
 use crate::webhook_desk::Showing;
 use crate::webhook_notes::Note;
@@ -260,9 +261,15 @@ impl Service {
         }
         let secrets = tx.webhook_endpoints();
         let secrets = secrets.secrets(&world, endpoint.id, machine).await?;
+        let app = tx.apps().find(world.app_id).await?;
+        let shows_addresses = app.is_some_and(|app| app.settings.event_addresses);
         let mut events = Vec::with_capacity(taken.len());
         for delivery in &taken {
-            events.push(tx.events().find(&world, delivery.event_id).await?);
+            let mut event = tx.events().find(&world, delivery.event_id).await?;
+            if let Some(event) = event.as_mut().filter(|_| shows_addresses) {
+                show_addresses(&mut *tx, std::slice::from_mut(event)).await?;
+            }
+            events.push(event);
         }
         let to = Arc::new(Target {
             url: endpoint.url,

@@ -87,6 +87,7 @@ async fn every_setting_can_be_changed() {
         ("webauthn_user_verification", "required"),
         ("event_retention_days", "365"),
         ("events_optional", r#"["wallet.signed", "message.sent"]"#),
+        ("event_addresses", "true"),
         ("webhook_disable_after_days", "30"),
     ]);
     let changed = rig.service.set_app(rig.app.id, &changes).await.unwrap();
@@ -129,6 +130,7 @@ async fn every_setting_can_be_changed() {
         webauthn_user_verification: UserVerification::Required,
         event_retention_days: Some(365),
         events_optional: vec!["wallet.signed".to_owned(), "message.sent".to_owned()],
+        event_addresses: true,
         webhook_disable_after_days: 30,
     };
     assert_eq!((&*changed.name, &changed.settings), ("Other", &expected));

@@ -15,7 +15,7 @@ use vestry_domain::webhook::{
     Delivery, DeliveryState, DisabledReason, EndpointState, SigningSecret, signatures,
 };
 use vestry_domain::{Environment, Timestamp};
-use vestry_ports::store::DeliveryFilter;
+use vestry_ports::store::{DeliveryFilter, EventFilter, Stretch};
 use vestry_ports::webhooks::WebhookRequest;
 
 use crate::rig::Rig;
@@ -802,6 +802,74 @@ impl<'a> Raced<'a> {
             assert_eq!(delivery.state, DeliveryState::Delivered, "{about}");
             assert!(sent.contains(&*delivery.event_id.to_string()), "{about}");
         }
+    }
+}
+
+/// With `event_addresses`, readers and receivers see the address of what an event names, as long as it is there; what is stored has
+/// none (E-5, E-6).
+#[tokio::test]
+async fn e_5_e_6_addresses_are_shown_and_not_stored() {
+    let rig = Rig::new().await;
+    let (id, _) = rig.receiver(HOST, &["email.added", "wallet.created"]).await;
+    let test = rig.test().await;
+    let user = rig.user(&test, "ann@example.com").await;
+    rig.flow().await;
+    rig.set(&[("event_addresses", "true")]).await;
+    let address = user.wallets[0].public_address.clone();
+    let shown = async || {
+        let test = rig.test().await;
+        let query = vestry_app::events::ListEvents::default();
+        let page = rig.service.list_events(&test, &query).await.unwrap();
+        for delivery in rig.deliveries(id).await {
+            if !delivery.is_replay {
+                let again = Replayed::Delivery(delivery.id);
+                let replayed = rig.service.replay_webhook(rig.app.id, id, again);
+                replayed.await.unwrap();
+            }
+        }
+        rig.flow().await;
+        let sent = rig.webhooks.sent_to(HOST);
+        let mut data = Vec::new();
+        for event in page.events {
+            let alone = rig.service.get_event(&test, event.event.id).await.unwrap();
+            assert_eq!(alone, event);
+            let json = event.json().unwrap();
+            let mut requests = sent.iter().rev();
+            if let Some(last) =
+                requests.find(|request| header(request, "webhook-id") == event.event.id.to_string())
+            {
+                assert_eq!(last.body, json.as_bytes());
+                let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+                data.push(json["data"].clone());
+            }
+        }
+        data
+    };
+    let [email, wallet] = &shown().await[..] else {
+        panic!("two events");
+    };
+    assert_eq!(email["email"], "ann@example.com");
+    assert_eq!(wallet["public_address"], *address);
+    let mut read = rig.ports.store.read().await.unwrap();
+    let whole = Stretch {
+        from: 1,
+        to: i64::MAX,
+        descending: false,
+    };
+    let world = rig.world(Environment::Test);
+    let open = EventFilter::default();
+    let stored = read.events().page(&world, whole, &open, 1_000).await;
+    for event in stored.unwrap() {
+        let data = event.event.data;
+        assert!(!data.contains("ann@") && !data.contains(&address), "{data}");
+    }
+    drop(read);
+    let test = rig.test().await;
+    let deleted = rig.service.delete_user(&test, user.profile.user.id);
+    deleted.await.unwrap();
+    for data in shown().await {
+        let address = data.get("email").or(data.get("public_address"));
+        assert_eq!(address, Some(&serde_json::Value::Null), "{data}");
     }
 }
 

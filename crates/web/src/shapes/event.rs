@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
-use vestry_domain::event::{self, EventKind, FieldKind, MOST_IDS};
+use vestry_domain::event::{self, Addressed, EventKind, FieldKind, MOST_IDS};
 
 use crate::problem::Problem;
 
@@ -124,6 +124,13 @@ fn of_kind(kind: EventKind) -> RefOr<Schema> {
     for (name, field) in kind.fields() {
         data = data.property(*name, of_field(*field)).required(*name);
     }
+    let named = kind.fields().iter().map(|(name, _)| *name);
+    for (_, address) in Addressed::FIELDS
+        .into_iter()
+        .filter(|(id, _)| named.clone().any(|name| name == *id))
+    {
+        data = data.property(address, address_of());
+    }
     let name = ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some([kind.as_str()]));
@@ -141,6 +148,14 @@ fn of_kind(kind: EventKind) -> RefOr<Schema> {
         .item(own)
         .description(Some(text));
     Schema::AllOf(all.build()).into()
+}
+
+fn address_of() -> RefOr<Schema> {
+    let text = "As it is at this moment, `null` when it is gone. Only where the App's setting `event_addresses` is on.";
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .description(Some(text))
+        .into()
 }
 
 fn of_field(kind: FieldKind) -> RefOr<Schema> {

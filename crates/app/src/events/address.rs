@@ -1,0 +1,42 @@
+//! Addresses beside the ids of what has them, for Apps that want to see them.
+
+use std::collections::HashMap;
+
+use vestry_domain::event::{Addressed, Event};
+use vestry_ports::store::{Repositories, StoreResult};
+
+/// Shows in events the addresses, numbers and wallets' addresses of what they name, as they are at this moment.
+pub(crate) async fn show_addresses(
+    read: &mut dyn Repositories,
+    events: &mut [Event],
+) -> StoreResult<()> {
+    let mut known: HashMap<Addressed, Option<String>> = HashMap::new();
+    for event in events {
+        let world = event.event.world;
+        for one in event.addressed() {
+            let address = match known.get(&one) {
+                Some(address) => address.clone(),
+                None => {
+                    let address = match one {
+                        Addressed::Email(id) => {
+                            let email = read.users().email(&world, id).await?;
+                            email.map(|email| email.email.address().to_owned())
+                        }
+                        Addressed::Phone(id) => {
+                            let phone = read.users().phone(&world, id).await?;
+                            phone.map(|phone| phone.number.as_str().to_owned())
+                        }
+                        Addressed::Wallet(id) => {
+                            let wallet = read.wallets().find(&world, id).await?;
+                            wallet.map(|wallet| wallet.wallet.public_address)
+                        }
+                    };
+                    known.insert(one, address.clone());
+                    address
+                }
+            };
+            event.show_address(one, address);
+        }
+    }
+    Ok(())
+}
