@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use vestry_store_rows::wanted::Until;
 
 pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::events::place;
+pub(crate) use super::events::{place, tell_and_commit};
 pub(crate) use super::lists::{
     append_step_by_step, append_to_audit_log, commit_to_audit_log, sessions_by_tokens,
     wallets_with_keys, whole_user_rows,

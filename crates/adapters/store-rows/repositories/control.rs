@@ -15,13 +15,11 @@ use vestry_ports::port;
 use vestry_ports::store::{ControlLog, StoreResult};
 
 use super::{Unit, dialect, in_world, read_all};
+use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::control::{ControlEntryRow, ControlHeadRow};
 use vestry_store_rows::schema::{control_chains, control_entries};
-
-/// Entries that one statement adds at most: its text depends on how many they are, and each text is prepared by itself.
-const IN_ONE: usize = 8;
 
 impl Unit {
     /// Moves a head that nobody has moved since.
@@ -93,7 +91,7 @@ impl ControlLog for Unit {
         if !is_written {
             return Ok(false);
         }
-        for few in entries.chunks(IN_ONE) {
+        for few in portions(entries) {
             let rows: Vec<_> = few.iter().map(ControlEntryRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, control_entries::table, rows).await;

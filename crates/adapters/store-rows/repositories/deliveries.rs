@@ -16,13 +16,11 @@ use vestry_ports::store::{Deliveries, DeliveryFilter, Queue, StoreResult};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
+use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::webhooks::{AttemptRow, DeliveryRow};
 use vestry_store_rows::schema::{webhook_attempts, webhook_deliveries};
-
-/// Rows that one statement inserts at most: its text depends on how many they are, and each text is prepared by itself.
-const IN_ONE: usize = 16;
 
 /// The columns of a queue, and when its first delivery is due.
 type QueueRow = (String, String, String, i64, i64);
@@ -90,7 +88,7 @@ macro_rules! exhausted {
 #[port]
 impl Deliveries for Unit {
     async fn insert(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
-        for few in deliveries.chunks(IN_ONE) {
+        for few in portions(deliveries) {
             let rows: Vec<_> = few.iter().map(DeliveryRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, webhook_deliveries::table, rows).await;
@@ -221,7 +219,7 @@ impl Deliveries for Unit {
     }
 
     async fn note_attempts(&mut self, attempts: &[Attempt]) -> StoreResult<()> {
-        for few in attempts.chunks(IN_ONE) {
+        for few in portions(attempts) {
             let rows: Vec<_> = few.iter().map(AttemptRow::from).collect();
             let conn = self.writing()?;
             let inserted = dialect::insert_all!(conn, webhook_attempts::table, rows).await;

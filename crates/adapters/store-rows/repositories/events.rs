@@ -15,11 +15,8 @@ use vestry_ports::store::{EventFilter, Events, Placed, StoreResult, Stretch};
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
-use vestry_store_rows::rows::events::{EventHeadRow, EventRow, InboxRow};
+use vestry_store_rows::rows::events::{EventHeadRow, EventRow};
 use vestry_store_rows::schema::{event_heads, events, events_inbox};
-
-/// Events that one statement appends at most: its text depends on how many they are, and each text is prepared by itself.
-const IN_ONE: usize = 8;
 
 /// Rows of a table behind those of a world. Both databases begin to read there; they do not where the same is said with `OR`.
 macro_rules! behind {
@@ -46,21 +43,6 @@ fn placed(rows: Vec<(i64, String, String)>) -> StoreResult<Vec<Placed>> {
 }
 
 impl Unit {
-    /// Writes what was left to be told, before the commit.
-    pub(super) async fn write_told(&mut self, told: &[NewEvent]) -> StoreResult<()> {
-        let numbered: Vec<_> = (0..).zip(told).collect();
-        for few in numbered.chunks(IN_ONE) {
-            let few = few.iter();
-            let rows: Vec<_> = few
-                .map(|(ordinal, event)| InboxRow::new(event, *ordinal))
-                .collect();
-            let conn = self.writing()?;
-            let inserted = dialect::insert_all!(conn, events_inbox::table, rows).await;
-            self.done(inserted)?;
-        }
-        Ok(())
-    }
-
     async fn selected_head(&mut self, world: &World) -> StoreResult<Option<EventHead>> {
         let head = in_world!(event_heads, world).select(EventHeadRow::as_select());
         let found = dialect::free!(head).first(self.writing()?).await.optional();

@@ -20,6 +20,7 @@ use vestry_ports::store::{
 
 use super::dialect::{self, Conn, Manager};
 use vestry_store_rows::failure::{Misuse, unanswered};
+use vestry_store_rows::rows::events::InboxRow;
 
 /// A connection on loan.
 pub(crate) type Pooled = Object<Manager>;
@@ -188,11 +189,12 @@ impl Unit {
 #[port]
 impl Tx for Unit {
     async fn commit(mut self: Box<Self>) -> StoreResult<()> {
-        let told = std::mem::take(&mut self.told);
-        self.write_told(&told).await?;
-        self.told = told;
+        let rows = (0..).zip(&self.told);
+        let rows = rows
+            .map(|(ordinal, event)| InboxRow::new(event, ordinal))
+            .collect();
         // Postgres answers COMMIT of a failed transaction with a silent ROLLBACK; `writing` does not let it come to that.
-        let committed = dialect::commit_in_time(self.writing()?.batch_execute("COMMIT")).await;
+        let committed = dialect::tell_and_commit(self.writing()?, rows).await;
         // Nobody knows whether it happened, and the connection goes with this unit.
         let committed = committed.ok_or_else(unanswered)?;
         self.done(committed)?;

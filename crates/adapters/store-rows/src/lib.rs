@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `schema` | the tables, once for both backends |
 //! | `rows` | structs of their rows, and what the domain makes of them |
-//! | `prepared` | statements that are prepared once |
+//! | `prepared`, `portions` | statements that are prepared once, and how many rows they have |
 //! | `few`, `recount` | statements that diesel cannot write, or not for both |
 //! | `world`, `wanted`, `window`, `subject` | pieces of statements that are alike on both |
 //! | `settings`, `migrations`, `failure` | how the database is reached, what it lacks, and what is not its fault |
@@ -36,6 +36,7 @@
 pub mod failure;
 pub mod few;
 pub mod migrations;
+pub mod portions;
 pub mod prepared;
 pub mod recount;
 pub mod rows;

@@ -7,7 +7,7 @@ use vestry_store_rows::wanted::Until;
 use super::in_time;
 
 pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::events::place;
+pub(crate) use super::events::{place, tell_and_commit};
 pub(crate) use super::lists::{
     append_to_audit_log, append_to_audit_log as append_step_by_step, commit_to_audit_log,
     sessions_by_tokens, wallets_with_keys, whole_user_rows,
@@ -28,11 +28,6 @@ pub(crate) const fn limit(_left: Duration) -> &'static str {
 /// Each row that is looked at is asked about first.
 pub(crate) fn until(end: Instant) -> Until {
     Until::asking(in_time::CALL, in_time::moment(end))
-}
-
-/// The file answers, or fails.
-pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option<T> {
-    Some(commit.await)
 }
 
 /// How long undoing may take.
@@ -66,18 +61,19 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
-/// Inserts rows, one after the other: there is no round trip to save.
+/// Inserts rows, one after the other, without leaving the thread that may block.
 macro_rules! insert_all {
-    ($conn:expr, $table:expr, $rows:expr) => {
-        async move {
-            let (conn, mut inserted) = ($conn, 0);
-            for row in $rows {
+    ($conn:expr, $table:expr, $rows:expr) => {{
+        let rows: Vec<_> = $rows;
+        $conn.spawn_blocking(move |conn| {
+            let mut inserted = 0;
+            for row in rows {
                 let insert = diesel::insert_into($table).values(row);
-                inserted += RunQueryDsl::execute(insert, conn).await?;
+                inserted += diesel::RunQueryDsl::execute(insert, conn)?;
             }
             diesel::QueryResult::Ok(inserted)
-        }
-    };
+        })
+    }};
 }
 pub(crate) use insert_all;
 

@@ -1,11 +1,14 @@
 //! From the inbox into the log.
 
+use diesel::connection::SimpleConnection;
 use diesel::sql_types::{BigInt, Text};
 use diesel::{QueryResult, RunQueryDsl};
 use vestry_domain::World;
 
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rows::events::InboxRow;
+use vestry_store_rows::schema::events_inbox;
 
 /// Copies rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the last row that
 /// is taken.
@@ -29,6 +32,21 @@ struct Placed {
     id: String,
     #[diesel(sql_type = Text)]
     kind: String,
+}
+
+/// Leaves events in the inbox and commits, while the only connection that writes is still on its thread. The file answers, or fails.
+pub(crate) async fn tell_and_commit(
+    conn: &mut Conn,
+    told: Vec<InboxRow>,
+) -> Option<QueryResult<()>> {
+    let committed = conn.spawn_blocking(move |conn| {
+        for row in told {
+            let insert = diesel::insert_into(events_inbox::table).values(row);
+            insert.execute(conn)?;
+        }
+        conn.batch_execute("COMMIT")
+    });
+    Some(committed.await)
 }
 
 /// Gives the rows of an inbox up to one of them the places behind `position`; which event of which type got which.

@@ -16,8 +16,12 @@ use crate::{Fault, Service};
 
 /// How often the inboxes of all are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long events are gathered that share a commit.
+/// How long events are gathered that share a commit; and where many come, so that those who make them share the database with fewer
+/// commits of ours.
 const GATHER: Duration = Duration::from_millis(20);
+const GATHER_MANY: Duration = Duration::from_millis(100);
+/// From how many events in a pass on that is so: 2,500 a second.
+const MANY: usize = 50;
 /// Worlds in one transaction at most.
 const WORLDS: usize = 64;
 /// Events in one transaction at most.
@@ -34,11 +38,12 @@ impl Service {
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut worst = Worst::default();
+        let mut gather = GATHER;
         loop {
             let looked = tokio::select! {
                 biased;
                 () = &mut stop => break,
-                looked = self.gathered(&mut second) => looked,
+                looked = self.gathered(&mut second, gather) => looked,
             };
             if looked {
                 match self.waiting_worlds().await {
@@ -48,19 +53,21 @@ impl Service {
                     }
                 }
             }
-            worst.note(self.sequence().await);
+            let pass = self.sequence().await;
+            gather = pass.gather();
+            worst.note(pass.is_done);
         }
         // What is left then is for other processes, or the next start.
         self.sequence().await;
     }
 
     /// Waits until there may be events to place; whether the inboxes of all are to be looked at.
-    async fn gathered(&self, second: &mut Interval) -> bool {
+    async fn gathered(&self, second: &mut Interval, gather: Duration) -> bool {
         let looked = tokio::select! {
             () = self.events.told() => false,
             _ = second.tick() => true,
         };
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(gather).await;
         looked
     }
 
@@ -75,7 +82,7 @@ impl Service {
                 return Ok(());
             }
             self.events.look_again(worlds);
-            if !self.sequence().await {
+            if !self.sequence().await.is_done {
                 return Err(Fault::Unavailable(
                     "events were left without a place".into(),
                 ));
@@ -110,10 +117,13 @@ impl Service {
         Ok(worlds)
     }
 
-    /// One pass over the worlds that are known to wait; whether all was placed that could be.
-    async fn sequence(&self) -> bool {
+    /// One pass over the worlds that are known to wait.
+    async fn sequence(&self) -> Pass {
         let worlds: Vec<World> = self.events.take_told().into_iter().collect();
-        let mut is_done = true;
+        let mut pass = Pass {
+            is_done: true,
+            ..Pass::default()
+        };
         for batch in self.batches(worlds) {
             let placing = retried(|| self.place_some(&batch));
             let placed = if self.ports.store.is_spread() {
@@ -123,15 +133,23 @@ impl Service {
                 placing.await
             };
             match placed {
-                Ok(again) => self.events.look_again(again),
+                Ok(Batch {
+                    again,
+                    placed,
+                    is_full,
+                }) => {
+                    self.events.look_again(again);
+                    pass.placed += placed;
+                    pass.is_full |= is_full;
+                }
                 // The next look finds them again.
                 Err(fault) => {
-                    is_done = false;
+                    pass.is_done = false;
                     tracing::warn!(error = causes(&fault), "events could not be given places");
                 }
             }
         }
-        is_done
+        pass
     }
 
     /// Worlds that may share a transaction: those of one App where Apps lie on several servers.
@@ -143,16 +161,17 @@ impl Service {
         worlds.chunks(WORLDS).map(<[World]>::to_vec).collect()
     }
 
-    /// Gives places in one transaction; those worlds that are to be looked at again.
-    async fn place_some(&self, worlds: &[World]) -> Result<BTreeSet<World>, Fault> {
+    /// Gives places in one transaction.
+    async fn place_some(&self, worlds: &[World]) -> Result<Batch, Fault> {
         let mut again = BTreeSet::new();
+        let mut is_full = false;
         let mut placed = Vec::new();
         let mut queues = BTreeSet::new();
         let mut room = EVENTS;
         let mut tx = self.ports.store.begin().await?;
         for world in worlds {
             if room <= 0 {
-                again.insert(*world);
+                is_full |= again.insert(*world);
                 continue;
             }
             let Some(head) = tx.events().lock_head(world).await? else {
@@ -166,7 +185,7 @@ impl Service {
             events.extend(restarted);
             queues.extend(self.address(&mut *tx, world, &events).await?);
             if count >= room {
-                again.insert(*world);
+                is_full |= again.insert(*world);
             }
             room = room.saturating_sub(count);
             placed.push((*world, moved));
@@ -176,7 +195,11 @@ impl Service {
             self.events.placed(world, head);
         }
         self.webhooks.ring(queues);
-        Ok(again)
+        Ok(Batch {
+            again,
+            placed: usize::try_from(EVENTS.saturating_sub(room)).unwrap_or(usize::MAX),
+            is_full,
+        })
     }
 
     /// Leaves a delivery of each event for every endpoint that it is meant for, in the transaction that gives it its place: no event is
@@ -277,6 +300,40 @@ async fn was_set_back(
     // It went on meanwhile; from there, unless that event is another one. One that is gone by now was old.
     let there = tx.events().at(&world, newest.position).await?;
     Ok(there.is_some_and(|there| there != newest))
+}
+
+/// What one transaction did.
+struct Batch {
+    /// The worlds that are to be looked at again.
+    again: BTreeSet<World>,
+    /// Events that got their places.
+    placed: usize,
+    /// Whether there was no room for more.
+    is_full: bool,
+}
+
+/// What one pass did.
+#[derive(Default)]
+struct Pass {
+    /// Whether all was placed that could be.
+    is_done: bool,
+    /// Events that got their places.
+    placed: usize,
+    /// Whether more is known to wait.
+    is_full: bool,
+}
+
+impl Pass {
+    /// How long events are gathered before the next one.
+    const fn gather(&self) -> Duration {
+        if self.is_full {
+            Duration::ZERO
+        } else if self.placed >= MANY {
+            GATHER_MANY
+        } else {
+            GATHER
+        }
+    }
 }
 
 /// Since when not everything could be placed, and whether somebody was told.
