@@ -2,6 +2,7 @@
 
 mod baseline;
 mod course;
+mod events;
 mod http;
 mod journeys;
 mod ksuid;
@@ -54,6 +55,8 @@ processor and how often threads change.
                      users: about three minutes
   --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
                      quarter than in the second
+  --events           instead: the figures of events and webhooks: what they cost whom they tell of, how fast they get their places, are
+                     read and sent, and who waits for whom: about eight minutes for each store
   --signing          instead: how many messages wallets sign that are drawn from 64 and from many: as long as it takes to
                      make the wallets, and a minute
 
@@ -69,8 +72,11 @@ processor and how often threads change.
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
   --minutes N        with --soak: how long on each store (240)
-  --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database
-  --rounds N         with --signing and --peers: how often each is measured; the table has the means, of --peers the medians (3)";
+  --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database;
+                     with --events: of a build that tells of nothing, which takes one line in `Unit::write_told`
+  --rounds N         with --signing, --peers and --events: how often each is measured; the table has the means, of the other two the
+                     medians (3)
+  --log N            with --events: events of the log that is read (200000)";
 
 /// What the command line asks for.
 struct Options {
@@ -88,6 +94,7 @@ enum Mode {
     /// Searches among so many users.
     Search(usize),
     Signing(Load, Comparison),
+    Events(Load, events::Extent),
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
     Soak(Load, soak::Soak),
@@ -108,6 +115,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Course(course) => course::run(&options, &course),
         Mode::Operations(load, calls) => operations(&options, load, calls),
         Mode::Search(users) => search::run(&options, users),
+        Mode::Events(load, extent) => events::run(&options, load, &extent),
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Soak(load, soak) => soak::run(&options, load, &soak),
@@ -170,12 +178,14 @@ struct Line {
     wallets: Option<u32>,
     rounds: Option<u32>,
     minutes: Option<u32>,
+    log: Option<u32>,
     against: Option<PathBuf>,
     note: String,
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 7] = [
+const MODES: [&str; 8] = [
+    "--events",
     "--quick",
     "--report",
     "--operations",
@@ -212,6 +222,7 @@ fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
             "--users" => line.users = Some(number(argument, value()?)?),
             "--wallets" => line.wallets = Some(number(argument, value()?)?),
             "--minutes" => line.minutes = Some(number(argument, value()?)?),
+            "--log" => line.log = Some(number(argument, value()?)?),
             "--rounds" => line.rounds = Some(number(argument, value()?)?),
             "--note" => line.note.clone_from(value()?),
             "--against" => {
@@ -255,6 +266,17 @@ impl Line {
                 let users = usize::try_from(self.users.unwrap_or(1_000_000));
                 Mode::Search(users.context("that many users cannot be counted")?)
             }
+            Some("--events") => Mode::Events(
+                Load {
+                    seconds: self.seconds.unwrap_or(5),
+                    ..load
+                },
+                events::Extent {
+                    log: self.log.unwrap_or(200_000),
+                    against: self.against,
+                    rounds: self.rounds.unwrap_or(3),
+                },
+            ),
             Some("--signing") => Mode::Signing(
                 load,
                 Comparison {

@@ -65,6 +65,8 @@ pub(crate) struct Site {
     level: &'static str,
     /// Whether a commit waits for the disk.
     waits_for_disk: bool,
+    /// Besides, by the names of their variables.
+    settings: Vec<(&'static str, String)>,
     pub(crate) database_url: String,
 }
 
@@ -94,6 +96,7 @@ impl Site {
             binary: programs.join("vestry"),
             level: "warn",
             waits_for_disk: true,
+            settings: Vec::new(),
             directory,
         })
     }
@@ -135,6 +138,11 @@ impl Site {
         self.waits_for_disk = false;
     }
 
+    /// Sets something by the name of its variable.
+    pub(crate) fn set(&mut self, variable: &'static str, value: &str) {
+        self.settings.push((variable, value.to_owned()));
+    }
+
     /// A file in the directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)
@@ -149,7 +157,8 @@ impl Site {
             .env("VESTRY_HTTP__BASE_URL", "http://localhost:8080")
             .env("VESTRY_HTTP__DRAIN_DELAY", "0")
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
-            .env("VESTRY_LOG__LEVEL", self.level);
+            .env("VESTRY_LOG__LEVEL", self.level)
+            .envs(self.settings.iter().map(|(name, value)| (name, value)));
         if !self.waits_for_disk {
             command
                 .env("VESTRY_DATABASE__SYNCHRONOUS", "normal")

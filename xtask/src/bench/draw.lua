@@ -43,6 +43,8 @@ function operations.select(head) return get(head, "/select/") end
 
 function operations.user_get(head) return get(head, "/v1/auth/users/") end
 
+function operations.events_page(head) return get(head, "/v1/events?limit=1000&after=") end
+
 function operations.session_verify(head)
   local top, middle, after = post(head, "/v1/auth/sessions/verify", '{"session_token":"', width, '"}')
   local before = top .. middle

@@ -61,7 +61,15 @@ impl Connection {
         path: &str,
         body: &Value,
     ) -> Result<Value, Failure> {
-        let body = body.to_string();
+        self.exchange(method, path, &body.to_string())
+    }
+
+    /// The same without a body.
+    pub(super) fn get(&mut self, path: &str) -> Result<Value, Failure> {
+        self.exchange("GET", path, "")
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, body: &str) -> Result<Value, Failure> {
         let (address, key) = (&self.address, &self.key);
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
