@@ -17,7 +17,9 @@ use vestry_store_sql::SqlStore;
 use crate::places::{self, Place};
 
 const WRITERS: usize = 100;
-/// A fifth of them keeps its transaction open.
+/// Events that each of them leaves, one after the other; the first number of EV-R1.
+const ROUNDS: usize = 50;
+/// A fifth of them in a transaction that stays open for a while.
 const SLOW: usize = 5;
 
 /// Appends one event by a connection of its own, and keeps the transaction open for so many milliseconds between the append and its
@@ -99,8 +101,8 @@ fn reader(
     })
 }
 
-/// EV-R1, EV-R2: sixteen sequencers in two pools, three readers, and a hundred writers of whom a fifth stays open for up to two
-/// seconds. Every reader sees every event once, in one order.
+/// EV-R1, EV-R2: sixteen sequencers in two pools, three readers, and a hundred writers who keep a fifth of their transactions open for
+/// up to two seconds. Every reader sees every event once, in one order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ev_r1_ev_r2_no_reader_is_passed_by_a_slow_commit_postgres() {
     let Some(place) = places::migrated_postgres().await else {
@@ -132,6 +134,8 @@ async fn no_reader_is_passed(place: Place) {
     ];
     let mut samples = Samples::fresh();
     let world = World::new(samples.app().id, vestry_domain::Environment::Live);
+    let rounds = vestry_contract::rng::rounds(ROUNDS);
+    let whole = WRITERS * rounds;
     let stop = Arc::<AtomicBool>::default();
     let sequencers: Vec<_> = (0..16)
         .map(|number| sequencer(&stores[number % 2], world, &stop))
@@ -141,29 +145,31 @@ async fn no_reader_is_passed(place: Place) {
             reader(
                 &stores[number % 2],
                 world,
-                WRITERS,
+                whole,
                 Rng::from_seed(rng.next()),
             )
         })
         .collect();
     let writers: Vec<_> = (0..WRITERS)
         .map(|number| {
-            let event = samples.event(world);
+            let events: Vec<_> = (0..rounds).map(|_| samples.event(world)).collect();
             let (place, store) = (Arc::clone(&place), Arc::clone(&stores[number % 2]));
-            let open = rng.below(2000);
+            let mut rng = Rng::from_seed(rng.next());
             tokio::spawn(async move {
-                if number % SLOW == 0 {
-                    append_slowly(&place, &event, open).await;
-                } else {
-                    append(&store, &event).await;
+                for event in &events {
+                    if rng.below(SLOW) == 0 {
+                        append_slowly(&place, event, rng.below(2000)).await;
+                    } else {
+                        append(&store, event).await;
+                    }
                 }
-                event.id
+                events.into_iter().map(|event| event.id)
             })
         })
         .collect();
     let mut written = BTreeSet::new();
     for writer in writers {
-        written.insert(writer.await.unwrap());
+        written.extend(writer.await.unwrap());
     }
     let mut logs = Vec::new();
     for reader in readers {
@@ -178,6 +184,6 @@ async fn no_reader_is_passed(place: Place) {
     assert_eq!(BTreeSet::from_iter(logs[0].iter().copied()), written);
     let mut read = stores[0].read().await.unwrap();
     let head: EventHead = read.events().head(&world).await.unwrap();
-    assert_eq!(head.position(), i64::try_from(WRITERS).unwrap());
+    assert_eq!(head.position(), i64::try_from(whole).unwrap());
     assert_eq!(read.events().waiting(None).await.unwrap(), None);
 }
