@@ -85,15 +85,27 @@ async fn was_counted(
     failures: i64,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    tell_failure(service, &mut *tx, caller, subject, failure, now).await?;
+    tell_of(service, &mut *tx, caller, subject, failure, now).await?;
     match code::wait_after(failures) {
         Some(wait) => block(service, tx, caller, subject, failure, now + wait).await,
         None => Ok(()),
     }
 }
 
+/// Tells of a failure that nobody counts, as it cannot be a guess: of a passkey or a wallet.
+pub(crate) async fn tell_failure(
+    service: &Service,
+    tx: &mut dyn Repositories,
+    caller: &Caller,
+    failure: Failure,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let subject = format!("{}:{}", failure.method.as_str(), failure.user);
+    tell_of(service, tx, caller, &subject, failure, now).await
+}
+
 /// Tells of a failure where the App asked for that. Whoever tries a thousand things a minute shall not fill the log.
-async fn tell_failure(
+async fn tell_of(
     service: &Service,
     tx: &mut dyn Repositories,
     caller: &Caller,

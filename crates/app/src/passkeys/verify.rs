@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vestry_domain::api_key::Scope;
-use vestry_domain::event::Fact;
+use vestry_domain::event::{Fact, Method};
 use vestry_domain::ids::{UserId, WebauthnCredentialId};
 use vestry_domain::passkey::{Ceremony, Passkey, PasskeyChallenge};
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -14,6 +14,7 @@ use vestry_ports::store::PasskeyUse;
 
 use super::{must_verify_user, origins};
 use crate::fault::retried;
+use crate::guard::{Failure, tell_failure};
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
 use crate::users::status::status_of;
@@ -44,6 +45,8 @@ pub struct VerifiedPasskey {
 /// What the answer of an authenticator came to, before anything is written.
 struct Answer {
     challenge: PasskeyChallenge,
+    /// Who would sign in: whom the challenge is for, or whose the passkey is.
+    user: Option<UserId>,
     checked: Result<(Passkey, Asserted), Refused>,
 }
 
@@ -100,6 +103,8 @@ impl Service {
         };
         drop(read);
         let handle = handle.as_ref().map(|handle| handle.0.as_slice());
+        let owner = passkey.as_ref().map(|passkey| passkey.user_id);
+        let user = challenge.user_id.or(owner);
         let checked = passkey
             .ok_or(Refused("unknown credential"))
             .and_then(|passkey| {
@@ -107,7 +112,11 @@ impl Service {
                 let asserted = self.check_assertion(caller, &challenge, &passkey, presented)?;
                 Ok((passkey, asserted))
             });
-        Ok(Answer { challenge, checked })
+        Ok(Answer {
+            challenge,
+            user,
+            checked,
+        })
     }
 
     fn check_assertion(
@@ -158,6 +167,12 @@ impl Service {
         let (passkey, asserted) = match &answer.checked {
             Ok(checked) => checked,
             Err(refused) => {
+                let failure = answer
+                    .user
+                    .map(|user| Failure::wrong(Method::Webauthn, user));
+                if let Some(failure) = failure {
+                    tell_failure(self, &mut *tx, caller, failure, now).await?;
+                }
                 tx.commit().await?;
                 tracing::info!(%refused, "an answer to a challenge was refused");
                 return Err(Refusal::InvalidCredentials);
@@ -187,6 +202,8 @@ impl Service {
             Some(ShownStatus::Disabled) | None => Some(Refusal::InvalidCredentials),
         };
         if let Some(refused) = refused {
+            let failure = Failure::shut_out(Method::Webauthn, passkey.user_id);
+            tell_failure(self, &mut *tx, caller, failure, now).await?;
             tx.commit().await?;
             return Err(refused);
         }

@@ -1,7 +1,7 @@
 //! `wallets/verify` and `wallets/siwe/verify`: a signature over a challenge signs in once.
 
 use vestry_domain::api_key::Scope;
-use vestry_domain::event::{Fact, Via};
+use vestry_domain::event::{EventKind, Fact, Method, Via};
 use vestry_domain::ids::UserId;
 use vestry_domain::message::CredentialChange;
 use vestry_domain::session::{DeviceFingerprint, Factor, Proof, Session, SignIn};
@@ -14,6 +14,7 @@ use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Repositories, StoreError};
 
 use crate::fault::retried;
+use crate::guard::{Failure, tell_failure};
 use crate::key_holds::hold_wallet_key;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
@@ -140,6 +141,8 @@ impl Service {
             .living(&caller.world, wallet_type, address, now, MOST_LIVING.into())
             .await?;
         drop(read);
+        let meant = living.iter().find(|living| !living.is_new_user);
+        let meant = meant.map(|living| living.user_id);
         let is_signed = |text: &str| {
             let signature = &command.signature;
             let signatures = &self.ports.signatures;
@@ -157,7 +160,26 @@ impl Service {
                 Some(challenge).filter(|_| is_signed(text))
             }
         };
+        if let (None, Some(user)) = (&found, meant) {
+            self.tell_refused_signature(caller, user, now).await?;
+        }
         found.ok_or(Refusal::InvalidCredentials)
+    }
+
+    /// Tells of a signature that does not sign in a user who exists, where the App asked for that.
+    async fn tell_refused_signature(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        if !caller.wants(EventKind::SignInFailed) {
+            return Ok(());
+        }
+        let mut tx = self.ports.store.begin().await?;
+        let failure = Failure::wrong(Method::Wallet, user);
+        tell_failure(self, &mut *tx, caller, failure, now).await?;
+        Ok(tx.commit().await?)
     }
 
     async fn try_wallet(

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use vestry_app::admin::webhooks::{EndpointChange, NewEndpoint, Resume};
 use vestry_app::users::Imported;
@@ -542,6 +542,41 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     let refused = test.post("/v1/auth/otps/verify", request).await;
     refused.refuses(400, "invalid_otp", None);
     witness.sees("a wrong one", &[SignInFailed], &[]).await;
+
+    let mut browser = Browser::counting(PAGE);
+    passkey(api, &mut browser, &created.text_at("/user_id")).await;
+    witness.sees("a passkey", &[PasskeyAdded], &[]).await;
+    let mut answer = assertion(api, &mut browser).await;
+    answer["response"]["signature"] = json!(URL_SAFE_NO_PAD.encode([0; 70]));
+    let request = json!({"public_key_credential": answer});
+    let refused = test.post(PASSKEYS, request).await;
+    refused.refuses(401, "invalid_credentials", None);
+    witness
+        .sees("a passkey's wrong answer", &[SignInFailed], &[])
+        .await;
+
+    let pocket = Pocket::of(api, "second@example.com").await;
+    let expected = [UserCreated, EmailAdded, WalletCreated];
+    witness.sees("a wallet from outside", &[], &expected).await;
+    let proof = pocket.proof(api, None).await;
+    let entered = test.post("/v1/auth/wallets/verify", proof.clone()).await;
+    entered.ok();
+    let expected = [UserCreated, WalletLinked];
+    witness
+        .sees("it signs somebody in", &expected, &[WalletSigned])
+        .await;
+    let mut again = pocket.proof(api, None).await;
+    again["signature"] = proof["signature"].clone();
+    let refused = test.post("/v1/auth/wallets/verify", again).await;
+    refused.refuses(401, "invalid_credentials", None);
+    witness
+        .sees(
+            "a signature over something else",
+            &[SignInFailed],
+            &[WalletSigned],
+        )
+        .await;
+
     link_to(api, "/v1/auth/passwords/reset/begin", "rosa@example.com").await;
     let expected = [PasswordResetRequested, MessageSent];
     witness.sees("a link for a password", &expected, &[]).await;

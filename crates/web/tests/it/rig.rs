@@ -80,6 +80,7 @@ impl Default for Wishes {
                 search_within: Settings::SEARCH_WITHIN,
                 webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
                 checkpoint_every: Settings::CHECKPOINT_EVERY,
+                require_anchor: None,
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,

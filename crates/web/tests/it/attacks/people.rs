@@ -173,8 +173,12 @@ pub(crate) struct Pocket {
 
 impl Pocket {
     pub(crate) async fn new(api: &Api) -> Self {
-        let request =
-            json!({"first_name": "Pocket", "include_user": true, "email": "pocket@example.com"});
+        Self::of(api, "pocket@example.com").await
+    }
+
+    /// That of a user of the live world who comes to be with it.
+    pub(crate) async fn of(api: &Api, email: &str) -> Self {
+        let request = json!({"first_name": "Pocket", "include_user": true, "email": email});
         let path = "/v1/auth/users/create";
         let created = api.live().post(path, request).await.ok();
         Self {
