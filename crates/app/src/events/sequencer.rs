@@ -20,8 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// commits of ours.
 const GATHER: Duration = Duration::from_millis(20);
 const GATHER_MANY: Duration = Duration::from_millis(100);
-/// From how many events in a pass on that is so: 2,500 a second.
+/// From how many events on that is so, of those that came while one gathered: 2,500 a second.
 const MANY: usize = 50;
+const MANY_OF_MANY: usize = 250;
 /// Worlds in one transaction at most.
 const WORLDS: usize = 64;
 /// Events in one transaction at most.
@@ -54,7 +55,7 @@ impl Service {
                 }
             }
             let pass = self.sequence().await;
-            gather = pass.gather();
+            gather = pass.gather(gather);
             worst.note(pass.is_done);
         }
         // What is left then is for other processes, or the next start.
@@ -324,11 +325,16 @@ struct Pass {
 }
 
 impl Pass {
-    /// How long events are gathered before the next one.
-    const fn gather(&self) -> Duration {
+    /// How long events are gathered before the next one, where they were for so long before this one.
+    fn gather(&self, before: Duration) -> Duration {
+        let many = if before == GATHER_MANY {
+            MANY_OF_MANY
+        } else {
+            MANY
+        };
         if self.is_full {
             Duration::ZERO
-        } else if self.placed >= MANY {
+        } else if self.placed >= many {
             GATHER_MANY
         } else {
             GATHER
