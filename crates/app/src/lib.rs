@@ -32,6 +32,7 @@ pub mod wallets;
 pub mod webhooks;
 
 mod admission;
+mod anchor_watch;
 mod audit_seals;
 mod audit_trail;
 mod budget;

@@ -9,9 +9,11 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::vault::VaultError;
 
+use crate::anchor_watch::AnchorWatch;
 use crate::audit_trail::Trail;
 use crate::checkpoint_desk::CheckpointDesk;
 use crate::control_trail::ControlTrail;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub webhooks_in_flight: usize,
     /// How often a checkpoint of the audit log is made where something changed; at least a second.
     pub checkpoint_every: Duration,
+    /// How old the last checkpoint that a sink beside the log has may be while keys are used; `None`: as old as it is.
+    pub require_anchor: Option<Seconds>,
 }
 
 impl Settings {
@@ -95,6 +99,7 @@ pub struct Service {
     pub(crate) webhooks: WebhookDesk,
     pub(crate) webhook_notes: Arc<Together<WebhookNotes>>,
     pub(crate) checkpoints: CheckpointDesk,
+    pub(crate) anchors: AnchorWatch,
 }
 
 impl Service {
@@ -115,6 +120,7 @@ impl Service {
             webhook_notes: Arc::new(Together::new(WebhookNotes::new(&ports, &control), apart)),
             control,
             checkpoints: CheckpointDesk::default(),
+            anchors: AnchorWatch::from(ports.clock.machine()),
             refusals: RefusalLog::default(),
             ports,
             settings,

@@ -22,6 +22,9 @@ pub enum SinkError {
     Refused(String),
 }
 
+/// The name of the sink that is the service's own log. Whether anybody keeps that, nobody here knows.
+pub const LOG_SINK: &str = "log";
+
 /// A place that keeps checkpoints, as signed notes.
 #[port]
 pub trait CheckpointSink: Send + Sync {

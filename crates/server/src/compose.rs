@@ -269,6 +269,7 @@ pub(crate) fn service(
         search_within: vestry_app::Settings::SEARCH_WITHIN,
         webhooks_in_flight: settings.webhooks.max_in_flight,
         checkpoint_every: settings.audit.checkpoint_every,
+        require_anchor: settings.audit.require_anchor,
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

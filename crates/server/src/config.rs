@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use tracing::level_filters::LevelFilter;
 use url::Url;
 use vestry_domain::Secret;
+use vestry_domain::timestamp::Seconds;
 use vestry_store_sql::{Database, DatabaseUrlError, Synchronous};
 
 use crate::failure::Failure;
@@ -206,6 +207,8 @@ pub(crate) struct AuditSettings {
     pub(crate) sinks: Vec<AuditSink>,
     /// How often one is made where something changed.
     pub(crate) checkpoint_every: Duration,
+    /// How old the last checkpoint that a sink has may be while keys are used.
+    pub(crate) require_anchor: Option<Seconds>,
 }
 
 /// A place that keeps checkpoints.
@@ -267,9 +270,28 @@ impl AuditSettings {
                 }
             }
         }
+        let checkpoint_every = entries.seconds("audit.checkpoint_seconds", 1..=3_600)?;
+        let minutes = entries.number("audit.require_anchor_minutes", 0..=10_080)?;
+        let require_anchor = match minutes {
+            0 => None,
+            _ if sinks.is_empty() => {
+                let why =
+                    "needs a sink beside log in audit.sinks: a log that nobody keeps is no anchor";
+                return Err(entries.refuse("audit.require_anchor_minutes", why));
+            }
+            minutes if Duration::from_secs(minutes * 60) < checkpoint_every * 2 => {
+                let why =
+                    "must be at least twice audit.checkpoint_seconds: no checkpoint is younger";
+                return Err(entries.refuse("audit.require_anchor_minutes", why));
+            }
+            minutes => Some(Seconds::from_minutes(
+                minutes.try_into().unwrap_or(i64::MAX),
+            )),
+        };
         Ok(Self {
             sinks,
-            checkpoint_every: entries.seconds("audit.checkpoint_seconds", 1..=3_600)?,
+            checkpoint_every,
+            require_anchor,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Notes as lines of the service's log.
 
-use vestry_ports::anchors::{CheckpointSink, SinkError};
+use vestry_ports::anchors::{CheckpointSink, LOG_SINK, SinkError};
 use vestry_ports::port;
 
 use crate::bounds;
@@ -13,7 +13,7 @@ pub struct LogSink;
 #[port]
 impl CheckpointSink for LogSink {
     fn name(&self) -> &str {
-        "log"
+        LOG_SINK
     }
 
     async fn put(&self, number: i64, note: &str) -> Result<(), SinkError> {

@@ -102,7 +102,7 @@ impl Checkpoints for Unit {
             ));
         let upsert = diesel::query_dsl::methods::FilterDsl::filter(
             upsert,
-            checkpoint_sinks::number.lt(progress.number),
+            checkpoint_sinks::number.le(progress.number),
         );
         let noted = Prepared(upsert).execute(self.writing()?).await;
         self.done(noted).map(drop)

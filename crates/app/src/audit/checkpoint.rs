@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use vestry_domain::World;
 use vestry_domain::audit::checkpoint::{
     Checkpoint, Line, NoteSignature, SignedNote, VerifierKey, check_deployment,
 };
@@ -13,6 +12,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::event::Actor;
 use vestry_domain::ids::JobId;
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
 
@@ -98,8 +98,10 @@ impl Service {
             self.checkpoints.forget();
             return Ok(());
         }
+        // What happens from now on may not be in it.
+        let begun = self.machine_time();
         self.make_checkpoint().await?;
-        self.bring_to_sinks().await;
+        self.bring(Some(begun)).await;
         self.sweep_checkpoints().await
     }
 
@@ -267,9 +269,14 @@ impl Service {
 
     /// Brings to each sink what it does not have yet, in order.
     pub async fn bring_to_sinks(&self) {
+        self.bring(None).await;
+    }
+
+    /// The same, where everything that happened until `begun` is in a checkpoint.
+    async fn bring(&self, begun: Option<Timestamp>) {
         for sink in &self.ports.sinks {
             let name = sink.name();
-            match self.bring_to(sink).await {
+            match self.bring_to(sink, begun).await {
                 Ok(()) => {
                     if self.checkpoints.took(name) {
                         tracing::info!(sink = name, "the sink takes checkpoints again");
@@ -287,7 +294,11 @@ impl Service {
         }
     }
 
-    async fn bring_to(&self, sink: &Arc<dyn CheckpointSink>) -> Result<(), Stop> {
+    async fn bring_to(
+        &self,
+        sink: &Arc<dyn CheckpointSink>,
+        begun: Option<Timestamp>,
+    ) -> Result<(), Stop> {
         let world = &World::DEPLOYMENT;
         let mut read = self.ports.store.read().await?;
         let known = read.checkpoints().sinks(world).await?;
@@ -300,8 +311,13 @@ impl Service {
             let page = read.checkpoints().after(world, reached, PAGE).await?;
             drop(read);
             if page.is_empty() {
+                // Whoever requires an anchor also wants to know that there was nothing to take.
+                if let Some(begun) = begun.filter(|_| self.settings.require_anchor.is_some()) {
+                    self.note_sink(sink.name(), reached, begun).await?;
+                }
                 return Ok(());
             }
+            let mut taken_at = None;
             for kept in page {
                 match sink.put(kept.number, &kept.note).await {
                     Ok(()) => {}
@@ -314,21 +330,26 @@ impl Service {
                         is_another_told = true;
                     }
                     Err(error) => {
-                        self.note_sink(sink.name(), reached).await?;
+                        if let Some(at) = taken_at {
+                            self.note_sink(sink.name(), reached, at).await?;
+                        }
                         return Err(Stop::Sink(error));
                     }
                 }
                 reached = kept.number;
+                taken_at = Some(kept.at);
             }
-            self.note_sink(sink.name(), reached).await?;
+            if let Some(at) = taken_at {
+                self.note_sink(sink.name(), reached, at).await?;
+            }
         }
     }
 
-    async fn note_sink(&self, sink: &str, number: i64) -> Result<(), Fault> {
+    async fn note_sink(&self, sink: &str, number: i64, at: Timestamp) -> Result<(), Fault> {
         let progress = SinkProgress {
             sink: sink.to_owned(),
             number,
-            at: self.machine_time(),
+            at,
         };
         retried(|| async {
             let mut tx = self.ports.store.begin().await?;

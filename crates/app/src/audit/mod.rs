@@ -1,6 +1,7 @@
 //! The audit log: an answer that comes of a key leaves after its entry is on disk.
 
 pub mod acknowledge;
+mod anchored;
 pub mod changes;
 pub mod checkpoint;
 pub mod flaw;

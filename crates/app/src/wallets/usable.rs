@@ -35,6 +35,7 @@ impl Service {
         caller: &Caller,
         id: WalletId,
     ) -> Result<Result<UsableWallet, UnusableWallet>, Fault> {
+        self.require_anchor().await?;
         let wanted = (caller.world, id);
         let (stored, key) = match self.find(&self.wallets_to_use, wanted).await {
             Ok(Some(found)) => found,

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::json;
 use tempfile::TempDir;
-use vestry_anchor::{FileSink, notes_at};
+use vestry_anchor::{FileSink, LogSink, notes_at};
 use vestry_app::admin::AdminError;
 use vestry_app::audit::{About, AuditFlaw, AuditReport, Flaw, FoundNote, TrustedKeys};
 use vestry_app::users::CreateUser;
-use vestry_app::{Fault, Service};
+use vestry_app::wallets::SignError;
+use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Outcome, SubjectKind};
@@ -21,6 +22,7 @@ use vestry_domain::event::Actor;
 use vestry_domain::ids::WalletId;
 use vestry_domain::provider::{ConnectionSettings, ProviderName};
 use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::port;
@@ -554,6 +556,52 @@ async fn a_sink_that_fails_is_told_and_gets_everything_later() {
     anchored.period().await;
     assert_eq!(of_log(&anchored.rig).await.len(), 1);
     assert_eq!(flaws(&anchored.rig).await, []);
+}
+
+/// Where an anchor is required, no key is used once no sink has taken a checkpoint for so long, whatever else goes on; from the next
+/// one on they are, and a time in which nothing happened is none of waiting.
+#[tokio::test]
+async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
+    let rig = Rig::new().await;
+    let shelf = Arc::new(Shelf::default());
+    let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), shelf.clone()];
+    let service = rig.process_that_requires_an_anchor(sinks, Seconds(600));
+    let test = rig.test().await;
+    let wallet = rig.user(&test, "ann@example.com").await.wallets[0].id;
+    let signs = async || {
+        let test = service.authenticate(rig.test_key()).await.unwrap();
+        match service.sign(&test, text(wallet, "hi")).await {
+            Ok(_) => true,
+            Err(SignError::Common(Refusal::Fault(Fault::Unavailable(_)))) => false,
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let round = async || service.checkpoint_round("this process").await.unwrap();
+    assert!(signs().await, "a process that has just started");
+    rig.pass(601);
+    assert!(!signs().await);
+    let test = service.authenticate(rig.test_key()).await.unwrap();
+    assert!(service.get_wallet(&test, wallet).await.is_ok());
+    round().await;
+    rig.pass(5);
+    assert!(signs().await);
+    // Nothing happens but that.
+    round().await;
+    for _ in 0..3 {
+        rig.pass(500);
+        round().await;
+    }
+    rig.pass(500);
+    assert!(signs().await);
+    shelf.is_closed.store(true, Ordering::SeqCst);
+    rig.pass(110);
+    round().await;
+    rig.pass(5);
+    assert!(!signs().await);
+    shelf.is_closed.store(false, Ordering::SeqCst);
+    round().await;
+    rig.pass(5);
+    assert!(signs().await);
 }
 
 /// Numbers that were given once more leave the sink as it is. That is told once, and the next checkpoint names everything.

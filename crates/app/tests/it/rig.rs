@@ -183,14 +183,8 @@ impl Rig {
     /// A process whose operator limits what one identifier is sent in an hour.
     pub(crate) fn process_with_cap(&self, sends_per_identifier: u32) -> Arc<Service> {
         let settings = Settings {
-            issuer_host: ISSUER_HOST.to_owned(),
-            public_url: format!("https://{ISSUER_HOST}"),
-            test_per_minute: 100,
-            live_per_minute: 1000,
             sends_per_identifier,
-            search_within: Settings::SEARCH_WITHIN,
-            webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
-            checkpoint_every: Settings::CHECKPOINT_EVERY,
+            ..settings()
         };
         Arc::new(Service::new(
             self.ports.clone(),
@@ -217,9 +211,27 @@ impl Rig {
 
     /// Another process over the same database, with these sinks of checkpoints.
     pub(crate) fn process_with_sinks(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Arc<Service> {
+        service(&self.ports_with(sinks))
+    }
+
+    /// The same, which uses no key while no sink has a checkpoint that is younger than that.
+    pub(crate) fn process_that_requires_an_anchor(
+        &self,
+        sinks: Vec<Arc<dyn CheckpointSink>>,
+        most: Seconds,
+    ) -> Arc<Service> {
+        let settings = Settings {
+            require_anchor: Some(most),
+            ..settings()
+        };
+        let ports = self.ports_with(sinks);
+        Arc::new(Service::new(ports, settings, Handle::current()))
+    }
+
+    fn ports_with(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Ports {
         let vaults = vaults(&self.root, &self.ports.entropy);
         let custody = custody(&vaults, &self.fake, &self.ports.entropy);
-        service(&Ports {
+        Ports {
             vaults,
             custodian: custody.clone(),
             sealer: custody.clone(),
@@ -228,7 +240,7 @@ impl Rig {
             tokens: Arc::new(JwtSigner::new(custody)),
             sinks,
             ..self.ports.clone()
-        })
+        }
     }
 
     /// A root key of another machine, whose first version was retired.
@@ -535,8 +547,8 @@ fn custody(vaults: &Vaults, store: &FakeStore, entropy: &Arc<dyn Entropy>) -> Ar
     Arc::new(custody.unwrap())
 }
 
-fn service(ports: &Ports) -> Arc<Service> {
-    let settings = Settings {
+fn settings() -> Settings {
+    Settings {
         issuer_host: ISSUER_HOST.to_owned(),
         public_url: format!("https://{ISSUER_HOST}"),
         test_per_minute: 100,
@@ -545,8 +557,12 @@ fn service(ports: &Ports) -> Arc<Service> {
         search_within: Settings::SEARCH_WITHIN,
         webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
         checkpoint_every: Settings::CHECKPOINT_EVERY,
-    };
-    Arc::new(Service::new(ports.clone(), settings, Handle::current()))
+        require_anchor: None,
+    }
+}
+
+fn service(ports: &Ports) -> Arc<Service> {
+    Arc::new(Service::new(ports.clone(), settings(), Handle::current()))
 }
 
 /// A code for an address, good for ten minutes.

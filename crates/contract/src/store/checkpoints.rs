@@ -75,7 +75,7 @@ pub async fn a_number_is_given_once(store: Arc<dyn Store>) {
     assert_eq!(all(&stage.store, world).await, winner);
 }
 
-/// A sink goes forward only, whoever notes it last.
+/// A sink goes forward only, whoever notes it last; the same number again is found to be the last one later.
 pub async fn a_sink_goes_forward_only(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
@@ -104,6 +104,16 @@ pub async fn a_sink_goes_forward_only(store: Arc<dyn Store>) {
     }
     let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&world).await);
     assert_eq!(sinks, [progress("a", 5), progress("file:/b", 9)]);
+    let later = SinkProgress {
+        at: at + Seconds(100),
+        ..progress("a", 5)
+    };
+    in_tx!(stage.store, |tx| tx
+        .checkpoints()
+        .note_sink(&world, &later)
+        .await);
+    let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&world).await);
+    assert_eq!(sinks, [later, progress("file:/b", 9)]);
     let other = other_environment(world);
     let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&other).await);
     assert_eq!(sinks, []);

@@ -23,7 +23,7 @@ pub struct SinkProgress {
     pub sink: String,
     /// The last checkpoint that it was brought.
     pub number: i64,
-    /// When that was, by the machine's clock.
+    /// When that was made, or when the sink was found to miss nothing, by the machine's clock.
     pub at: Timestamp,
 }
 

@@ -98,6 +98,7 @@ pub(super) const KEYS: &[Key] = &[
     key("audit.sinks", Kind::List, Some("log")),
     key("audit.http_token", Kind::Text, None),
     key("audit.checkpoint_seconds", Kind::Number, Some("60")),
+    key("audit.require_anchor_minutes", Kind::Number, Some("0")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),
 ];

@@ -220,6 +220,14 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
             "audit.checkpoint_seconds in vestry.toml: must be a whole number from 1 to 3600",
         ),
         (
+            "audit.require_anchor_minutes = 10",
+            "audit.require_anchor_minutes in vestry.toml: needs a sink beside log in audit.sinks: a log that nobody keeps is no anchor",
+        ),
+        (
+            "audit.sinks = [\"file:/srv/anchor\"]\naudit.checkpoint_seconds = 31\naudit.require_anchor_minutes = 1",
+            "audit.require_anchor_minutes in vestry.toml: must be at least twice audit.checkpoint_seconds: no checkpoint is younger",
+        ),
+        (
             "log.level = \"loud\"",
             "log.level in vestry.toml: must be one of: error, warn, info, debug, trace",
         ),

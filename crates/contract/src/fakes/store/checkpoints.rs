@@ -63,7 +63,7 @@ impl Checkpoints for Work {
                 .checkpoint_sinks
                 .entry(place)
                 .or_insert_with(|| progress.clone());
-            if known.number < progress.number {
+            if known.number <= progress.number {
                 *known = progress.clone();
             }
             Ok(())
