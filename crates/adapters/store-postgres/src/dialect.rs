@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use vestry_store_rows::wanted::Until;
 
+pub(crate) use super::commit::tell_and_commit;
 pub(crate) use super::connection::{Conn, classify, close};
-pub(crate) use super::events::{place, tell_and_commit};
+pub(crate) use super::events::place;
 pub(crate) use super::lists::{
     append_step_by_step, append_to_audit_log, commit_to_audit_log, sessions_by_tokens,
     wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
-use super::primary;
 
 /// Opens a transaction for reads of which each sees what is committed when it begins, as without a transaction.
 pub(crate) const BEGIN_READS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
@@ -25,19 +25,6 @@ pub(crate) fn limit(left: Duration) -> String {
 /// The server keeps the time.
 pub(crate) const fn until(_end: Instant) -> Until {
     Until::UNSAID
-}
-
-/// How long a commit may take. One that waits for a standby which is the primary by now never ends, and must not keep its connection.
-/// The server is not asked to cancel it: it would answer that it has committed.
-const COMMIT_WITHIN: Duration = Duration::from_secs(5);
-
-/// The answer to what commits, unless it takes too long: then it is open whether it happened, and the connection is to be closed.
-pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option<T> {
-    let answer = tokio::time::timeout(COMMIT_WITHIN, commit).await.ok();
-    if answer.is_none() {
-        primary::did_not_write();
-    }
-    answer
 }
 
 /// How long undoing may take before the connection is given up, which undoes as well.

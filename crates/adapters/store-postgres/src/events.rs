@@ -2,15 +2,11 @@
 
 use diesel::QueryResult;
 use diesel::sql_types::{BigInt, Text};
-use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::RunQueryDsl;
 use vestry_domain::World;
 
 use super::connection::Conn;
-use super::dialect::commit_in_time;
-use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::rows::events::InboxRow;
-use vestry_store_rows::schema::events_inbox;
 
 /// Moves rows, numbered from behind a place. The parameters are the App, the environment, the place, the log, and the moment up to
 /// which rows are taken. A transaction has locked the head of the world before: this statement then sees what the one who had it before
@@ -35,20 +31,6 @@ struct Placed {
     id: String,
     #[diesel(sql_type = Text)]
     kind: String,
-}
-
-/// Leaves events in the inbox and commits, unless that takes too long: see [`commit_in_time`].
-pub(crate) async fn tell_and_commit(
-    conn: &mut Conn,
-    told: Vec<InboxRow>,
-) -> Option<QueryResult<()>> {
-    for portion in portions(&told) {
-        let insert = diesel::insert_into(events_inbox::table).values(portion);
-        if let Err(error) = Prepared(insert).execute(conn).await {
-            return Some(Err(error));
-        }
-    }
-    commit_in_time(conn.batch_execute("COMMIT")).await
 }
 
 /// Gives the rows of an inbox that were appended up to a moment the places behind `position`; which event of which type got which.

@@ -3,6 +3,7 @@
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
 
 mod any_certificate;
+mod commit;
 mod connection;
 mod connector;
 mod dialect;
@@ -179,7 +180,7 @@ impl PostgresStore {
             return Ok(left);
         }
         let unit = Unit::self_committing(self.get().await?, self.site());
-        let appended = dialect::commit_in_time(unit.append_to_audit_log(entries, steps)).await;
+        let appended = commit::commit_in_time(unit.append_to_audit_log(entries, steps)).await;
         appended.unwrap_or_else(|| Err(failure::unanswered()))
     }
 
