@@ -46,31 +46,22 @@ macro_rules! waiting {
 
 diesel::alias!(webhook_deliveries as newer_deliveries: NewerDeliveries);
 
+/// Whether a column of the newer delivery is as that of the other one.
+macro_rules! alike {
+    ($column:ident) => {
+        newer_deliveries
+            .field(webhook_deliveries::$column)
+            .eq(webhook_deliveries::$column)
+    };
+}
+
 /// What nobody tries any more, and nothing newer of the same event was left for the endpoint since. The condition of the index
 /// stands there as a text: neither database sees that a parameter is that word.
 macro_rules! exhausted {
     ($world:expr, $endpoint:expr, $ended:expr) => {{
         let newer = newer_deliveries
-            .filter(
-                newer_deliveries
-                    .field(webhook_deliveries::app_id)
-                    .eq(webhook_deliveries::app_id),
-            )
-            .filter(
-                newer_deliveries
-                    .field(webhook_deliveries::environment)
-                    .eq(webhook_deliveries::environment),
-            )
-            .filter(
-                newer_deliveries
-                    .field(webhook_deliveries::endpoint_id)
-                    .eq(webhook_deliveries::endpoint_id),
-            )
-            .filter(
-                newer_deliveries
-                    .field(webhook_deliveries::event_id)
-                    .eq(webhook_deliveries::event_id),
-            )
+            .filter(alike!(app_id).and(alike!(environment)))
+            .filter(alike!(endpoint_id).and(alike!(event_id)))
             .filter(
                 newer_deliveries
                     .field(webhook_deliveries::id)
