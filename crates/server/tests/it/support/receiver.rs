@@ -24,7 +24,7 @@ pub(crate) enum Manner {
 /// A request that arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrived {
-    /// By names in lower case.
+    /// By names in lower case; the path as `:path`.
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: Vec<u8>,
     /// Whether it was answered with 2xx.
@@ -130,7 +130,8 @@ async fn request(stream: &mut BufReader<TcpStream>) -> Option<(HashMap<String, S
     if stream.read_line(&mut line).await.ok()? == 0 {
         return None;
     }
-    let mut headers = HashMap::new();
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = HashMap::from([(":path".to_owned(), path)]);
     loop {
         let mut line = String::new();
         stream.read_line(&mut line).await.ok()?;
