@@ -73,7 +73,7 @@ processor and how often threads change.
   --wallets N        with --signing: how many \"many\" is (100000)
   --minutes N        with --soak: how long on each store (240)
   --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database;
-                     with --events: of a build that tells of nothing, which takes one line in `Unit::write_told`
+                     with --events: of a build that tells of nothing: `Unit::commit` gives `tell_and_commit` no rows
   --rounds N         with --signing, --peers and --events: how often each is measured; the table has the means, of the other two the
                      medians (3)
   --log N            with --events: events of the log that is read (200000)";
