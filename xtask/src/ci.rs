@@ -3,6 +3,8 @@
 mod build_times;
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
@@ -13,7 +15,7 @@ use build_times::Seconds;
 pub(crate) const ABOUT: &str = "\
 Run everything a change must pass, cheap steps first.
 
-fmt, tidy, clippy, the build of the tests, test with every lane, the API description, docs. It stops at the first step that
+fmt, tidy, clippy, the build of the tests, test with every lane and beside it the docs, the API description. It stops at the first step that
 fails and prints the time of each, and after each build its slowest crates beside those of build-times.toml.
 `.ci/run` is this command and nothing else; set CI=true to make a missing lane a failure. What takes too long for every
 change is listed in CONTRIBUTING.md under the commands of the night.
@@ -42,9 +44,8 @@ const STEPS: &[Step] = &[
         let all = ["test", "--workspace", "--no-run", "--timings"];
         timed("build", builds, &all, &[])
     }),
-    ("test", |_| test::run(&[])),
+    ("test, doc", |_| test_beside_doc()),
     ("openapi", |_| openapi::check(Built::WithTests)),
-    ("doc", |_| doc()),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -106,9 +107,29 @@ fn timed(
     Ok(())
 }
 
+/// Tests wait for one another a quarter of the time, in which the docs are written. Cargo builds one thing at a time, so these begin
+/// once the tests do.
+fn test_beside_doc() -> Result<(), Failure> {
+    let (built, tests_run) = mpsc::channel();
+    thread::scope(|scope| {
+        let docs = scope.spawn(move || match tests_run.recv() {
+            Ok(()) => doc(),
+            // The tests did not get so far, and say why.
+            Err(_) => Ok(()),
+        });
+        let tests = test::run_noticing(&[], move || {
+            let _ = built.send(());
+        });
+        let docs = docs
+            .join()
+            .unwrap_or_else(|_| Err(Failure::new("writing the docs panicked")));
+        tests.and(docs)
+    })
+}
+
 fn doc() -> Result<(), Failure> {
     process::run(
-        project::cargo()
+        project::cargo_at_leisure()
             .args([
                 "doc",
                 "--workspace",

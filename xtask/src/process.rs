@@ -1,7 +1,9 @@
 //! Running other programs to their end.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use crate::environment;
 use crate::failure::{Context, Failure};
@@ -64,6 +66,39 @@ pub(crate) fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
             "`{line}` ended with {}",
             output.status
         )))
+    }
+}
+
+/// Runs a program like [`run`], and calls `noticed` once it has written a line with this word on its standard error.
+pub(crate) fn run_noticing(
+    command: &mut Command,
+    word: &'static str,
+    noticed: impl FnOnce() + Send + 'static,
+) -> Result<(), Failure> {
+    let line = line(command);
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .context(format!("cannot start `{line}`"))?;
+    if let Some(said) = child.stderr.take() {
+        // Not waited for: what a test leaves behind may keep the pipe open for ever.
+        thread::spawn(move || {
+            let mut noticed = Some(noticed);
+            for said in BufReader::new(said).lines().map_while(Result::ok) {
+                eprintln!("{said}");
+                if said.contains(word)
+                    && let Some(noticed) = noticed.take()
+                {
+                    noticed();
+                }
+            }
+        });
+    }
+    let status = child.wait().context(format!("cannot wait for `{line}`"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("`{line}` ended with {status}")))
     }
 }
 

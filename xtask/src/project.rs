@@ -44,8 +44,21 @@ pub(crate) const LIGHT: &str = "--no-default-features";
 
 /// The cargo that runs this program, to be started in the root.
 pub(crate) fn cargo() -> Command {
-    let mut command =
-        Command::new(environment::variable("CARGO").unwrap_or_else(|| "cargo".to_owned()));
+    in_root(Command::new(cargo_program()))
+}
+
+/// The same, which takes what others leave of the machine.
+pub(crate) fn cargo_at_leisure() -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(cargo_program());
+    in_root(command)
+}
+
+fn cargo_program() -> String {
+    environment::variable("CARGO").unwrap_or_else(|| "cargo".to_owned())
+}
+
+fn in_root(mut command: Command) -> Command {
     command.current_dir(root());
     command
 }

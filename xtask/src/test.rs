@@ -46,9 +46,17 @@ impl Request {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    run_noticing(arguments, || ())
+}
+
+/// The same, and calls `built` when cargo has nothing more to build and the first tests run.
+pub(crate) fn run_noticing(
+    arguments: &[String],
+    built: impl FnOnce() + Send + 'static,
+) -> Result<(), Failure> {
     let request = parse(arguments)?;
     let servers = Servers::start(request.install)?;
-    let tests = cargo_test(&request, &servers).and_then(|()| match request.is_whole() {
+    let tests = cargo_test(&request, &servers, built).and_then(|()| match request.is_whole() {
         true => measurements(&servers, None),
         false => Ok(()),
     });
@@ -89,7 +97,11 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
 }
 
 /// The tests of cargo.
-fn cargo_test(request: &Request, servers: &Servers) -> Result<(), Failure> {
+fn cargo_test(
+    request: &Request,
+    servers: &Servers,
+    built: impl FnOnce() + Send + 'static,
+) -> Result<(), Failure> {
     let mut command = project::cargo();
     command.args(["test", "--no-fail-fast", project::LIGHT]);
     if request.packages.is_empty() {
@@ -106,7 +118,7 @@ fn cargo_test(request: &Request, servers: &Servers) -> Result<(), Failure> {
     if environment::variable(THREADS).is_none() {
         command.env(THREADS, threads().to_string());
     }
-    process::run(&mut command)
+    process::run_noticing(&mut command, "Running", built)
 }
 
 /// How many tests run at once, as cargo's harness reads it.

@@ -337,7 +337,7 @@ async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
         );
     }
     endpoint(&site, &other, &sound.url, "user.created");
-    let server = site.serve().await;
+    let mut server = site.serve().await;
     let api = server.api(&keys.test);
     for number in 0..20 {
         user(&api, number).await;
@@ -353,7 +353,8 @@ async fn a_dead_receiver_holds_up_nobody(mut site: Site) {
     })
     .await;
     assert_eq!(dead.arrived().len(), 8);
-    server.process.stop().await;
+    // What is under way would be waited for.
+    server.process.kill().await;
 }
 
 /// Where the operator allows no networks, nothing on this machine is connected to.
@@ -398,7 +399,7 @@ async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
     let dead = Receiver::start(Manner::Dead, &mut rng).await;
     let sound = Receiver::start(Manner::Sound, &mut rng).await;
     endpoint(&site, &keys, &sound.url, "user.created");
-    let server = site.serve().await;
+    let mut server = site.serve().await;
     let api = server.api(&keys.test);
     let alone = delays(&api, &sound, 0..50).await;
 
@@ -426,7 +427,8 @@ async fn a_hundred_dead_receivers_hold_up_nobody(mut site: Site) {
     let beside = delays(&api, &sound, 55..105).await;
     assert_eq!(sound.arrived().len(), 105);
     println!("EV-F1: the slowest of 50 alone {alone:?}, beside {DEAD} dead ones {beside:?}");
-    server.process.stop().await;
+    // What is under way would be waited for.
+    server.process.kill().await;
 }
 
 /// Makes these users, one after the other, and sees each arrive; the longest time that it took.
