@@ -1,9 +1,14 @@
-"""The lines of docs/audit.md, over the package `cryptography`, and PyNaCl read and verify checkpoints of the audit log (AUD-8)."""
+"""The lines of docs/audit.md, over the package `cryptography`, and PyNaCl read and verify checkpoints of the audit log (AUD-8), and
+those lines what was pruned from it (AUD-2)."""
 
 import base64
+import datetime
 import hashlib
 import json
+import os
 import re
+import sqlite3
+import tempfile
 
 import nacl.exceptions
 import nacl.signing
@@ -14,13 +19,13 @@ CHECKPOINTS = 30
 BITS = 200
 
 
-def passage():
-    """The function of the page."""
+def passages():
+    """The functions of the page."""
     with open("docs/audit.md", encoding="utf-8") as page:
-        code = re.search(r"```python\n(.*?)```", page.read(), re.DOTALL).group(1)
+        code = re.findall(r"```python\n(.*?)```", page.read(), re.DOTALL)
     scope = {}
-    exec(code, scope)
-    return scope["read_checkpoint"]
+    exec("\n".join(code), scope)
+    return scope["read_checkpoint"], scope["check_export"]
 
 
 def takes(read, note, key):
@@ -43,9 +48,46 @@ def by_nacl(note, key):
     return True
 
 
+def follows(check_export, lines):
+    try:
+        check_export(lines)
+    except Exception:
+        return False
+    return True
+
+
+def check_pruned(check, service, check_export):
+    """Prunes a copy of the database, which others are working with, and reads the file."""
+    with tempfile.TemporaryDirectory() as directory:
+        database, file = os.path.join(directory, "copy.db"), os.path.join(directory, "pruned.jsonl")
+        with sqlite3.connect(service.database()) as living, sqlite3.connect(database) as copy:
+            living.backup(copy)
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        command = ["audit", "prune", "--before", now, "--to", file, "--json"]
+        pruned = json.loads(service.operate(*command, database=database))
+        service.operate("audit", "verify", database=database)
+        with open(file, "rb") as export:
+            octets = export.read()
+        lines = octets.decode().splitlines()
+        check.that(pruned["entries"] == len(lines) > 0, "the lines are as many as were said")
+        check.that(pruned["sha256"] == hashlib.sha256(octets).hexdigest(), "the file has the hash that was said")
+        ends = check_export(lines)
+        with sqlite3.connect(database) as copy:
+            markers = copy.execute("SELECT chain, sequence, lower(hex(hash)) FROM audit_markers").fetchall()
+        check.that(ends == {chain: (sequence, digest) for chain, sequence, digest in markers}, "each chain goes on where its export ends")
+        for _ in range(BITS):
+            place = check.random.randrange(len(lines))
+            entry = json.loads(lines[place])
+            name = check.random.choice(sorted(set(entry) - {"format"}))
+            altered = {**entry, name: "altered" if entry[name] is None or isinstance(entry[name], str) else None}
+            changed = [*lines[:place], json.dumps(altered), *lines[place + 1 :]]
+            # A chain that was pruned for the first time begins with zeros, and one entry alone follows anything.
+            check.that(not follows(check_export, changed), f"one with another {name} in line {place + 1} is refused")
+
+
 def main():
     check = Check("checkpoints", "cryptography", "PyNaCl")
-    service, read = Service(), passage()
+    service, (read, check_export) = Service(), passages()
     key = json.loads(service.operate("audit", "key", "--json"))["key"]
     before = None
     for number in range(CHECKPOINTS):
@@ -74,6 +116,7 @@ def main():
             check.that(not takes(read, altered, key), f"one with a bit changed at {place} is refused")
     other = read.__globals__["base64"].b64encode(b"\1" + bytes(32)).decode()
     check.that(not takes(read, note, "+".join([*key.split("+")[:2], other])), "another key takes nothing")
+    check_pruned(check, service, check_export)
     check.end()
 
 

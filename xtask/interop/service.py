@@ -55,11 +55,11 @@ class Service:
     def get(self, path, **query):
         return self.call("GET", f"{path}?{urllib.parse.urlencode(query)}" if query else path)
 
-    def operate(self, *arguments):
-        """What an operator types: runs a command of the binary against the same database and returns its stdout."""
+    def operate(self, *arguments, database=None):
+        """What an operator types: runs a command of the binary against the same database, or a copy, and returns its stdout."""
         directory = os.path.dirname(os.environ["VESTRY_DEV_JSON"])
         places = {
-            "VESTRY_DATABASE__URL": f"sqlite:{directory}/vestry.db",
+            "VESTRY_DATABASE__URL": f"sqlite:{database or self.database()}",
             "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
             "VESTRY_HTTP__BASE_URL": self.base_url,
         }
@@ -67,6 +67,10 @@ class Service:
         others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
         command = [os.environ["VESTRY_BINARY"], *arguments]
         return subprocess.run(command, env=others | places, check=True, stdout=subprocess.PIPE).stdout
+
+    def database(self):
+        """The file of the database."""
+        return os.path.join(os.path.dirname(os.environ["VESTRY_DEV_JSON"]), "vestry.db")
 
 
 class Check:

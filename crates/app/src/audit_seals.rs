@@ -1,8 +1,8 @@
 //! The keyed hashes that entries and the heads of their chains carry.
 
 use vestry_domain::World;
-use vestry_domain::audit::AuditHead;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
+use vestry_domain::audit::{AuditHead, AuditMarker};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::custody::{CustodyError, Sealer};
@@ -11,6 +11,7 @@ use vestry_ports::custody::{CustodyError, Sealer};
 const ENTRY: &[u8] = b"entry";
 const HEAD: &[u8] = b"head";
 const CONTROL_HEAD: &[u8] = b"control head";
+const MARKER: &[u8] = b"marker";
 
 /// Whether a keyed hash is right. One under a key that is not there, or does not open, is not; which of them `vault verify` tells.
 pub(crate) fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
@@ -98,5 +99,34 @@ pub(crate) async fn control_head_matches(
     let parts: [&[u8]; 5] = [CONTROL_HEAD, &a, &b, &c, &d];
     sealer
         .mac_matches(&head.world, SecretKind::Audit, &parts, &head.mac)
+        .await
+}
+
+pub(crate) async fn new_marker(
+    sealer: &dyn Sealer,
+    world: &World,
+    chain: AuditChainId,
+    sequence: i64,
+    hash: [u8; 32],
+) -> Result<AuditMarker, CustodyError> {
+    let [a, b, c] = AuditHead::sealed_parts(chain, sequence, &hash);
+    let parts: [&[u8]; 4] = [MARKER, &a, &b, &c];
+    Ok(AuditMarker {
+        world: *world,
+        chain,
+        sequence,
+        hash,
+        mac: sealer.mac(world, SecretKind::Audit, &parts).await?,
+    })
+}
+
+pub(crate) async fn marker_matches(
+    sealer: &dyn Sealer,
+    marker: &AuditMarker,
+) -> Result<bool, CustodyError> {
+    let [a, b, c] = AuditHead::sealed_parts(marker.chain, marker.sequence, &marker.hash);
+    let parts: [&[u8]; 4] = [MARKER, &a, &b, &c];
+    sealer
+        .mac_matches(&marker.world, SecretKind::Audit, &parts, &marker.mac)
         .await
 }

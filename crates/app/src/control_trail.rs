@@ -13,9 +13,9 @@ use vestry_domain::ids::{AuditChainId, AuditEntryId};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
-use vestry_ports::store::{Repositories, Store, StoreResult};
+use vestry_ports::store::{Repositories, Store};
 
-use crate::audit_seals::{control_head_matches, entry_mac, held, new_control_head};
+use crate::audit_seals::{control_head_matches, entry_mac, held, marker_matches, new_control_head};
 use crate::ports::Ports;
 use crate::{Fault, mint};
 
@@ -118,7 +118,7 @@ impl ControlTrail {
     ) -> Result<(End, Option<ControlEvent>), Fault> {
         let remembered = lock(&self.ends).get(world).cloned();
         if let Some(remembered) = remembered
-            && was_set_back(tx, found, &remembered).await?
+            && was_set_back(tx, &*self.sealer, found, &remembered).await?
         {
             let number = found.map_or(0, |found| found.number);
             let number = number.max(remembered.number).saturating_add(1);
@@ -221,9 +221,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Whether entries are gone that this process has seen committed.
 async fn was_set_back(
     tx: &mut dyn Repositories,
+    sealer: &dyn Sealer,
     found: Option<&ControlHead>,
     remembered: &ControlHead,
-) -> StoreResult<bool> {
+) -> Result<bool, Fault> {
     let Some(found) = found else {
         return Ok(true);
     };
@@ -238,8 +239,17 @@ async fn was_set_back(
     }
     let log = tx.control_log();
     let there = log.mark_at(&found.world, found.chain, remembered.sequence);
-    let there = there.await?.map(|(_, hash)| hash);
-    Ok(there != Some(remembered.hash))
+    if let Some((_, hash)) = there.await? {
+        return Ok(hash != remembered.hash);
+    }
+    // It may have been pruned since.
+    let marker = tx.audit_log().marker(&found.world, found.chain).await?;
+    Ok(match marker {
+        Some(marker) if marker.sequence >= remembered.sequence => {
+            !held(marker_matches(sealer, &marker).await)?
+        }
+        _ => true,
+    })
 }
 
 /// What says that a chain was left because its end was altered.

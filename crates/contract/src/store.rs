@@ -235,6 +235,7 @@ macro_rules! store_suite {
             }
             store::audit {
                 uses_of_a_wallet_are_found
+                old_entries_go_behind_a_marker
                 entries_come_back_as_they_were
                 a_head_moves_with_its_chain
                 a_place_is_taken_once
@@ -247,6 +248,7 @@ macro_rules! store_suite {
             }
             store::control {
                 entries_come_back_as_they_were
+                old_control_entries_go_behind_a_marker
                 another_chain_goes_on
                 a_head_moves_from_where_it_was_seen
                 a_place_is_taken_once

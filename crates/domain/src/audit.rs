@@ -367,6 +367,21 @@ impl AuditHead {
     }
 }
 
+/// Where a chain of either log begins, of which entries were exported and then removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditMarker {
+    /// App and environment.
+    pub world: World,
+    /// The chain.
+    pub chain: AuditChainId,
+    /// Place of the last entry that was removed.
+    pub sequence: i64,
+    /// Its hash, which the first entry that is left names as the one before it.
+    pub hash: [u8; 32],
+    /// Keyed hash of the marker, over [`AuditHead::sealed_parts`].
+    pub mac: Mac,
+}
+
 /// The end of a chain and the end that it takes the place of, so that nobody goes on from where a chain does not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditStep {

@@ -20,7 +20,7 @@ use vestry_domain::ids::{
 use vestry_domain::provider::{ProviderName, TokenEndpointAuth};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::webhook::DeliveryState;
-use vestry_domain::{Environment, Secret};
+use vestry_domain::{Environment, Secret, Timestamp, rfc3339};
 
 use crate::config::BaseUrl;
 use crate::output::Format;
@@ -904,6 +904,26 @@ service it comes when one runs.")]
         #[command(flatten)]
         answer: Answer,
     },
+    /// Move old entries of the audit log into a file, and remove them from the database
+    #[command(after_help = "\
+Of each chain of an App the entries go that are older than DATE, from its
+beginning on; the last one stays, and so do the entries that tell of an export of
+a key. The file has a line of JSON for each; its SHA-256 is written into the audit
+log. Only when it is on the disk is anything removed. A signed marker says from
+where each chain goes on, and `vestry audit verify` begins there.
+
+Keep the file as long as you have to answer for what is in it. Run it once in a
+while, not beside another one; it may run while the service does.")]
+    Prune {
+        /// Entries before this moment go: a date (2027-01-31, from midnight UTC) or 2027-01-31T18:30:00Z
+        #[arg(long, value_name = "DATE", value_parser = moment)]
+        before: Timestamp,
+        /// A file to write them to, which must not be there yet
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+        #[command(flatten)]
+        answer: Answer,
+    },
     /// Explain a finding of `vestry audit verify`, which does not fail for it any more
     #[command(after_help = "\
 After a failover that lost the last commits, for example. The finding stays
@@ -920,6 +940,17 @@ chain is a finding as before. The reason is written into the audit log.")]
         #[command(flatten)]
         answer: Answer,
     },
+}
+
+/// A moment, as a date or as RFC 3339 writes it.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let whole = match text.len() {
+        10 => rfc3339::parse(&format!("{text}T00:00:00Z")),
+        _ => rfc3339::parse(text),
+    };
+    whole.ok_or_else(|| {
+        "write a date such as 2027-01-31, which begins at midnight UTC, or a moment such as 2027-01-31T18:30:00Z".to_owned()
+    })
 }
 
 /// Which checkpoints to compare with.
@@ -1051,6 +1082,7 @@ impl Command {
                 Audit::Verify { answer, .. }
                 | Audit::Key { answer }
                 | Audit::Checkpoint { answer }
+                | Audit::Prune { answer, .. }
                 | Audit::Acknowledge { answer, .. },
             )
             | Self::Vault(

@@ -40,7 +40,8 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     std::fs::rename(beside, path)
 }
 
-fn open_new(path: &Path) -> io::Result<File> {
+/// Makes a file (mode 0600) that is not there yet.
+pub(crate) fn open_new(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create_new(true)

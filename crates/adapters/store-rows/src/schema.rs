@@ -342,6 +342,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    audit_markers (app_id, environment, chain) {
+        app_id -> Text,
+        environment -> Text,
+        chain -> Text,
+        sequence -> BigInt,
+        hash -> Binary,
+        mac_key_version -> BigInt,
+        mac -> Binary,
+    }
+}
+
+diesel::table! {
     checkpoints (app_id, environment, number) {
         app_id -> Text,
         environment -> Text,

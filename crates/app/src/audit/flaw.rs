@@ -86,6 +86,8 @@ pub enum Flaw {
     NoHead,
     /// The head is not one that the service wrote.
     ForgedHead,
+    /// The record of what was pruned is not one that the service wrote.
+    ForgedMarker,
     /// The entry in this place was altered, or does not follow the one before it, or the one in this place is missing.
     Broken {
         /// The place, from 1.
@@ -140,6 +142,7 @@ impl Flaw {
         match self {
             Self::NoHead => "no_head".to_owned(),
             Self::ForgedHead => "forged_head".to_owned(),
+            Self::ForgedMarker => "forged_marker".to_owned(),
             Self::Broken { sequence } => format!("broken {sequence}"),
             Self::Ends { found, expected } => format!("ends {found} {expected}"),
             Self::SetBack {
@@ -166,6 +169,9 @@ impl fmt::Display for Flaw {
         match self {
             Self::NoHead => f.write_str("the record of how far the chain goes is gone"),
             Self::ForgedHead => f.write_str("the record of how far the chain goes was altered"),
+            Self::ForgedMarker => {
+                f.write_str("the record of up to where it was pruned was altered")
+            }
             Self::Broken { sequence } => write!(
                 f,
                 "entry {sequence} was altered, is missing, or does not follow the one before it"

@@ -1,7 +1,7 @@
 //! `vestry audit verify`: whether anybody altered the log, or took something out of it.
 
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
 use vestry_domain::envelope::Mac;
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::{Environment, World};
@@ -9,7 +9,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
 use super::witness::{FoundNote, TrustedKeys};
-use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held};
+use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held, marker_matches};
 use crate::{Fault, Service};
 
 /// Entries looked at in one step.
@@ -17,7 +17,7 @@ const PAGE: i64 = 1_000;
 
 /// Which of the two logs a chain is of.
 #[derive(Clone, Copy)]
-enum Log {
+pub(super) enum Log {
     /// What was done with wallets.
     Wallets,
     /// What was done to Apps, keys and settings.
@@ -25,11 +25,11 @@ enum Log {
 }
 
 /// How far a chain goes, by its head.
-struct End {
-    log: Log,
-    world: World,
-    chain: AuditChainId,
-    sequence: i64,
+pub(super) struct End {
+    pub(super) log: Log,
+    pub(super) world: World,
+    pub(super) chain: AuditChainId,
+    pub(super) sequence: i64,
     hash: [u8; 32],
     is_authentic: bool,
 }
@@ -59,7 +59,7 @@ impl End {
 }
 
 /// What the walk looks at of an entry.
-struct Link {
+pub(super) struct Link {
     sequence: i64,
     previous: [u8; 32],
     hash: [u8; 32],
@@ -95,9 +95,9 @@ impl From<ControlEntry> for Link {
 }
 
 /// How far a walk along a chain came.
-struct Walked {
-    sequence: i64,
-    hash: [u8; 32],
+pub(super) struct Walked {
+    pub(super) sequence: i64,
+    pub(super) hash: [u8; 32],
     /// What the entry had that stands where the head was when the walk began.
     at_head: Option<[u8; 32]>,
 }
@@ -154,8 +154,37 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<(), Fault> {
         let mut read = self.ports.store.read().await?;
+        let markers = read.audit_log().markers(world).await?;
         let mut headless = read.audit_log().headless(world).await?;
         headless.extend(read.control_log().headless(world).await?);
+        drop(read);
+        let ends = self.ends_of(world).await?;
+        // What was pruned had a head, which stays.
+        let known = |chain| ends.iter().any(|end| end.chain == chain);
+        let orphaned = markers.into_iter().map(|marker| marker.chain);
+        headless.extend(orphaned.filter(|chain| !known(*chain)));
+        headless.sort_unstable();
+        headless.dedup();
+        for chain in headless {
+            report.chains += 1;
+            report.flaws.push(AuditFlaw {
+                about: About::Chain(*world, chain),
+                flaw: Flaw::NoHead,
+            });
+        }
+        for end in ends {
+            report.chains += 1;
+            let about = About::Chain(*world, end.chain);
+            if let Some(flaw) = self.flaw_of(end, report, progress).await? {
+                report.flaws.push(AuditFlaw { about, flaw });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the chains of a world end, by their heads.
+    pub(super) async fn ends_of(&self, world: &World) -> Result<Vec<End>, Fault> {
+        let mut read = self.ports.store.read().await?;
         let heads = read.audit_log().heads(world).await?;
         let control_heads = read.control_log().heads(world).await?;
         drop(read);
@@ -168,38 +197,74 @@ impl Service {
             let is_authentic = held(control_head_matches(sealer, head).await)?;
             ends.push(End::of_control(head, is_authentic));
         }
-        for chain in headless {
-            report.chains += 1;
-            report.flaws.push(AuditFlaw {
-                about: About::Chain(*world, chain),
-                flaw: Flaw::NoHead,
-            });
-        }
-        for end in ends {
-            report.chains += 1;
-            if let Some(flaw) = self.flaw_of(&end, report, progress).await? {
-                let about = About::Chain(*world, end.chain);
-                report.flaws.push(AuditFlaw { about, flaw });
-            }
-        }
-        Ok(())
+        Ok(ends)
     }
 
     /// The first thing that is wrong with a chain. Its head was read before its entries.
     async fn flaw_of(
         &self,
+        mut head: End,
+        report: &mut AuditReport,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<Option<Flaw>, Fault> {
+        let mut begins = self.marker_of(&head).await?;
+        loop {
+            if !head.is_authentic {
+                return Ok(Some(Flaw::ForgedHead));
+            }
+            let flaw = match self.beginning(begins.as_ref()).await? {
+                Some(walked) => self.flaw_behind(walked, &head, report, progress).await?,
+                None => Some(Flaw::ForgedMarker),
+            };
+            if flaw.is_none() {
+                return Ok(None);
+            }
+            let now = self.marker_of(&head).await?;
+            if now == begins {
+                return Ok(flaw);
+            }
+            // It is being pruned at this moment, perhaps beyond where it ended before.
+            begins = now;
+            let mut ends = self.ends_of(&head.world).await?.into_iter();
+            let Some(end) = ends.find(|end| end.chain == head.chain) else {
+                return Ok(Some(Flaw::NoHead));
+            };
+            head = end;
+        }
+    }
+
+    pub(super) async fn marker_of(&self, end: &End) -> Result<Option<AuditMarker>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(read.audit_log().marker(&end.world, end.chain).await?)
+    }
+
+    /// Where a walk along a chain begins; `None` where the service did not write the marker.
+    pub(super) async fn beginning(
+        &self,
+        marker: Option<&AuditMarker>,
+    ) -> Result<Option<Walked>, Fault> {
+        let Some(marker) = marker else {
+            return Ok(Some(Walked {
+                sequence: 0,
+                hash: [0; 32],
+                at_head: None,
+            }));
+        };
+        let is_ours = held(marker_matches(&*self.ports.sealer, marker).await)?;
+        Ok(is_ours.then_some(Walked {
+            sequence: marker.sequence,
+            hash: marker.hash,
+            at_head: None,
+        }))
+    }
+
+    async fn flaw_behind(
+        &self,
+        mut walked: Walked,
         head: &End,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Option<Flaw>, Fault> {
-        if !head.is_authentic {
-            return Ok(Some(Flaw::ForgedHead));
-        }
-        let mut walked = Walked {
-            sequence: 0,
-            hash: [0; 32],
-            at_head: None,
-        };
         loop {
             let Some(page) = self.entries_after(head, walked.sequence).await? else {
                 let sequence = walked.sequence.saturating_add(1);
@@ -272,7 +337,12 @@ impl Service {
         })
     }
 
-    async fn is_next(&self, world: &World, walked: &Walked, entry: &Link) -> Result<bool, Fault> {
+    pub(super) async fn is_next(
+        &self,
+        world: &World,
+        walked: &Walked,
+        entry: &Link,
+    ) -> Result<bool, Fault> {
         let is_behind = walked.sequence.checked_add(1) == Some(entry.sequence)
             && walked.hash == entry.previous
             && entry.is_own;
@@ -282,7 +352,7 @@ impl Service {
 }
 
 impl Walked {
-    fn step(&mut self, entry: &Link, head: &End) {
+    pub(super) fn step(&mut self, entry: &Link, head: &End) {
         self.sequence = entry.sequence;
         self.hash = entry.hash;
         if entry.sequence == head.sequence {

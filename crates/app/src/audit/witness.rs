@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use vestry_domain::World;
+use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
 use vestry_domain::event::Mark;
@@ -11,6 +12,7 @@ use vestry_ports::custody::Notary;
 use vestry_ports::store::{Store, StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, Flaw};
+use crate::audit_seals::{held, marker_matches};
 use crate::fault::causes;
 use crate::{Fault, Service};
 
@@ -216,7 +218,7 @@ impl Service {
         let mut flaws = Vec::new();
         let mut looked_at = 0_u64;
         for ((world, chain), stated) in &witness.chains {
-            if let Some(flaw) = flaw_of_chain(store, world, *chain, stated).await? {
+            if let Some(flaw) = self.flaw_of_chain(world, *chain, stated).await? {
                 let about = About::Chain(*world, *chain);
                 flaws.push(AuditFlaw { about, flaw });
             }
@@ -300,44 +302,72 @@ impl Service {
     }
 }
 
-/// The first statement about a chain that does not hold, or the last one when it is too short for several.
-async fn flaw_of_chain(
-    store: &dyn Store,
-    world: &World,
-    chain: AuditChainId,
-    stated: &[StatedEnd],
-) -> Result<Option<Flaw>, Fault> {
-    let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
-    let mut short = None;
-    for end in stated {
-        let there = match known.get(&end.sequence) {
-            Some(there) => *there,
-            None => {
-                let there = hash_at(store, world, chain, end.sequence).await?;
-                known.insert(end.sequence, there);
-                there
+impl Service {
+    /// The first statement about a chain that does not hold, or the last one when it is too short for several.
+    async fn flaw_of_chain(
+        &self,
+        world: &World,
+        chain: AuditChainId,
+        stated: &[StatedEnd],
+    ) -> Result<Option<Flaw>, Fault> {
+        let store = &*self.ports.store;
+        let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
+        let pruned = self.pruned(world, chain).await?;
+        let mut short = None;
+        for end in stated {
+            let there = match known.get(&end.sequence) {
+                Some(there) => *there,
+                None => {
+                    let there = hash_at(store, world, chain, end.sequence).await?;
+                    known.insert(end.sequence, there);
+                    there
+                }
+            };
+            // Of the entries that were removed, the hash of the last is known.
+            let there = there.or_else(|| {
+                let last = pruned.as_ref()?;
+                (last.sequence == end.sequence).then_some(last.hash)
+            });
+            let is_pruned = |last: &AuditMarker| end.sequence < last.sequence;
+            match there {
+                Some(hash) if hash == end.hash => {}
+                Some(_) => {
+                    return Ok(Some(Flaw::OtherEntry {
+                        sequence: end.sequence,
+                        checkpoint: end.checkpoint,
+                    }));
+                }
+                None if pruned.as_ref().is_some_and(is_pruned) => {}
+                None => short = short.max(Some((end.sequence, end.checkpoint))),
             }
-        };
-        match there {
-            Some(hash) if hash == end.hash => {}
-            Some(_) => {
-                return Ok(Some(Flaw::OtherEntry {
-                    sequence: end.sequence,
-                    checkpoint: end.checkpoint,
-                }));
-            }
-            None => short = short.max(Some((end.sequence, end.checkpoint))),
         }
+        let Some((stated, checkpoint)) = short else {
+            return Ok(None);
+        };
+        let found = end_of(store, world, chain).await?;
+        Ok(Some(Flaw::SetBack {
+            found,
+            stated,
+            checkpoint,
+        }))
     }
-    let Some((stated, checkpoint)) = short else {
-        return Ok(None);
-    };
-    let found = end_of(store, world, chain).await?;
-    Ok(Some(Flaw::SetBack {
-        found,
-        stated,
-        checkpoint,
-    }))
+
+    /// The marker of a chain that the service wrote.
+    async fn pruned(
+        &self,
+        world: &World,
+        chain: AuditChainId,
+    ) -> Result<Option<AuditMarker>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let marker = read.audit_log().marker(world, chain).await?;
+        drop(read);
+        Ok(match marker {
+            Some(marker) if held(marker_matches(&*self.ports.sealer, &marker).await)? => {
+                Some(marker)
+            }
+            _ => None,
+        })
+    }
 }
 
 /// The hash of the entry in this place of a chain, of whichever log it is. One that cannot be read has none that anybody stated.

@@ -295,6 +295,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &AuditFlawAcknowledge,
             &AuditSinkFail,
             &AuditSinkDiffer,
+            &AuditPrune,
             &ChainRestart
         ]
     );

@@ -35,6 +35,7 @@ mod oauth;
 mod passkeys;
 mod password_reset;
 mod passwords;
+mod pruning;
 mod pumping;
 mod redirect_urls;
 mod reserved;

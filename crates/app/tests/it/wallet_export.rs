@@ -13,7 +13,7 @@ use vestry_ports::store::Store;
 use crate::rig::{Rig, START};
 use crate::wallet_import::KEYS;
 
-fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
+pub(crate) fn to(recipient: &Recipient, wallet_id: WalletId) -> ExportWallet {
     ExportWallet {
         wallet_id,
         recipient_public_key: recipient.public_key.clone(),

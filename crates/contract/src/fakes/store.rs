@@ -36,7 +36,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
@@ -126,6 +126,11 @@ impl FakeStore {
             ..
         } = &mut *state;
         edit(audit_entries, audit_heads);
+    }
+
+    /// The markers of pruned chains, edited behind everybody's back.
+    pub fn edit_audit_markers(&self, edit: impl FnOnce(&mut Vec<AuditMarker>)) {
+        edit(&mut lock(&self.0.committed).audit_markers);
     }
 
     /// Whether the failure asked for has not been reached.

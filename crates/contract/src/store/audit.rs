@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::audit::{
-    AuditAction, AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash,
+    AuditAction, AuditEntry, AuditEvent, AuditHead, AuditMarker, AuditStep, Format, ResultHash,
 };
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_domain::signing::PayloadHash;
@@ -384,5 +384,66 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
             seen.extend(page);
         }
         assert_eq!(seen, made, "pages of {limit}");
+    }
+}
+
+/// What is before a marker goes, in this chain of this world only, and exports stay; markers move from where they are.
+pub async fn old_entries_go_behind_a_marker(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let wallet = stage.wallet_id();
+    let (mut entries, head) = stage.chain(world, wallet, 7);
+    for (place, entry) in entries.iter_mut().enumerate() {
+        entry.event.action = match place {
+            1 => AuditAction::Export,
+            _ => AuditAction::SignMessage,
+        };
+    }
+    stage.append(&entries, &head).await;
+    let (others, other) = stage.chain(world, wallet, 3);
+    stage.append(&others, &other).await;
+    let mark = |sequence: i64, stage: &mut Stage| AuditMarker {
+        world,
+        chain: head.chain,
+        sequence,
+        hash: [u8::try_from(sequence).unwrap_or(0); 32],
+        mac: stage.samples.mac(),
+    };
+    let (first, second) = (mark(3, &mut stage), mark(5, &mut stage));
+
+    for (before, marker, moves) in [
+        (Some(&second), &first, false),
+        (None, &first, true),
+        (None, &second, false),
+        (Some(&second), &second, false),
+        (Some(&first), &second, true),
+        (Some(&first), &second, false),
+    ] {
+        let moved = in_tx!(stage.store, |tx| tx
+            .audit_log()
+            .move_marker(before, marker)
+            .await);
+        assert_eq!(moved, moves, "{before:?} to {marker:?}");
+    }
+    in_tx!(stage.store, |tx| tx.audit_log().prune(&second).await);
+
+    let left = stage.entries(world, head.chain, 0).await;
+    let left: Vec<_> = left.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(left, [2, 6, 7]);
+    assert_eq!(stage.entries(world, other.chain, 0).await, others);
+    let (of_world, found, none) = in_view!(stage.store, |view| {
+        let log = view.audit_log();
+        let of_world = log.markers(&world).await?;
+        let found = log.marker(&world, head.chain).await?;
+        Ok((of_world, found, log.marker(&world, other.chain).await?))
+    });
+    assert_eq!(of_world, std::slice::from_ref(&second));
+    assert_eq!((found, none), (Some(second), None));
+    for stranger in stage.strangers(world).await {
+        let markers = in_view!(stage.store, |view| view
+            .audit_log()
+            .markers(&stranger)
+            .await);
+        assert_eq!(markers, []);
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use vestry_domain::World;
+use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::control::{
     ControlAction, ControlEntry, ControlEvent, ControlFilter, ControlHead, Detail, Outcome, Party,
     Subject, SubjectKind,
@@ -658,4 +659,30 @@ pub async fn heads_of_all_worlds_are_paged(store: Arc<dyn Store>) {
         }
         assert_eq!(seen, made, "pages of {limit}");
     }
+}
+
+/// Entries before a marker go, in this world only.
+pub async fn old_control_entries_go_behind_a_marker(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let (entries, head) = begun(&mut stage.samples, world, 1, 5);
+    assert!(append(&stage.store, None, &entries, &head).await);
+    let twin = other_environment(world);
+    let (mut others, mut other) = begun(&mut stage.samples, twin, 1, 5);
+    for entry in &mut others {
+        entry.chain = head.chain;
+    }
+    other.chain = head.chain;
+    assert!(append(&stage.store, None, &others, &other).await);
+    let marker = AuditMarker {
+        world,
+        chain: head.chain,
+        sequence: 3,
+        hash: [3; 32],
+        mac: stage.samples.mac(),
+    };
+    in_tx!(stage.store, |tx| tx.audit_log().prune(&marker).await);
+    let left = entries_of(&stage.store, world, head.chain).await;
+    assert_eq!(left, entries.split_at(3).1);
+    assert_eq!(entries_of(&stage.store, twin, head.chain).await, others);
 }

@@ -107,6 +107,7 @@ words! {
         AuditFlawAcknowledge "audit_flaw.acknowledge" "What `vestry audit verify` finds about this was explained, and is no failure any more.",
         AuditSinkFail "audit_sink.fail" "A sink has taken no checkpoint for ten periods, and goes on being tried.",
         AuditSinkDiffer "audit_sink.differ" "A sink has another checkpoint of a number: the database was set back, or two deployments share the sink.",
+        AuditPrune "audit.prune" "Old entries of a chain were exported into a file and removed. Noted before it is done.",
         ChainRestart "chain.restart" "A chain of this App was left, as the database was set back or the end of the chain was altered: `ended_at` is where it ended, `found_at` where it ends now.",
     }
 }

@@ -1,13 +1,13 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditMarker, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// The audit log. Entries are only ever added.
+/// The audit log. Entries are only ever added; old ones may be removed behind a marker.
 #[port]
 pub trait AuditLog: Send {
     /// Adds entries, each in a place of its chain where none is yet, and moves the heads of their chains. Answers the chains that do
@@ -54,4 +54,21 @@ pub trait AuditLog: Send {
         after: i64,
         limit: i64,
     ) -> StoreResult<Vec<AuditEntry>>;
+    /// Where the chains of a world begin, those of the control log included, of which entries were removed; by chain.
+    async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>>;
+    /// The same of one chain.
+    async fn marker(
+        &mut self,
+        world: &World,
+        chain: AuditChainId,
+    ) -> StoreResult<Option<AuditMarker>>;
+    /// Moves the marker of a chain from where it was, or sets its first. `false`: somebody else has moved it, and nothing was written.
+    async fn move_marker(
+        &mut self,
+        before: Option<&AuditMarker>,
+        marker: &AuditMarker,
+    ) -> StoreResult<bool>;
+    /// Removes the entries of either log up to a marker, but for those of exports: they go on to say of which wallets the key is
+    /// elsewhere, too ([`AuditLog::has`]).
+    async fn prune(&mut self, marker: &AuditMarker) -> StoreResult<()>;
 }

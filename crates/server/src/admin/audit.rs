@@ -1,5 +1,7 @@
 //! `vestry audit`.
 
+mod prune;
+
 use serde_json::{Map, Value, json};
 use vestry_anchor::notes_at;
 use vestry_app::Service;
@@ -36,6 +38,7 @@ pub(super) async fn run(
             named(has_base_url)?;
             checkpoint(service, answer).await
         }
+        cli::Audit::Prune { before, to, answer } => prune::run(service, before, &to, answer).await,
         cli::Audit::Acknowledge {
             about,
             reason,

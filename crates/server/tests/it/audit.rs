@@ -1,6 +1,12 @@
 //! The audit log against somebody who writes the database (S8), and against a process that is killed.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Value, json};
+use vestry_domain::{Timestamp, rfc3339};
 
 use crate::on_both_databases;
 use crate::support::journey::{new_owner, sign, sign_in};
@@ -11,6 +17,8 @@ on_both_databases! {
     s8_an_altered_log_is_found => super::an_altered_log_is_found;
     /// A killed process leaves a whole chain behind, with every answer that it gave.
     a_killed_process_leaves_a_whole_log => super::a_killed_process_leaves_a_whole_log;
+    /// What goes from the database is in the file, and the service, which runs all the while, goes on where the chains do.
+    aud_2_what_is_pruned_is_in_the_file => super::what_is_pruned_is_in_the_file;
     /// A disk that is full where the log is.
     aud_5_what_the_log_cannot_take_is_refused => super::what_the_log_cannot_take_is_refused;
 }
@@ -204,6 +212,80 @@ async fn a_killed_process_leaves_a_whole_log(site: Site) {
     // With the six entries of both control chains.
     assert_eq!(found["chains"], 2 + 2);
     assert_eq!(found["entries"], signed + 6);
+}
+
+async fn what_is_pruned_is_in_the_file(site: Site) {
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.live);
+    let owner = new_owner(&api, "ada@example.com").await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut removed = 0;
+    let (mut files, mut seen) = (0, 0);
+    let wallet = format!("/v1/wallets/{}/audit", owner.wallet_id);
+    // What is of the second of the newest entry stays for the next time.
+    while seen < 10 {
+        sign(&api, &owner, "test").await.ok();
+        let newest = &api.get(&wallet).await.ok()["entries"][0];
+        let newest = Timestamp::from_unix(newest["created_at"].as_i64().unwrap());
+        let file = directory.path().join(files.to_string());
+        let (before, file) = (rfc3339::format(newest), file.to_str().unwrap());
+        let prune = [
+            "audit", "prune", "--before", &before, "--to", file, "--json",
+        ];
+        let pruned = site.run(&prune);
+        assert_eq!(pruned.code, 0, "{pruned:?}");
+        let entries = pruned.json()["entries"].as_u64().unwrap();
+        if entries == 0 {
+            assert!(!Path::new(file).exists(), "an empty file is left");
+            continue;
+        }
+        let exported = fs::read(file).unwrap();
+        let mode = fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let hash = digest(&SHA256, &exported);
+        assert_eq!(pruned.json()["sha256"], hex::encode(hash));
+        let lines = String::from_utf8(exported).unwrap();
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(u64::try_from(lines.len()).unwrap(), entries);
+        seen += lines
+            .iter()
+            .filter(|line| line["action"] == "sign_message")
+            .count();
+        removed += entries;
+        files += 1;
+        let again = site.run(&prune);
+        assert_eq!(
+            (again.code, Path::new(file).exists()),
+            (2, true),
+            "{again:?}"
+        );
+    }
+    let (code, found) = verify(&site);
+    assert_eq!(code, 0, "{found}");
+    let shown = api.get(&wallet).await.ok();
+    assert!(shown["entries"].as_array().unwrap().len() < 10, "{shown}");
+    let restarted =
+        "SELECT id AS one, action AS two FROM control_entries WHERE action = 'chain.restart'";
+    assert_eq!(site.database.pairs(restarted).await, []);
+
+    for before in ["2100-01-01", "January", "2026-02-30"] {
+        let refused = site.run(&["audit", "prune", "--before", before, "--to", "never"]);
+        assert_eq!(refused.code, 2, "{refused:?}");
+    }
+    site.database
+        .execute("UPDATE audit_markers SET sequence = sequence + 1")
+        .await;
+    let (code, found) = verify(&site);
+    let flaws = found["flaws"].as_array().unwrap();
+    let said = flaws
+        .iter()
+        .all(|flaw| flaw["flaw"].as_str().unwrap().contains("pruned"));
+    assert!(code == 1 && said && removed > 0, "{found}");
+    server.process.stop().await;
 }
 
 /// AUD-5: while no entry can be written, nothing is done that needs one: no key is used, no setting changes. People sign in all the

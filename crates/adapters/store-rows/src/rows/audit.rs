@@ -2,13 +2,15 @@
 
 use diesel::prelude::{AsChangeset, Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
-use vestry_domain::audit::{AuditEntry, AuditEvent, AuditHead, AuditStep, Format, ResultHash};
+use vestry_domain::audit::{
+    AuditEntry, AuditEvent, AuditHead, AuditMarker, AuditStep, Format, ResultHash,
+};
 use vestry_domain::envelope::Mac;
 use vestry_domain::signing::PayloadHash;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::Table;
-use crate::schema::{audit_chains, audit_entries};
+use crate::schema::{audit_chains, audit_entries, audit_markers};
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = audit_entries, treat_none_as_default_value = false)]
@@ -273,6 +275,50 @@ impl TryFrom<AuditHeadRow> for AuditHead {
 
     fn try_from(row: AuditHeadRow) -> StoreResult<Self> {
         let table = Table("audit_chains");
+        Ok(Self {
+            world: table.world(&row.app_id, &row.environment)?,
+            chain: table.parse("chain", &row.chain)?,
+            sequence: row.sequence,
+            hash: table.digest("hash", &row.hash)?,
+            mac: Mac {
+                key_version: table.small("mac_key_version", row.mac_key_version)?,
+                tag: row.mac,
+            },
+        })
+    }
+}
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = audit_markers)]
+pub struct AuditMarkerRow {
+    app_id: String,
+    environment: String,
+    chain: String,
+    sequence: i64,
+    hash: Vec<u8>,
+    mac_key_version: i64,
+    mac: Vec<u8>,
+}
+
+impl From<&AuditMarker> for AuditMarkerRow {
+    fn from(marker: &AuditMarker) -> Self {
+        Self {
+            app_id: marker.world.app_id.to_string(),
+            environment: marker.world.environment.to_string(),
+            chain: marker.chain.to_string(),
+            sequence: marker.sequence,
+            hash: marker.hash.to_vec(),
+            mac_key_version: marker.mac.key_version.into(),
+            mac: marker.mac.tag.clone(),
+        }
+    }
+}
+
+impl TryFrom<AuditMarkerRow> for AuditMarker {
+    type Error = StoreError;
+
+    fn try_from(row: AuditMarkerRow) -> StoreResult<Self> {
+        let table = Table("audit_markers");
         Ok(Self {
             world: table.world(&row.app_id, &row.environment)?,
             chain: table.parse("chain", &row.chain)?,

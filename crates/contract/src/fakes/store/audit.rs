@@ -1,7 +1,7 @@
 //! The audit log.
 
 use vestry_domain::World;
-use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditStep};
+use vestry_domain::audit::{AuditAction, AuditEntry, AuditHead, AuditMarker, AuditStep};
 use vestry_domain::ids::{AuditChainId, AuditEntryId, WalletId};
 use vestry_ports::port;
 use vestry_ports::store::{AuditLog, StoreResult};
@@ -158,6 +158,69 @@ impl AuditLog for Work {
             found.sort_by_key(|entry| entry.sequence);
             found.truncate(at_most(limit));
             found
+        })
+    }
+
+    async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>> {
+        self.reading(|state| {
+            let markers = state.audit_markers.iter();
+            let of_world = markers.filter(|marker| marker.world == *world);
+            let mut markers: Vec<_> = of_world.cloned().collect();
+            markers.sort_by_key(|marker| marker.chain);
+            markers
+        })
+    }
+
+    async fn marker(
+        &mut self,
+        world: &World,
+        chain: AuditChainId,
+    ) -> StoreResult<Option<AuditMarker>> {
+        self.reading(|state| {
+            let mut markers = state.audit_markers.iter();
+            markers
+                .find(|marker| marker.world == *world && marker.chain == chain)
+                .cloned()
+        })
+    }
+
+    async fn move_marker(
+        &mut self,
+        before: Option<&AuditMarker>,
+        marker: &AuditMarker,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut markers = state.audit_markers.iter_mut();
+            let row = markers.find(|row| row.world == marker.world && row.chain == marker.chain);
+            Ok(match (before, row) {
+                (Some(before), Some(row))
+                    if (row.sequence, row.hash) == (before.sequence, before.hash) =>
+                {
+                    *row = marker.clone();
+                    true
+                }
+                (None, None) => {
+                    state.audit_markers.push(marker.clone());
+                    true
+                }
+                _ => false,
+            })
+        })
+    }
+
+    async fn prune(&mut self, marker: &AuditMarker) -> StoreResult<()> {
+        self.writing(|state| {
+            let is_before = |world: World, chain, sequence| {
+                (world, chain) == (marker.world, marker.chain) && sequence <= marker.sequence
+            };
+            state.audit_entries.retain(|entry| {
+                !is_before(entry.event.world, entry.chain, entry.sequence)
+                    || entry.event.action == AuditAction::Export
+            });
+            state
+                .control_entries
+                .retain(|entry| !is_before(entry.event.world, entry.chain, entry.sequence));
+            Ok(())
         })
     }
 }

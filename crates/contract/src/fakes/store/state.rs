@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use vestry_domain::api_key::ApiKey;
 use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
-use vestry_domain::audit::{AuditEntry, AuditHead};
+use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
 use vestry_domain::code::Code;
 use vestry_domain::envelope::{AppKey, Sealed, WalletKey};
 use vestry_domain::event::{Event, EventHead, NewEvent};
@@ -44,6 +44,7 @@ pub(super) struct State {
     pub(super) wallets: Vec<(StoredWallet, Option<WalletKey>)>,
     pub(super) audit_entries: Vec<AuditEntry>,
     pub(super) audit_heads: Vec<AuditHead>,
+    pub(super) audit_markers: Vec<AuditMarker>,
     pub(super) control_entries: Vec<ControlEntry>,
     pub(super) control_heads: Vec<ControlHead>,
     pub(super) checkpoints: BTreeMap<(World, i64), KeptCheckpoint>,

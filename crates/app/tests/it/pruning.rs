@@ -1,0 +1,344 @@
+//! Old entries of the audit log are exported and removed, and the rest is still whole.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use vestry_app::admin::AdminError;
+use vestry_app::audit::{AuditFlaw, Exported, Flaw, FoundNote, TrustedKeys};
+use vestry_contract::sealing::Recipient;
+use vestry_domain::api_key::Scope;
+use vestry_domain::audit::control::ControlAction;
+use vestry_domain::audit::{AuditAction, AuditMarker};
+use vestry_domain::ids::{AuditChainId, WalletId};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::Store;
+
+use crate::audit::flaws;
+use crate::changes::{detail, written};
+use crate::rig::Rig;
+use crate::wallet_export::to;
+use crate::wallets::text;
+
+/// A database with something to prune: signatures and changes, the newest of them ten seconds old.
+struct Grown {
+    rig: Rig,
+    wallet: WalletId,
+}
+
+impl Grown {
+    async fn new() -> Self {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let wallet = rig.user(&test, "ada@example.com").await.wallets[0].id;
+        let grown = Self { rig, wallet };
+        for number in 0..3 {
+            grown.goes_on(&format!("old-{number}")).await;
+        }
+        grown.rig.pass(10);
+        grown
+    }
+
+    /// A signature and a change.
+    async fn goes_on(&self, name: &str) {
+        let test = self.rig.test().await;
+        let signed = self.rig.service.sign(&test, text(self.wallet, name));
+        signed.await.unwrap();
+        let url = format!("https://app.example.com/{name}");
+        let world = self.rig.world(Environment::Live);
+        let kind = RedirectKind::Login;
+        let added = self.rig.service.add_redirect_url(world, kind, &url, false);
+        added.await.unwrap();
+    }
+
+    /// Everything that is a second old.
+    async fn prune(&self) -> Result<Vec<(AuditChainId, i64)>, AdminError> {
+        self.prune_before(self.rig.now()).await
+    }
+
+    /// What was exported: of which chain, in which place.
+    async fn prune_before(
+        &self,
+        before: Timestamp,
+    ) -> Result<Vec<(AuditChainId, i64)>, AdminError> {
+        let service = &self.rig.service;
+        let mut exported = Vec::new();
+        let mut write = |entry: Exported<'_>| {
+            exported.push(match entry {
+                Exported::Use(entry) => (entry.chain, entry.sequence),
+                Exported::Change(entry) => (entry.chain, entry.sequence),
+            });
+            Ok(())
+        };
+        let prunable = service
+            .export_audit_log(before, &mut write, &|_| {})
+            .await?;
+        assert_eq!(prunable.entries(), u64::try_from(exported.len()).unwrap());
+        service.prune_audit_log(&prunable, "00", &|_| {}).await?;
+        Ok(exported)
+    }
+
+    /// The places of the entries that are there, by chain.
+    async fn places(&self) -> BTreeMap<AuditChainId, Vec<i64>> {
+        let mut places = BTreeMap::<_, Vec<i64>>::new();
+        for environment in Environment::ALL {
+            let world = self.rig.world(environment);
+            let mut read = self.rig.fake.read().await.unwrap();
+            for head in read.audit_log().heads(&world).await.unwrap() {
+                let log = read.audit_log();
+                let entries = log.of_chain(&world, head.chain, 0, 1_000).await.unwrap();
+                let of_chain = places.entry(head.chain).or_default();
+                of_chain.extend(entries.iter().map(|entry| entry.sequence));
+            }
+            for entry in written(&self.rig, world).await {
+                places.entry(entry.chain).or_default().push(entry.sequence);
+            }
+        }
+        places
+    }
+
+    async fn restarts(&self) -> usize {
+        let mut restarts = 0;
+        for environment in Environment::ALL {
+            let entries = written(&self.rig, self.rig.world(environment)).await;
+            let restarted = entries.iter().map(|entry| entry.event.action);
+            restarts += restarted
+                .filter(|action| *action == ControlAction::ChainRestart)
+                .count();
+        }
+        restarts
+    }
+}
+
+/// What goes is what was exported, each chain keeps its end, and everything is as whole as before, for checkpoints too.
+#[tokio::test]
+async fn aud_2_aud_3_a_pruned_log_is_verified_from_where_it_begins() {
+    let grown = Grown::new().await;
+    let rig = &grown.rig;
+    let old = rig.service.make_checkpoint().await.unwrap().unwrap();
+    grown.goes_on("young").await;
+    let between = rig.service.make_checkpoint().await.unwrap().unwrap();
+    let before = grown.places().await;
+
+    let exported = grown.prune().await.unwrap();
+
+    let mut expected = before.clone();
+    for (chain, place) in &exported {
+        let places = expected.get_mut(chain).unwrap();
+        assert_eq!(places.remove(0), *place, "from the beginning on");
+        assert!(!places.is_empty(), "{chain} lost its end");
+    }
+    assert_eq!(grown.places().await, expected);
+    // The wallet's chain and both of the control log.
+    let chains: BTreeMap<_, _> = exported.iter().copied().collect();
+    assert_eq!(chains.len(), 3, "{exported:?}");
+
+    // Both this process and one that comes now go on where the chains end.
+    let other = rig.other_process();
+    let world = rig.world(Environment::Live);
+    let url = "https://app.example.com/other";
+    let added = other.add_redirect_url(world, RedirectKind::Login, url, false);
+    added.await.unwrap();
+    grown.goes_on("later").await;
+    assert_eq!((flaws(rig).await, grown.restarts().await), (vec![], 0));
+    let notes = [old.note, between.note].map(|note| FoundNote {
+        place: "a file".to_owned(),
+        note,
+    });
+    let report = rig
+        .service
+        .verify_audit_log_against(&notes, &TrustedKeys::Own, &|_| {});
+    let report = report.await.unwrap();
+    assert_eq!((report.flaws, report.checkpoints), (vec![], 2));
+
+    // And again, behind the markers.
+    rig.pass(10);
+    assert!(!grown.prune().await.unwrap().is_empty());
+    assert_eq!(flaws(rig).await, []);
+    assert_eq!(grown.prune().await.unwrap(), []);
+}
+
+/// Each chain that lost entries has an entry that says how many, up to where, and where they went.
+#[tokio::test]
+async fn aud_1_what_was_pruned_is_told() {
+    let grown = Grown::new().await;
+    let exported = grown.prune().await.unwrap();
+    let mut through = BTreeMap::new();
+    let mut entries = BTreeMap::<_, u64>::new();
+    for (chain, place) in exported {
+        through.insert(chain.to_string(), place);
+        *entries.entry(chain.to_string()).or_default() += 1;
+    }
+    let told = written(&grown.rig, World::DEPLOYMENT).await;
+    let mut told_of = Vec::new();
+    for entry in &told {
+        assert_eq!(entry.event.action, ControlAction::AuditPrune);
+        let chain = entry.event.subject.id.clone();
+        let detail = detail(entry);
+        assert_eq!(detail["through"], through[&chain]);
+        assert_eq!(detail["entries"], entries[&chain]);
+        assert_eq!(detail["file_sha256"], "00");
+        assert_eq!(detail["before"], grown.rig.now().unix());
+        told_of.push(chain);
+    }
+    told_of.sort();
+    assert!(told_of.iter().eq(through.keys()), "{told_of:?}");
+}
+
+/// A process that wrote long ago, and not since, does not take its entries for lost, unless somebody made the marker up.
+#[tokio::test]
+async fn aud_4_a_pruned_end_is_no_lost_end() {
+    for (is_forged, restarts) in [(false, 0), (true, 1)] {
+        let grown = Grown::new().await;
+        let rig = &grown.rig;
+        // This process remembers an end; another one writes on, and that end goes.
+        let other = rig.other_process();
+        let world = rig.world(Environment::Live);
+        for name in ["one", "two"] {
+            let url = format!("https://app.example.com/{name}");
+            let added = other.add_redirect_url(world, RedirectKind::Login, &url, false);
+            added.await.unwrap();
+        }
+        rig.pass(1);
+        grown.prune().await.unwrap();
+        rig.fake.edit_audit_markers(|markers| {
+            for marker in markers.iter_mut().filter(|_| is_forged) {
+                marker.mac.tag = vec![0; 32];
+            }
+        });
+        grown.goes_on("later").await;
+        assert_eq!(grown.restarts().await, restarts);
+    }
+}
+
+/// Who writes the database and has no key can neither shorten a chain nor hide that it was.
+#[tokio::test]
+async fn aud_2_a_marker_that_was_tampered_with_is_found() {
+    type Edit = fn(&mut Vec<AuditMarker>);
+    let edits: [(&str, Edit, &[&str]); 4] = [
+        ("moved on", |all| all[0].sequence += 1, &["forged_marker"]),
+        (
+            "another hash",
+            |all| all[0].hash[0] ^= 1,
+            &["forged_marker"],
+        ),
+        ("gone", |all| drop(all.remove(0)), &["broken"]),
+        (
+            "that of another chain",
+            |all| {
+                let chain = all[0].chain;
+                all[0] = AuditMarker {
+                    chain,
+                    ..all[1].clone()
+                };
+            },
+            &["forged_marker"],
+        ),
+    ];
+    for (what, edit, expected) in edits {
+        let grown = Grown::new().await;
+        grown.prune().await.unwrap();
+        grown.rig.fake.edit_audit_markers(edit);
+        let found = flaws(&grown.rig).await;
+        let kind = |flaw: &AuditFlaw| match flaw.flaw {
+            Flaw::ForgedMarker => "forged_marker",
+            Flaw::Broken { .. } => "broken",
+            other => panic!("{other:?}"),
+        };
+        let kinds: Vec<_> = found.iter().map(kind).collect();
+        assert_eq!(kinds, expected, "{what}");
+    }
+}
+
+/// Of a chain that was pruned the marker is left when all else is deleted.
+#[tokio::test]
+async fn aud_3_a_pruned_chain_that_is_gone_is_found() {
+    let grown = Grown::new().await;
+    grown.prune().await.unwrap();
+    grown.rig.fake.edit_audit_log(|entries, heads| {
+        entries.clear();
+        heads.clear();
+    });
+    let found = flaws(&grown.rig).await;
+    let found: Vec<_> = found.iter().map(|flaw| flaw.flaw).collect();
+    assert_eq!(found, [Flaw::NoHead]);
+}
+
+/// Whatever fails, nothing is gone that was not exported, and nothing is broken; run again, it comes to its end.
+#[tokio::test]
+async fn aud_2_no_failure_of_a_prune_breaks_a_chain() {
+    for operations in 0.. {
+        let grown = Grown::new().await;
+        grown.rig.fake.fail_after(operations);
+        let pruned = grown.prune().await;
+        let was_reached = !grown.rig.fake.has_yet_to_fail();
+        grown.rig.fake.fail_after(None);
+        assert_eq!(
+            flaws(&grown.rig).await,
+            [],
+            "after {operations}, {pruned:?}"
+        );
+        grown.prune().await.unwrap();
+        assert_eq!(flaws(&grown.rig).await, [], "after {operations}");
+        assert_eq!(grown.prune().await.unwrap(), []);
+        if !was_reached {
+            assert!(pruned.is_ok());
+            return;
+        }
+    }
+}
+
+/// An export is remembered: it says of a wallet that its key is elsewhere, too.
+#[tokio::test]
+async fn exports_are_not_pruned() {
+    let grown = Grown::new().await;
+    let rig = &grown.rig;
+    rig.set(&[("wallet_export", "true")]).await;
+    let exporter = rig.scoped(vec![Scope::WalletsExport]).await;
+    let command = to(&Recipient::fresh(), grown.wallet);
+    rig.service.export_wallet(&exporter, command).await.unwrap();
+    grown.goes_on("after").await;
+    rig.pass(1);
+    grown.prune().await.unwrap();
+    let mut read = rig.fake.read().await.unwrap();
+    let log = read.audit_log();
+    let action = AuditAction::Export;
+    assert!(
+        log.has(&exporter.world, grown.wallet, action)
+            .await
+            .unwrap()
+    );
+    drop(read);
+    assert_eq!(flaws(rig).await, []);
+}
+
+/// Nothing is removed from a log that is not whole, before a time that has not come, or that could not be written.
+#[tokio::test]
+async fn what_must_not_be_pruned_is_refused() {
+    let grown = Grown::new().await;
+    let rig = &grown.rig;
+    let places = grown.places().await;
+    let later = rig.now() + Seconds(1);
+    let refused = grown.prune_before(later).await;
+    assert!(
+        matches!(refused, Err(AdminError::Invalid(_))),
+        "{refused:?}"
+    );
+
+    let mut full = |_: Exported<'_>| Err(io::Error::from(io::ErrorKind::StorageFull));
+    let unwritten = rig.service.export_audit_log(rig.now(), &mut full, &|_| {});
+    let unwritten = unwritten.await;
+    assert!(
+        matches!(unwritten, Err(AdminError::Fault(_))),
+        "{unwritten:?}"
+    );
+
+    let kept = rig.fake.kept();
+    rig.fake
+        .edit_audit_log(|entries, _| drop(entries.remove(1)));
+    let refused = grown.prune().await;
+    assert!(matches!(refused, Err(AdminError::NotNow(_))), "{refused:?}");
+    rig.fake.set_back(kept);
+    assert_eq!(grown.places().await, places);
+}
