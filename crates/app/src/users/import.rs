@@ -389,10 +389,15 @@ impl Draft {
     fn facts(&self) -> Vec<Fact> {
         let id = self.user.id;
         let mut facts = vec![Fact::user_created(id, Via::Import)];
-        let emails = self.emails.iter();
-        facts.extend(emails.map(|email| Fact::email_added(id, email.id)));
-        let phones = self.phones.iter();
-        facts.extend(phones.map(|phone| Fact::phone_number_added(id, phone.id)));
+        for email in &self.emails {
+            facts.push(Fact::email_added(id, email.id));
+            facts.extend(email.verified.then(|| Fact::email_verified(id, email.id)));
+        }
+        for phone in &self.phones {
+            let verified = || Fact::phone_number_verified(id, phone.id);
+            facts.push(Fact::phone_number_added(id, phone.id));
+            facts.extend(phone.verified.then(verified));
+        }
         let wallets = self.wallets.iter().map(|stored| &stored.wallet);
         facts.extend(wallets.map(|wallet| Fact::wallet_linked(id, wallet.id, wallet.wallet_type)));
         facts
