@@ -1,5 +1,7 @@
 //! The API description: OpenAPI 3.1, made from the endpoints and the types they read and write.
 
+mod webhooks;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -77,9 +79,10 @@ fn document() -> OpenApi {
     // By name, so that the document does not change when a module moves.
     let schemas: BTreeMap<_, _> = schemas.into_iter().collect();
     let components = described_headers()
-        .fold(ComponentsBuilder::new(), |components, (name, header)| {
-            components.header(name, header)
-        })
+        .fold(
+            webhooks::described(ComponentsBuilder::new()),
+            |components, (name, header)| components.header(name, header),
+        )
         .schemas_from_iter(schemas)
         .security_scheme(SECRET_KEY, secret_key())
         .security_scheme(QUERY_KEY, query_key())
@@ -97,6 +100,7 @@ fn document() -> OpenApi {
     OpenApiBuilder::new()
         .info(info)
         .paths(paths)
+        .webhooks(Some(webhooks::webhooks()))
         .components(Some(components))
         .build()
 }

@@ -170,3 +170,54 @@ fn a_window_that_begins_with_a_failure_stays_at_one() {
     window.succeeded();
     assert_eq!(window.room(), 2);
 }
+
+/// The lines of docs/webhooks.md in Rust.
+mod page {
+    use super::super::{SigningSecret, signatures};
+    use crate::Timestamp;
+
+    include!("tests/page.rs");
+
+    /// WH-2, WH-3: whoever uses the lines of the page takes what was signed under either of two secrets, and nothing else.
+    #[test]
+    fn wh_2_wh_3_the_page_takes_what_was_signed() {
+        let shown = include_str!("../../../../docs/webhooks.md");
+        let lines = concat!("```rust\n", include_str!("tests/page.rs"), "```");
+        assert!(
+            shown.contains(lines),
+            "docs/webhooks.md has other lines than tests/page.rs"
+        );
+        let [one, two, other] = [1, 2, 3].map(|byte| SigningSecret::new([byte; 32]));
+        let (id, sent_at, body) = ("event_1", 1_800_000_000, br#"{"type":"user.created"}"#);
+        let signed = signatures(
+            &[one.clone(), two.clone()],
+            id,
+            Timestamp::from_unix(sent_at),
+            body,
+        );
+        let takes = |secret: &SigningSecret, id: &str, sent_at: i64, body: &[u8], now: i64| {
+            verify(
+                secret.text().expose(),
+                id,
+                &sent_at.to_string(),
+                &signed,
+                body,
+                now,
+            )
+        };
+        for secret in [&one, &two] {
+            for late in [-300, 0, 300] {
+                assert!(takes(secret, id, sent_at, body, sent_at + late));
+            }
+            for late in [-301, 301] {
+                assert!(!takes(secret, id, sent_at, body, sent_at + late));
+            }
+            assert!(!takes(secret, "event_2", sent_at, body, sent_at));
+            assert!(!takes(secret, id, sent_at + 1, body, sent_at));
+            assert!(!takes(secret, id, sent_at, b"{}", sent_at));
+        }
+        assert!(!takes(&other, id, sent_at, body, sent_at));
+        let unsigned = verify(one.text().expose(), id, "1800000000", "", body, sent_at);
+        assert!(!unsigned);
+    }
+}

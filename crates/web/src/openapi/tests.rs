@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use vestry_domain::event::EventKind;
 
 use super::*;
 
@@ -193,4 +194,28 @@ fn the_document_is_the_same_every_time() {
     let again = document().to_pretty_json().unwrap();
     assert_eq!(text().trim_end(), again);
     assert!(text().ends_with("}\n") && !text().ends_with("\n\n"));
+}
+
+/// EV-C2: what is sent has a description for each type that is listed, which names the schema that has the type.
+#[test]
+fn ev_c2_every_type_of_event_is_a_webhook() {
+    let document = value();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    let described: BTreeSet<&str> = webhooks.keys().map(String::as_str).collect();
+    let all: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    assert_eq!(described, all);
+    for (name, item) in webhooks {
+        let operation = &item["post"];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let reference = schema["$ref"].as_str().unwrap();
+        let event = document
+            .pointer(reference.strip_prefix('#').unwrap())
+            .unwrap();
+        assert!(
+            event.to_string().contains(&format!("\"{name}\"")),
+            "{reference}: {name}"
+        );
+        let headers = operation["parameters"].as_array().unwrap();
+        assert_eq!(headers.len(), 3, "{name}");
+    }
 }

@@ -84,7 +84,7 @@ impl TryFrom<event::Event> for Event {
 }
 
 /// `UserCreatedEvent` of `user.created`.
-fn schema_name(kind: EventKind) -> String {
+pub(crate) fn schema_name(kind: EventKind) -> String {
     let words = kind.as_str().split(['.', '_']);
     let capitals = words.map(|word| {
         let mut letters = word.chars();
