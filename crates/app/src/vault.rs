@@ -217,10 +217,24 @@ impl Service {
         });
         if older.is_empty() {
             for (purpose, primary) in primaries {
-                self.ports.vaults.of(purpose).retire_below(primary).await?;
+                self.retire_root_below(purpose, primary).await?;
             }
         }
         Ok(u64::try_from(older.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn retire_root_below(&self, purpose: KeyPurpose, version: u32) -> Result<(), Fault> {
+        let vault = self.ports.vaults.of(purpose);
+        let status = vault.status().await?;
+        if status.versions.iter().all(|known| *known >= version) {
+            return Ok(());
+        }
+        let subject = Subject::root_key(purpose);
+        let detail = Detail::default().with("below", version);
+        let action = ControlAction::RootKeyRetire;
+        let event = self.done_by_cli(World::DEPLOYMENT, action, subject, &detail);
+        self.record_for_deployment(event).await?;
+        Ok(vault.retire_below(version).await?)
     }
 
     /// Opens every App key, every wallet key and every small secret that lasts, compares wallet keys with their rows, and looks whether

@@ -290,6 +290,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     assert_eq!(
         unseen,
         [
+            &RootKeyRetire,
             &RequestRefuse,
             &AuditFlawFind,
             &AuditFlawAcknowledge,

@@ -7,6 +7,8 @@ use vestry_app::vault::{RootReport, Rotation};
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Refusal, Service};
 use vestry_contract::race::race;
+use vestry_domain::World;
+use vestry_domain::audit::control::ControlAction;
 use vestry_domain::envelope::{KeyPurpose, WrappedKey};
 use vestry_domain::ids::WalletId;
 use vestry_domain::timestamp::Seconds;
@@ -16,6 +18,7 @@ use vestry_ports::custody::AddressOrder;
 use vestry_ports::store::{Created, Store};
 use vestry_ports::vault::Vaults;
 
+use crate::changes::written;
 use crate::rig::Rig;
 use crate::tamper::{store, unstored};
 use crate::wallets::text;
@@ -28,16 +31,16 @@ async fn sign(service: &Service, rig: &Rig, wallet: WalletId) -> String {
     signed.signed.text("signature").unwrap().to_owned()
 }
 
-/// The same of both root keys: primary version, all versions, and the App keys under each.
+/// The same of both root keys: primary version and all versions; and of each, of wallets and of secrets, the App keys under them.
 fn assert_versions(
     reports: &[RootReport],
     primary: u32,
     versions: &[u32],
-    app_keys: &[(u32, u64)],
+    app_keys: [&[(u32, u64)]; 2],
 ) {
     let purposes: Vec<_> = reports.iter().map(|report| report.purpose).collect();
     assert_eq!(purposes, KeyPurpose::ALL);
-    for report in reports {
+    for (report, app_keys) in reports.iter().zip(app_keys) {
         let provider = report.provider.as_ref().unwrap();
         assert_eq!(provider.primary_version, primary, "{report:?}");
         assert_eq!(provider.versions, versions, "{report:?}");
@@ -64,7 +67,7 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
     let session = rig.sign_in(&test, "bob@example.com", 60).await;
     let before = sign(&rig.service, &rig, wallet).await;
     let status = async || rig.service.vault_status().await.unwrap();
-    assert_versions(&status().await, 1, &[1], &[(1, 4)]);
+    assert_versions(&status().await, 1, &[1], [&[(1, 4)]; 2]);
     for purpose in KeyPurpose::ALL {
         rig.service.has_root_key(purpose).await.unwrap();
     }
@@ -77,7 +80,7 @@ async fn rotation_wraps_everything_anew_and_changes_no_key() {
         *seen.lock().unwrap(),
         (1..=8).map(|done| (done, 8)).collect::<Vec<_>>()
     );
-    assert_versions(&status().await, 2, &[1, 2], &[(2, 4)]);
+    assert_versions(&status().await, 2, &[1, 2], [&[(2, 4)]; 2]);
 
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
     assert_eq!((report.app_keys, report.wallets), (8, 1));
@@ -129,7 +132,7 @@ async fn r17_signatures_go_on_during_a_rotation() {
         100
     );
     let report = rig.service.vault_status().await.unwrap();
-    assert_versions(&report, 3, &[1, 2, 3], &[(3, 2)]);
+    assert_versions(&report, 3, &[1, 2, 3], [&[(3, 2)]; 2]);
 }
 
 /// Two operators rotate at once: the run that finds a newer version than its own is done.
@@ -189,11 +192,20 @@ async fn retiring_waits_for_the_last_key() {
         rig.vaults.of(purpose).add_root_version().await.unwrap();
     }
     assert_eq!(rig.service.vault_retire().await.unwrap(), 4);
-    assert_versions(&status().await, 2, &[1, 2], &[(1, 2)]);
+    assert_versions(&status().await, 2, &[1, 2], [&[(1, 2)]; 2]);
     rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
     assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
-    assert_versions(&status().await, 3, &[3], &[(3, 2)]);
+    assert_versions(&status().await, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
     sign(&rig.other_process(), &rig, wallet).await;
+    // AUD-1: what goes is noted, once for each root key.
+    let told = written(&rig, World::DEPLOYMENT).await;
+    let told = told
+        .iter()
+        .map(|entry| (entry.event.action, entry.event.subject.id.as_str()));
+    let action = ControlAction::RootKeyRetire;
+    assert!(told.eq([(action, "wallets"), (action, "secrets")]));
+    assert_eq!(rig.service.vault_retire().await.unwrap(), 0);
+    assert_eq!(written(&rig, World::DEPLOYMENT).await.len(), 2);
 }
 
 /// Root keys in each other's place are told from the right ones, though their versions are the same.
@@ -222,7 +234,7 @@ async fn r17_a_rotation_whose_old_version_is_destroyed_meanwhile_ends() {
     let rotation = rig.service.vault_rotate_root(&|_, _| {}).await.unwrap();
     assert_eq!(rotation, rotated(2, 0));
     let status = rig.service.vault_status().await.unwrap();
-    assert_versions(&status, 3, &[3], &[(3, 2)]);
+    assert_versions(&status, 3, &[3], [&[(3, 2)], &[(3, 3)]]);
 }
 
 /// R17: an App key that is made while the root key above it is destroyed opens all the same.
@@ -242,7 +254,8 @@ async fn r17_a_key_that_is_made_meanwhile_is_not_lost() {
     let rotation = rig.service.vault_rotate_apps(&|_, _| {}).await;
     assert_eq!(rotation.unwrap().minted, 8);
     let report = rig.service.vault_verify(&|_| {}).await.unwrap();
-    assert_eq!((report.app_keys, report.failed_app_keys), (20, vec![]));
+    // One of them is the key under which the deployment notes what it does.
+    assert_eq!((report.app_keys, report.failed_app_keys), (21, vec![]));
 }
 
 /// `vault verify` names every wallet whose row or key was written to, and goes on after each.

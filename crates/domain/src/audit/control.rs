@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Said;
-use crate::envelope::{AppKey, Mac};
+use crate::envelope::{AppKey, KeyPurpose, Mac};
 use crate::event::Actor;
 use crate::ids::{
     ApiKeyId, AppId, AuditChainId, AuditEntryId, RedirectUrlId, SigningKeyId, UserId,
@@ -102,6 +102,7 @@ words! {
         AppKeyRotate "app_key.rotate" "There is a new version of an App key.",
         AppKeyRewrap "app_key.rewrap" "An App key was wrapped under another version of the root key.",
         AppKeyRetire "app_key.retire" "An old version of an App key was destroyed.",
+        RootKeyRetire "root_key.retire" "Old versions of a root key were destroyed. Noted before it is done.",
         RequestRefuse "request.refuse" "A call was refused for what its key or its user may not do; of many in a minute, there is a `count`.",
         AuditFlawFind "audit_flaw.find" "A sink has a checkpoint that the database does not bear out, as was seen at a start.",
         AuditFlawAcknowledge "audit_flaw.acknowledge" "What `vestry audit verify` finds about this was explained, and is no failure any more.",
@@ -124,6 +125,7 @@ words! {
         User "user" "A user.",
         World "world" "An App in an environment.",
         AppKey "app_key" "A version of an App key, by purpose and number.",
+        RootKey "root_key" "A root key, by its purpose.",
         Call "call" "A call of the API, by method and path.",
         Chain "chain" "A chain of this log.",
         Checkpoint "checkpoint" "A checkpoint, by its number.",
@@ -173,6 +175,11 @@ impl Subject {
             SubjectKind::AppKey,
             format_args!("{}/{}", key.purpose, key.version),
         )
+    }
+
+    /// A root key.
+    pub fn root_key(purpose: KeyPurpose) -> Self {
+        Self::new(SubjectKind::RootKey, purpose)
     }
 
     /// A checkpoint.
