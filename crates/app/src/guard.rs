@@ -3,6 +3,7 @@
 //! A wait holds up one identifier or one credential, never the user's other ways to sign in (attack 24). Beyond it, failures are
 //! counted for the end user's address and for the whole App: guesses can be spread (M-6).
 
+use tokio::time::Instant;
 use vestry_domain::code::{self, MethodId};
 use vestry_domain::event::{EventKind, Fact, FailReason, Method};
 use vestry_domain::ids::UserId;
@@ -13,7 +14,10 @@ use vestry_domain::{Timestamp, World, link, password, totp};
 use vestry_ports::store::{Repositories, StoreError};
 
 use crate::budget::Purse;
-use crate::{Caller, Service, spraying};
+use crate::events::Source;
+use crate::failure_log::Untold;
+use crate::fault::{causes, retried};
+use crate::{Caller, Fault, Service, spraying};
 
 /// Failures of one subject that are told, each by itself (E-8).
 const TOLD: Limit = Limit::per_minute(10);
@@ -120,11 +124,46 @@ async fn tell_of(
     let verdict = budgets
         .spend(&caller.world, "told_failures", subject, TOLD, now)
         .await?;
+    let Failure {
+        method,
+        user,
+        reason,
+    } = failure;
     if !verdict.admitted {
+        let now = Instant::now();
+        service
+            .failures
+            .count(caller.world, user, method, reason, now);
         return Ok(());
     }
-    let told = Fact::sign_in_failed(Some(failure.user), failure.method, failure.reason);
+    let told = Fact::sign_in_failed(Some(user), method, reason, None);
     service.tell(tx, caller, [told]).await
+}
+
+impl Service {
+    /// Tells how many failures were not told by themselves, of the minutes that are over at a moment, or of all. The number is lost
+    /// where it cannot be written, and with a process that is killed.
+    pub async fn tell_counted_failures(&self, over: Option<Instant>) {
+        for untold in self.failures.end(over) {
+            if let Err(error) = self.tell_number(&untold).await {
+                let error = causes(&error);
+                tracing::warn!(error, "failures of signing in are not told of");
+            }
+        }
+    }
+
+    async fn tell_number(&self, untold: &Untold) -> Result<(), Fault> {
+        let (user, count) = (Some(untold.user), Some(untold.count));
+        let fact = Fact::sign_in_failed(user, untold.method, untold.reason, count);
+        // It was counted for an App that asked for such events.
+        let event = self.new_event(&Source::system(untold.world), &fact);
+        retried(async || {
+            let mut tx = self.ports.store.begin().await?;
+            tx.events().append(std::slice::from_ref(&event)).await?;
+            Ok(tx.commit().await?)
+        })
+        .await
+    }
 }
 
 /// Makes the subject of a failure wait.

@@ -11,6 +11,7 @@ pub mod codes;
 pub mod delivery;
 mod delivery_notes;
 pub mod events;
+mod failure_log;
 pub mod fault;
 pub mod idempotency;
 pub mod links;

@@ -26,8 +26,8 @@ impl Service {
         }
     }
 
-    /// Writes how many refusals have no entry of their own, minute by minute and at the end, until `stop` is done. What was counted is
-    /// lost with a process that is killed.
+    /// Writes how many refusals have no entry of their own, and how many failures of signing in no event, minute by minute and at the
+    /// end, until `stop` is done. What was counted is lost with a process that is killed.
     pub async fn run_refusals(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
@@ -37,6 +37,7 @@ impl Service {
             };
             let over = (!is_over).then(Instant::now);
             self.write_counted_refusals(over).await;
+            self.tell_counted_failures(over).await;
             if is_over {
                 return;
             }

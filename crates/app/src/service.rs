@@ -19,6 +19,7 @@ use crate::checkpoint_desk::CheckpointDesk;
 use crate::control_trail::ControlTrail;
 use crate::delivery_notes::Notes;
 use crate::event_desk::Desk;
+use crate::failure_log::FailureLog;
 use crate::memory::{Callers, JwtTimes, SigningKeys, TestClocks};
 use crate::ports::Ports;
 use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
@@ -89,6 +90,7 @@ pub struct Service {
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) control: Arc<ControlTrail>,
     pub(crate) refusals: RefusalLog,
+    pub(crate) failures: FailureLog,
     pub(crate) notes: Arc<Together<Notes>>,
     pub(crate) touches: Arc<Together<Touches>>,
     pub(crate) wallets_to_use: Arc<Together<Reads<WalletsToUse>>>,
@@ -122,6 +124,7 @@ impl Service {
             checkpoints: CheckpointDesk::default(),
             anchors: AnchorWatch::from(ports.clock.machine()),
             refusals: RefusalLog::default(),
+            failures: FailureLog::default(),
             ports,
             settings,
             runtime,

@@ -102,7 +102,7 @@ events! {
     always session_factor_added SessionFactorAdded "session.factor_added" "Another factor was proved within a session." (user_id: UserId, session_id: SessionId, factor: Proof);
     always session_ended SessionEnded "session.ended" "Sessions were ended; `session_ids` names the first hundred of them. One that runs out by itself has no event." (user_id: Option<UserId>, session_ids: Vec<SessionId>, count: u64, reason: EndReason);
     always sign_in_blocked SignInBlocked "sign_in.blocked" "After failures in a row, whoever signs in by this has to wait." (user_id: Option<UserId>, method: Method, until: Timestamp);
-    optional sign_in_failed SignInFailed "sign_in.failed" "A sign-in failed." (user_id: Option<UserId>, method: Method, reason: FailReason);
+    optional sign_in_failed SignInFailed "sign_in.failed" "A sign-in failed. With `count`: so many more, within a minute." (user_id: Option<UserId>, method: Method, reason: FailReason, count: Option<u64>);
 
     always password_set PasswordSet "password.set" "A user got a password." (user_id: UserId);
     always password_changed PasswordChanged "password.changed" "A user's password was changed." (user_id: UserId);

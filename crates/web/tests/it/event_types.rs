@@ -9,6 +9,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use vestry_app::admin::webhooks::{EndpointChange, NewEndpoint, Resume};
 use vestry_app::users::Imported;
 use vestry_contract::browser::Browser;
@@ -34,6 +35,7 @@ use crate::transfers;
 
 on_both! {
     ev_c2_e_1_every_type_is_caused_and_told
+    e_8_a_flood_of_failures_is_told_as_a_number
 }
 
 const CREATE: &str = "/v1/auth/users/create";
@@ -580,6 +582,46 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     link_to(api, "/v1/auth/passwords/reset/begin", "rosa@example.com").await;
     let expected = [PasswordResetRequested, MessageSent];
     witness.sees("a link for a password", &expected, &[]).await;
+}
+
+/// E-8: ten failures of a minute are told each by itself, and the rest as a number when the minute is over.
+async fn e_8_a_flood_of_failures_is_told_as_a_number(api: &Api) {
+    let test = api.test();
+    let setting = json!(["sign_in.failed"]).to_string();
+    let setting = ("events_optional".to_owned(), setting);
+    api.service.set_app(api.app.id, &[setting]).await.unwrap();
+    api.pass(1);
+    let pocket = Pocket::of(api, "ada@example.com").await;
+    let proof = pocket.proof(api, None).await;
+    let entered = test.post("/v1/auth/wallets/verify", proof.clone()).await;
+    let user = entered.ok().text_at("/user_id");
+    for _ in 0..13 {
+        let mut again = pocket.proof(api, None).await;
+        again["signature"] = proof["signature"].clone();
+        let refused = test.post("/v1/auth/wallets/verify", again).await;
+        refused.refuses(401, "invalid_credentials", None);
+    }
+    let counts = async || {
+        api.service.sequence_all().await.unwrap();
+        let told = test.get("/v1/events?types=sign_in.failed&limit=100").await;
+        let told = told.ok();
+        let events = told.body["events"].as_array().unwrap().clone();
+        let data = events.into_iter().map(|mut event| event["data"].take());
+        let data: Vec<Value> = data.collect();
+        assert!(data.iter().all(|data| data["user_id"] == *user), "{data:?}");
+        data.iter()
+            .map(|data| data["count"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts().await, vec![Value::Null; 10]);
+    let begun = Instant::now();
+    api.service.tell_counted_failures(Some(begun)).await;
+    assert_eq!(counts().await.len(), 10, "the minute is not over");
+    api.service.tell_counted_failures(None).await;
+    let all = counts().await;
+    assert_eq!((all.len(), &all[10]), (11, &json!(3)));
+    api.service.tell_counted_failures(None).await;
+    assert_eq!(counts().await.len(), 11);
 }
 
 /// Text of the repository, from the root.

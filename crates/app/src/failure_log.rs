@@ -1,0 +1,124 @@
+//! Failures of signing in that are not told by themselves, since ten of the same were in a minute (E-8): how many these are.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vestry_domain::World;
+use vestry_domain::event::{FailReason, Method};
+use vestry_domain::ids::UserId;
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Numbers that are kept at most. What fails beyond is not counted.
+const MOST: usize = 10_000;
+
+/// Counts them, of one process.
+#[derive(Default)]
+pub(crate) struct FailureLog {
+    counts: Mutex<BTreeMap<(World, UserId, Method), Count>>,
+}
+
+struct Count {
+    begun: Instant,
+    reason: FailReason,
+    count: u64,
+}
+
+/// How many there were of a user and a method.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Untold {
+    pub(crate) world: World,
+    pub(crate) user: UserId,
+    pub(crate) method: Method,
+    /// Of the last one.
+    pub(crate) reason: FailReason,
+    pub(crate) count: u64,
+}
+
+impl FailureLog {
+    /// Counts a failure.
+    pub(crate) fn count(
+        &self,
+        world: World,
+        user: UserId,
+        method: Method,
+        reason: FailReason,
+        now: Instant,
+    ) {
+        let mut counts = self.lock();
+        let key = (world, user, method);
+        if !counts.contains_key(&key) && counts.len() >= MOST {
+            return;
+        }
+        let count = counts.entry(key).or_insert(Count {
+            begun: now,
+            reason,
+            count: 0,
+        });
+        count.reason = reason;
+        count.count = count.count.saturating_add(1);
+    }
+
+    /// Takes out the numbers that are a minute old, or all.
+    pub(crate) fn end(&self, over: Option<Instant>) -> Vec<Untold> {
+        let mut counts = self.lock();
+        let is_over = |count: &Count| {
+            over.is_none_or(|now| now.saturating_duration_since(count.begun) >= MINUTE)
+        };
+        let ended = counts.extract_if(.., |_, count| is_over(count));
+        let untold = ended.map(|((world, user, method), count)| Untold {
+            world,
+            user,
+            method,
+            reason: count.reason,
+            count: count.count,
+        });
+        untold.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(World, UserId, Method), Count>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vestry_domain::ids::{AppId, Id};
+    use vestry_domain::{Environment, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn e_8_a_number_is_taken_when_its_minute_is_over() {
+        let log = FailureLog::default();
+        let at = Timestamp::from_unix(1);
+        let world = World::new(AppId::new(at, [0; 16]), Environment::Live);
+        let [user, other] = [1, 2].map(|number| UserId::new(at, [number; 16]));
+        let (wrong, shut_out) = (FailReason::Wrong, FailReason::ShutOut);
+        let untold = |user, method, reason, count| Untold {
+            world,
+            user,
+            method,
+            reason,
+            count,
+        };
+        let first = Instant::now();
+        let later = first + Duration::from_secs(1);
+        log.count(world, user, Method::Password, wrong, first);
+        log.count(world, user, Method::Password, shut_out, later);
+        log.count(world, user, Method::Totp, wrong, later);
+        log.count(world, other, Method::Password, wrong, later);
+        assert_eq!(log.end(Some(later)), []);
+        let expected = untold(user, Method::Password, shut_out, 2);
+        assert_eq!(log.end(Some(first + MINUTE)), [expected]);
+        let mut rest = log.end(None);
+        rest.sort_by_key(|untold| (untold.user != user, untold.count));
+        let expected = [
+            untold(user, Method::Totp, wrong, 1),
+            untold(other, Method::Password, wrong, 1),
+        ];
+        assert_eq!(rest, expected);
+        assert_eq!(log.end(None), []);
+    }
+}
