@@ -30,7 +30,7 @@ const HEADS: i64 = 1_000;
 const PAGE: i64 = 50;
 /// How long checkpoints stay in the database after all sinks have them.
 const KEPT: Seconds = Seconds(7 * 86_400);
-/// Periods without success after which it is told that a sink fails.
+/// Periods without success after which it is told that a sink fails, or that there is no checkpoint to bring to one.
 const TOLD_AFTER: i64 = 10;
 /// The version of a key that is the first.
 const FIRST_VERSION: u32 = 1;
@@ -44,6 +44,18 @@ pub struct MadeCheckpoint {
     pub lines: usize,
     /// The signed note.
     pub note: String,
+}
+
+/// How many periods in a row came to nothing.
+#[derive(Default)]
+struct Failures(i64);
+
+impl Failures {
+    /// Counts a period; whether it is the one for which somebody is told.
+    const fn note(&mut self, is_good: bool) -> bool {
+        self.0 = if is_good { 0 } else { self.0.saturating_add(1) };
+        self.0 == TOLD_AFTER
+    }
 }
 
 /// What stopped a sink.
@@ -73,6 +85,7 @@ impl Service {
             () = &mut stop => return,
             () = self.look_at_sinks() => {}
         }
+        let mut failures = Failures::default();
         loop {
             tokio::select! {
                 biased;
@@ -82,8 +95,17 @@ impl Service {
             tokio::select! {
                 biased;
                 () = &mut stop => return,
-                made = self.checkpoint_round(&holder) => if let Err(fault) = made {
-                    tracing::warn!(error = causes(&fault), "no checkpoint of the audit log was made");
+                made = self.checkpoint_round(&holder) => {
+                    if let Err(fault) = &made {
+                        let error = causes(fault);
+                        tracing::warn!(error, "no checkpoint of the audit log was made");
+                    }
+                    if failures.note(made.is_ok()) {
+                        tracing::error!(
+                            periods = TOLD_AFTER,
+                            "ALARM: no checkpoint of the audit log could be made for many periods; what is taken out of the database meanwhile leaves no trace"
+                        );
+                    }
                 }
             }
         }
@@ -463,4 +485,25 @@ impl Service {
 fn hash_of(kept: &KeptCheckpoint) -> Result<[u8; 32], Fault> {
     let note = SignedNote::parse(&kept.note).map_err(|error| Fault::Internal(Box::new(error)))?;
     Ok(Checkpoint::hash_of(&note.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failures;
+
+    #[test]
+    fn ten_periods_without_a_checkpoint_are_told_once() {
+        let mut failures = Failures::default();
+        let mut told = |is_good: bool, periods: usize| {
+            let told = (0..periods).filter(|_| failures.note(is_good));
+            told.count()
+        };
+        assert_eq!(told(false, 9), 0);
+        assert_eq!(told(true, 1), 0);
+        assert_eq!(told(false, 9), 0);
+        assert_eq!(told(false, 1), 1);
+        assert_eq!(told(false, 100), 0);
+        assert_eq!(told(true, 1), 0);
+        assert_eq!(told(false, 10), 1);
+    }
 }
