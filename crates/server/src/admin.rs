@@ -51,7 +51,10 @@ pub(crate) async fn run(
         Command::Provider(command) => providers::run(&service, command, base_url.is_some()).await,
         Command::Webhook(command) => webhooks::run(&service, command).await,
         Command::SigningKey(command) => signing_keys::run(&service, command).await,
-        Command::Audit(command) => audit::run(&service, command, base_url.is_some()).await,
+        Command::Audit(command) => {
+            let reach = compose::reach_of_anchors(settings);
+            audit::run(&service, command, base_url.is_some(), &reach).await
+        }
         Command::Vault(command) => vault::run(&service, command).await,
         Command::Dev(_)
         | Command::Serve

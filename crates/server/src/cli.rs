@@ -956,12 +956,34 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 /// Which checkpoints to compare with.
 #[derive(Debug, Args)]
 pub(crate) struct Against {
-    /// A directory or file of checkpoints, or a log in JSON that has them; may be given several times
-    #[arg(long = "against", value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
+    /// A directory or file of checkpoints, a log in JSON that has them, or a URL that answers one of the two; may be given several times
+    #[arg(long = "against", value_name = "PATH|URL")]
+    pub(crate) places: Vec<Kept>,
     /// A key that `vestry audit key` printed, in place of the one that the vault has; may be given several times
-    #[arg(long = "key", value_name = "KEY", requires = "paths")]
+    #[arg(long = "key", value_name = "KEY", requires = "places")]
     pub(crate) keys: Vec<VerifierKey>,
+}
+
+/// Where checkpoints were kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Kept {
+    Path(PathBuf),
+    Url(Url),
+}
+
+impl FromStr for Kept {
+    type Err = url::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, url::ParseError> {
+        let is_url = ["http://", "https://"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme));
+        if is_url {
+            text.parse().map(Self::Url)
+        } else {
+            Ok(Self::Path(text.into()))
+        }
+    }
 }
 
 /// `vestry vault`

@@ -182,14 +182,19 @@ pub(crate) fn sinks(settings: &Settings) -> Result<Vec<Arc<dyn CheckpointSink>>,
     Ok([vec![log], sinks_of_commands(settings)?].concat())
 }
 
+/// Where receivers of checkpoints may be.
+pub(crate) fn reach_of_anchors(settings: &Settings) -> vestry_anchor::Settings {
+    vestry_anchor::Settings {
+        allowed_networks: settings.outbound.allowed_networks.clone(),
+        ..vestry_anchor::Settings::default()
+    }
+}
+
 /// Where those of a command go. Nobody keeps what it logs; the service that runs writes them into its own log.
 pub(crate) fn sinks_of_commands(
     settings: &Settings,
 ) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
-    let http = vestry_anchor::Settings {
-        allowed_networks: settings.outbound.allowed_networks.clone(),
-        ..vestry_anchor::Settings::default()
-    };
+    let http = reach_of_anchors(settings);
     let mut sinks: Vec<Arc<dyn CheckpointSink>> = Vec::new();
     for sink in &settings.audit.sinks {
         sinks.push(match sink {

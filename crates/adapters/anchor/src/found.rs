@@ -42,12 +42,17 @@ fn begins_with_note(path: &Path) -> io::Result<bool> {
         .starts_with(BEGINNING.as_bytes()))
 }
 
-/// Lines that are no JSON are passed over: a log may begin with what another program said.
 fn notes_in_log(path: &Path) -> io::Result<Vec<(String, String)>> {
     let log = File::open(path).map_err(|error| named(path, &error))?;
+    let place = path.display().to_string();
+    notes_in_lines(&place, BufReader::new(log)).map_err(|error| named(path, &error))
+}
+
+/// Lines that are no JSON are passed over: a log may begin with what another program said.
+fn notes_in_lines(place: &str, log: impl BufRead) -> io::Result<Vec<(String, String)>> {
     let mut notes = Vec::new();
-    for (number, line) in (1_u64..).zip(BufReader::new(log).split(b'\n')) {
-        let line = line.map_err(|error| named(path, &error))?;
+    for (number, line) in (1_u64..).zip(log.split(b'\n')) {
+        let line = line?;
         let line = String::from_utf8_lossy(&line);
         if !line.contains(IN_LOG) {
             continue;
@@ -57,8 +62,28 @@ fn notes_in_log(path: &Path) -> io::Result<Vec<(String, String)>> {
             .as_ref()
             .and_then(|object| object.get("note")?.as_str());
         if let Some(note) = note {
-            notes.push((format!("{}:{number}", path.display()), note.to_owned()));
+            notes.push((format!("{place}:{number}"), note.to_owned()));
         }
+    }
+    Ok(notes)
+}
+
+/// The same of what a URL answers: one note, or a log in JSON. `place` is how it is named.
+///
+/// # Errors
+/// There is no note in it, or it is no text.
+pub(crate) fn notes_in_answer(place: &str, body: Vec<u8>) -> io::Result<Vec<(String, String)>> {
+    let notes = if body.starts_with(BEGINNING.as_bytes()) {
+        let note = String::from_utf8(body).map_err(|_binary| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{place} is not text"))
+        })?;
+        vec![(place.to_owned(), note)]
+    } else {
+        notes_in_lines(place, body.as_slice())?
+    };
+    if notes.is_empty() {
+        let message = format!("there is no checkpoint in {place}");
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     Ok(notes)
 }

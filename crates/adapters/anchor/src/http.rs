@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::settings::Settings;
 
 /// How long connecting may take, TLS included.
-const CONNECT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// Most bytes of an answer that are read. They say nothing to us; without them the connection could not be used again.
 const BODY: usize = 4096;
 
@@ -53,17 +53,7 @@ impl HttpSink {
     /// # Errors
     /// See [`NotSetUp`].
     pub fn new(url: Url, token: Secret<String>, settings: &Settings) -> Result<Self, NotSetUp> {
-        let networks = settings.allowed_networks.iter().copied();
-        let reach = match url.scheme() {
-            "https" => Reach::public_and(networks),
-            // What goes in clear, the token with it, stays in networks of the operator's own.
-            "http" => Reach::only(networks),
-            _ => return Err(NotSetUp::Url),
-        };
-        let is_bare = url.username().is_empty() && url.password().is_none();
-        if !is_bare || url.fragment().is_some() {
-            return Err(NotSetUp::Url);
-        }
+        let reach = reach(&url, settings)?;
         let is_sendable = |token: &str| token.bytes().all(|byte| byte.is_ascii_graphic());
         if token.expose().is_empty() || !is_sendable(token.expose()) {
             return Err(NotSetUp::Token);
@@ -74,7 +64,7 @@ impl HttpSink {
             body: BODY,
         };
         Ok(Self {
-            name: name_of(&url),
+            name: format!("http:{}", name_of(&url)),
             url,
             token,
             outbound: Outbound::new(reach, limits).map_err(NotSetUp::Client)?,
@@ -82,11 +72,29 @@ impl HttpSink {
     }
 }
 
-/// As it is in the settings, without the query, which may hold a secret of the receiver's.
-fn name_of(url: &Url) -> String {
+/// Where a URL may lead.
+///
+/// # Errors
+/// [`NotSetUp::Url`].
+pub(crate) fn reach(url: &Url, settings: &Settings) -> Result<Reach, NotSetUp> {
+    let networks = settings.allowed_networks.iter().copied();
+    let is_bare = url.username().is_empty() && url.password().is_none();
+    if !is_bare || url.fragment().is_some() {
+        return Err(NotSetUp::Url);
+    }
+    match url.scheme() {
+        "https" => Ok(Reach::public_and(networks)),
+        // What goes in clear, a token with it, stays in networks of the operator's own.
+        "http" => Ok(Reach::only(networks)),
+        _ => Err(NotSetUp::Url),
+    }
+}
+
+/// For people: without the query, which may hold a secret of the receiver's.
+pub(crate) fn name_of(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
-    format!("http:{shown}")
+    shown.to_string()
 }
 
 /// Only the name; neither query nor token.

@@ -3,24 +3,25 @@
 mod prune;
 
 use serde_json::{Map, Value, json};
-use vestry_anchor::notes_at;
+use vestry_anchor::{Settings as Reach, notes_at, notes_from};
 use vestry_app::Service;
 use vestry_app::audit::{About, AuditFlaw, AuditReport, FoundNote, TrustedKeys};
 
 use super::failed;
-use crate::cli::{self, Against, Answer};
-use crate::failure::Failure;
+use crate::cli::{self, Against, Answer, Kept};
+use crate::failure::{Context, Failure};
 use crate::output::print_line;
 
 pub(super) async fn run(
     service: &Service,
     command: cli::Audit,
     has_base_url: bool,
+    reach: &Reach,
 ) -> Result<(), Failure> {
     let progress = |looked_at| tracing::info!(looked_at, "entries of the audit log");
     match command {
         cli::Audit::Verify { against, answer } => {
-            let (notes, keys) = witnesses(against)?;
+            let (notes, keys) = witnesses(against, reach).await?;
             let report = service.verify_audit_log_against(&notes, &keys, &progress);
             let report = report.await.map_err(|fault| {
                 Failure::new("the audit log could not be read to its end").because(fault)
@@ -45,7 +46,7 @@ pub(super) async fn run(
             against,
             answer,
         } => {
-            let (notes, keys) = witnesses(against)?;
+            let (notes, keys) = witnesses(against, reach).await?;
             let found = service.acknowledge_flaw(&about, &reason, &notes, &keys, &progress);
             let found = found.await.map_err(failed)?;
             let document = json!({"acknowledged": found.iter().map(document).collect::<Vec<_>>()});
@@ -67,10 +68,21 @@ fn named(has_base_url: bool) -> Result<(), Failure> {
     ))
 }
 
-fn witnesses(against: Against) -> Result<(Vec<FoundNote>, TrustedKeys), Failure> {
+async fn witnesses(
+    against: Against,
+    reach: &Reach,
+) -> Result<(Vec<FoundNote>, TrustedKeys), Failure> {
     let mut notes = Vec::new();
-    for path in against.paths {
-        let found = notes_at(&path).map_err(|error| Failure::usage(error.to_string()))?;
+    for kept in against.places {
+        let found = match kept {
+            Kept::Path(path) => {
+                notes_at(&path).map_err(|error| Failure::usage(error.to_string()))?
+            }
+            Kept::Url(url) => {
+                let found = notes_from(&url, reach).await;
+                found.context("these checkpoints cannot be read")?
+            }
+        };
         notes.extend(
             found
                 .into_iter()

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -63,6 +66,7 @@ const LOGS: [&str; 4] = [
 async fn logs_that_were_set_back_are_found(mut site: Site) {
     let directory = anchor(&mut site);
     let directory = directory.to_str().unwrap().to_owned();
+    site.set("outbound.allowed_networks", "127.0.0.0/8");
     let keys = site.set_up();
     let server = site.serve().await;
     let api = server.api(&keys.live);
@@ -112,6 +116,11 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
     fs::write(&alone, text(&made, "note")).unwrap();
     let (code, found) = verify(&site, &["--against", alone.to_str().unwrap()]);
     assert_eq!((code, list(&found, "flaws").len()), (1, 2), "{found}");
+    let giving = gives_back(text(&made, "note"));
+    let (code, found) = verify(&site, &["--against", &giving]);
+    assert_eq!((code, list(&found, "flaws").len()), (1, 2), "{found}");
+    let nobody = site.run(&["audit", "verify", "--against", &giving]);
+    assert_eq!(nobody.code, 1, "it answers once: {nobody:?}");
 
     // A start sees it, says so, and goes on.
     let mut server = site.serve().await;
@@ -318,4 +327,22 @@ async fn lost(site: &Site, note: &str) -> BTreeSet<String> {
     });
     let missing = stated.filter(|end| !there.contains(end));
     missing.map(|(chain, _)| chain).collect()
+}
+
+/// A URL that answers one request with this note.
+fn gives_back(note: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/newest", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let read = stream.read(&mut request).unwrap();
+        assert!(request[..read].starts_with(b"GET /newest "));
+        let length = note.len();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        stream
+            .write_all(format!("{head}{note}").as_bytes())
+            .unwrap();
+    });
+    url
 }

@@ -7,6 +7,7 @@
 )]
 
 mod directories;
+mod fetched;
 mod files;
 mod http;
 mod receiver;
