@@ -17,7 +17,7 @@ from embit.transaction import SIGHASH, Transaction, TransactionInput, Transactio
 from embit.util import secp256k1
 
 from javascript import JavaScript
-from service import Check, Service
+from service import Check, Service, of_night
 from wallets import (
     AT_A_TIME,
     check_broken,
@@ -32,10 +32,10 @@ from wallets import (
     shown,
 )
 
-WALLETS = 1_000
-RANDOM_MESSAGES = 1_000
+WALLETS = of_night(1_000)
+RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
-PSBTS_PER_KIND = 300
+PSBTS_PER_KIND = of_night(300)
 METHOD_PSBTS = 60
 SIGHASHES = 100
 MUTATED = 100

@@ -12,16 +12,16 @@ from eth_utils import is_checksum_address, to_checksum_address
 from hexbytes import HexBytes
 
 from javascript import JavaScript
-from service import Check, Service
+from service import Check, Service, of_night
 from wallets import check_common_refusals, check_payloads, create_wallets, each, messages, random_message, shown
 
-WALLETS = 1_000
-RANDOM_MESSAGES = 1_000
+WALLETS = of_night(1_000)
+RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 40
-TRANSACTIONS_PER_TYPE = 300
+TRANSACTIONS_PER_TYPE = of_night(300)
 METHOD_TRANSACTIONS = 40
-TYPED_DATA = 300
-AUTHORIZATIONS = 300
+TYPED_DATA = of_night(300)
+AUTHORIZATIONS = of_night(300)
 
 # Half the order of secp256k1: a signature with a larger s is refused by contracts (EIP-2).
 HALF_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 // 2

@@ -9,13 +9,13 @@ from scalecodec.type_registry import load_type_registry_preset
 from scalecodec.utils.ss58 import ss58_decode, ss58_encode
 
 from javascript import JavaScript
-from service import Check, Service
+from service import Check, Service, of_night
 from wallets import check_common_refusals, check_payloads, create_wallets, each, messages, random_message, shown
 
-WALLETS = 1_000
-RANDOM_MESSAGES = 1_000
+WALLETS = of_night(1_000)
+RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
-TRANSACTIONS_PER_KIND = 300
+TRANSACTIONS_PER_KIND = of_night(300)
 METHOD_TRANSACTIONS = 60
 
 KINDS = ("relay", "assets", "relay of today", "assets of today", "old", "shuffled", "large")

@@ -12,6 +12,11 @@ import urllib.parse
 import urllib.request
 
 
+def of_night(cases):
+    """So many cases, or of them what `VESTRY_INTEROP_SHARE` says."""
+    return max(1, round(cases * float(os.environ.get("VESTRY_INTEROP_SHARE", "1"))))
+
+
 class Refused(Exception):
     """An answer with another status than the one that was expected. Shows the error's code and field, not the body."""
 

@@ -14,7 +14,7 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from javascript import JavaScript
-from service import Check, Service
+from service import Check, Service, of_night
 from wallets import (
     check_broken,
     check_common_refusals,
@@ -29,13 +29,13 @@ from wallets import (
     shown,
 )
 
-WALLETS = 1_000
-RANDOM_MESSAGES = 1_000
+WALLETS = of_night(1_000)
+RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
 # Half of them of each version.
-OFFCHAIN_MESSAGES = 600
+OFFCHAIN_MESSAGES = of_night(600)
 # Of legacy and v0, which kit decodes, 1,000 together.
-TRANSACTIONS_PER_KIND = 500
+TRANSACTIONS_PER_KIND = of_night(500)
 METHOD_TRANSACTIONS = 60
 MUTATED = 100
 

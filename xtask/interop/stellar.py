@@ -23,7 +23,7 @@ from stellar_sdk.auth import authorization_payload_hash, authorize_entry
 from stellar_sdk.exceptions import BadSignatureError
 
 from javascript import JavaScript
-from service import Check, Service
+from service import Check, Service, of_night
 from wallets import (
     check_broken,
     check_common_refusals,
@@ -37,15 +37,15 @@ from wallets import (
     shown,
 )
 
-WALLETS = 1_000
-RANDOM_MESSAGES = 1_000
+WALLETS = of_night(1_000)
+RANDOM_MESSAGES = of_night(1_000)
 METHOD_MESSAGES = 60
-TRANSACTIONS_PER_KIND = 300
+TRANSACTIONS_PER_KIND = of_night(300)
 METHOD_TRANSACTIONS = 60
 # Wallets that sign one and the same transaction.
 SIGNERS = 4
 # Half of them with credentials of version 2.
-AUTH_ENTRIES = 600
+AUTH_ENTRIES = of_night(600)
 MUTATED = 100
 
 KINDS = ("v0", "v1", "fee-bump", "soroban")

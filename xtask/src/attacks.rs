@@ -14,10 +14,12 @@ Measure at full size what every change measures in small. For the night.
 --histories N  how many (100000; a change takes 400)
 --races        whether a hundred parallel calls, to two processes, ever make two of one thing (R1 to R11, attack 4)
 --rounds N     how often each race is run (1000; a change runs 20)
+--events       whether events, webhooks and the audit log lose something across kills, failovers and races (EV-K1 to EV-A2)
 --no-install   install nothing with apt-get";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (mut timing, mut claims, mut races, mut install) = (false, false, false, true);
+    let (mut timing, mut claims, mut races, mut events) = (false, false, false, false);
+    let mut install = true;
     let (mut samples, mut histories, mut rounds) = (2_000_u32, 100_000_u32, 1_000_u32);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -25,6 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             "--timing" => timing = true,
             "--claims" => claims = true,
             "--races" => races = true,
+            "--events" => events = true,
             "--no-install" => install = false,
             "--samples" => samples = number(argument, rest.next())?,
             "--rounds" => rounds = number(argument, rest.next())?,
@@ -35,8 +38,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             }
         }
     }
-    if !timing && !claims && !races {
-        let message = "`attacks` needs to be told which: --timing, --claims or --races. The others run in `test`.";
+    if !timing && !claims && !races && !events {
+        let message = "`attacks` needs to be told which: --timing, --claims, --races or --events. The others run in `test`.";
         return Err(Failure::Usage(message.to_owned()));
     }
     if claims {
@@ -44,6 +47,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     if races {
         test::races(install, rounds)?;
+    }
+    if events {
+        test::events(install)?;
     }
     if timing {
         test::timing(install, samples)?;

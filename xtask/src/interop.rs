@@ -29,7 +29,8 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   wallet_sign_in  eth-account and cryptography are the wallets that sign in
   webhooks      standardwebhooks of PyPI and of npm verifies what we send, and the lines of docs/webhooks.md what it signs
   checkpoints   the lines of docs/audit.md, over cryptography, and PyNaCl verify checkpoints of the audit log
-Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails.
+Each prints cases, mismatches, its seed and the versions of the libraries; one mismatch fails. `cargo xtask ci` runs the same, with
+a third of the random cases of each chain.
 --no-install   do not install Python or Node with apt-get where they are missing";
 
 /// The scripts, in the order in which they begin: those that take longest first.
@@ -66,14 +67,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some(node) = Node::prepare(&node::INTEROP, install)? else {
         return node::MISSING.announce();
     };
-    check(&python, &node, &server::build(Built::Alone)?)
+    check(&python, &node, &server::build(Built::Alone)?, ALL)
 }
+
+/// How many of the random cases of each chain are run: all, and what each change runs.
+const ALL: &str = "1";
+pub(crate) const A_THIRD: &str = "0.33";
 
 /// How many scripts run at once: half of the time of one is the service's, and half its own.
 const AT_ONCE: usize = 2;
 
 /// Runs every script against one server; all of them, even when one found something.
-pub(crate) fn check(python: &Python, node: &Node, binary: &Path) -> Result<(), Failure> {
+pub(crate) fn check(
+    python: &Python,
+    node: &Node,
+    binary: &Path,
+    share: &str,
+) -> Result<(), Failure> {
     let server = Server::start(binary, "interop")?;
     let (ready, home) = (server.ready_file(), node.home());
     let run = |script: &str| {
@@ -81,6 +91,7 @@ pub(crate) fn check(python: &Python, node: &Node, binary: &Path) -> Result<(), F
         command
             .env("VESTRY_DEV_JSON", &ready)
             .env("VESTRY_INTEROP_NODE", home)
+            .env("VESTRY_INTEROP_SHARE", share)
             .env("VESTRY_BINARY", binary);
         process::run_beside_others(&mut command)
     };

@@ -179,23 +179,51 @@ pub(crate) fn races(install: bool, rounds: u32) -> Result<(), Failure> {
     named(install, "races::", ROUNDS, rounds)
 }
 
+/// Tests of events, webhooks and the audit log, and how many rounds of each are a night's. Each runs by itself: in some, the machine
+/// is to have nothing else to do.
+const EVENTS: &[(&str, u32)] = &[
+    ("ev_k1_followers", 200),
+    ("ev_k1_no_receiver", 200),
+    ("ev_k2", 50),
+    ("ev_r1", 1_000),
+    ("ev_r2_the_same", 1_000),
+    ("ev_r3", 1_000),
+    ("ev_r4", 20),
+    ("ev_r5", 500),
+    ("ev_a1", 5_000),
+    ("ev_a2", 20),
+];
+
+/// Those tests, and nothing else.
+pub(crate) fn events(install: bool) -> Result<(), Failure> {
+    let servers = Servers::start(install)?;
+    let mut runs = EVENTS.iter();
+    let run = runs.try_for_each(|(name, rounds)| run_named(&servers, name, ROUNDS, *rounds));
+    servers.stop()?;
+    run
+}
+
 /// The integration tests with this in their names, with another number than that for each change.
 fn named(install: bool, name: &str, variable: &str, number: u32) -> Result<(), Failure> {
     let servers = Servers::start(install)?;
+    let run = run_named(&servers, name, variable, number);
+    servers.stop()?;
+    run
+}
+
+fn run_named(servers: &Servers, name: &str, variable: &str, number: u32) -> Result<(), Failure> {
     let mut command = project::cargo();
     command.args(["test", "--workspace", "--test", "it", project::LIGHT]);
     servers.tell(&mut command);
     command.env(variable, number.to_string());
-    let run = process::run(command.args(["--", name, "--nocapture"]));
-    servers.stop()?;
-    run
+    process::run(command.args(["--", name, "--nocapture"]))
 }
 
 /// What checks the whole service from outside.
 fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = server::build(Built::WithTests)?;
     match Node::prepare(&node::INTEROP, install)? {
-        Some(node) => interop::check(python, &node, &binary)?,
+        Some(node) => interop::check(python, &node, &binary, interop::A_THIRD)?,
         None => node::MISSING.announce()?,
     }
     if let Some(chromium) = Chromium::prepare(install)? {
