@@ -1,5 +1,7 @@
 //! `vestry audit verify`: whether anybody altered the log, or took something out of it.
 
+use std::collections::BTreeMap;
+
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
 use vestry_domain::envelope::Mac;
@@ -158,11 +160,14 @@ impl Service {
         let mut headless = read.audit_log().headless(world).await?;
         headless.extend(read.control_log().headless(world).await?);
         drop(read);
-        let ends = self.ends_of(world).await?;
+        let mut markers: BTreeMap<_, _> = markers
+            .into_iter()
+            .map(|marker| (marker.chain, marker))
+            .collect();
+        let ends = self.ends_of(world).await?.into_iter();
+        let stretches: Vec<_> = ends.map(|end| (markers.remove(&end.chain), end)).collect();
         // What was pruned had a head, which stays.
-        let known = |chain| ends.iter().any(|end| end.chain == chain);
-        let orphaned = markers.into_iter().map(|marker| marker.chain);
-        headless.extend(orphaned.filter(|chain| !known(*chain)));
+        headless.extend(markers.into_keys());
         headless.sort_unstable();
         headless.dedup();
         for chain in headless {
@@ -172,10 +177,10 @@ impl Service {
                 flaw: Flaw::NoHead,
             });
         }
-        for end in ends {
+        for (begins, end) in stretches {
             report.chains += 1;
             let about = About::Chain(*world, end.chain);
-            if let Some(flaw) = self.flaw_of(end, report, progress).await? {
+            if let Some(flaw) = self.flaw_of(end, begins, report, progress).await? {
                 report.flaws.push(AuditFlaw { about, flaw });
             }
         }
@@ -200,14 +205,14 @@ impl Service {
         Ok(ends)
     }
 
-    /// The first thing that is wrong with a chain. Its head was read before its entries.
+    /// The first thing that is wrong with a chain. Its marker was read before its head, and that before its entries.
     async fn flaw_of(
         &self,
         mut head: End,
+        mut begins: Option<AuditMarker>,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Option<Flaw>, Fault> {
-        let mut begins = self.marker_of(&head).await?;
         loop {
             if !head.is_authentic {
                 return Ok(Some(Flaw::ForgedHead));

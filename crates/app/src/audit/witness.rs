@@ -312,7 +312,7 @@ impl Service {
     ) -> Result<Option<Flaw>, Fault> {
         let store = &*self.ports.store;
         let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
-        let pruned = self.pruned(world, chain).await?;
+        let mut marker = None;
         let mut short = None;
         for end in stated {
             let there = match known.get(&end.sequence) {
@@ -323,12 +323,16 @@ impl Service {
                     there
                 }
             };
+            if there.is_none() && marker.is_none() {
+                marker = Some(self.true_marker(world, chain).await?);
+            }
+            let pruned = marker.as_ref().and_then(Option::as_ref);
+            let is_pruned = |last: &AuditMarker| end.sequence < last.sequence;
             // Of the entries that were removed, the hash of the last is known.
             let there = there.or_else(|| {
-                let last = pruned.as_ref()?;
-                (last.sequence == end.sequence).then_some(last.hash)
+                let last = pruned.filter(|last| last.sequence == end.sequence);
+                last.map(|last| last.hash)
             });
-            let is_pruned = |last: &AuditMarker| end.sequence < last.sequence;
             match there {
                 Some(hash) if hash == end.hash => {}
                 Some(_) => {
@@ -337,7 +341,7 @@ impl Service {
                         checkpoint: end.checkpoint,
                     }));
                 }
-                None if pruned.as_ref().is_some_and(is_pruned) => {}
+                None if pruned.is_some_and(is_pruned) => {}
                 None => short = short.max(Some((end.sequence, end.checkpoint))),
             }
         }
@@ -352,8 +356,8 @@ impl Service {
         }))
     }
 
-    /// The marker of a chain that the service wrote.
-    async fn pruned(
+    /// The marker of a chain, if the service wrote it.
+    async fn true_marker(
         &self,
         world: &World,
         chain: AuditChainId,

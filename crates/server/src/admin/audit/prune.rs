@@ -7,6 +7,7 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context as Hash, SHA256};
 use serde_json::{Value, json};
 use vestry_app::Service;
+use vestry_app::admin::AdminError;
 use vestry_app::audit::{Exported, Prunable};
 use vestry_domain::Timestamp;
 use vestry_domain::audit::control::ControlEntry;
@@ -28,7 +29,13 @@ pub(super) async fn run(
     let exported = service
         .export_audit_log(before, &mut |entry| export.write(entry), &progress)
         .await
-        .map_err(failed);
+        .map_err(|error| match error {
+            AdminError::Fault(fault) => {
+                Failure::new("the entries could not be exported; nothing was removed")
+                    .because(fault)
+            }
+            other => failed(other),
+        });
     let exported = match exported {
         Ok(exported) if exported.entries() > 0 => exported,
         nothing => {
@@ -45,7 +52,13 @@ pub(super) async fn run(
 async fn remove(service: &Service, exported: &Prunable, hash: &str) -> Result<(), Failure> {
     let progress = |removed| tracing::info!(removed, "entries of the audit log");
     let removed = service.prune_audit_log(exported, hash, &progress).await;
-    removed.map_err(failed)
+    removed.map_err(|error| match error {
+        AdminError::Fault(fault) => Failure::new(
+            "not everything that was exported could be removed; keep the file, and run it again with another one",
+        )
+        .because(fault),
+        other => failed(other),
+    })
 }
 
 fn print(answer: Answer, entries: u64, file: Option<(&Path, &str)>) -> Result<(), Failure> {
