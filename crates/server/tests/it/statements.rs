@@ -34,11 +34,11 @@ struct Meter<'a> {
 
 impl Meter<'_> {
     async fn row(&mut self, name: &'static str, call: impl Future<Output = Answer>) -> Value {
-        // Mails take longer than a key is remembered.
-        let session = self.api.post("/v1/auth/sessions/verify", &self.session);
-        session.await.ok();
         // Places are given beside the calls, a moment after what they tell is there.
         while !self.is_placed().await {}
+        // Both that and mails take longer than a key is remembered.
+        let session = self.api.post("/v1/auth/sessions/verify", &self.session);
+        session.await.ok();
         let before = self.wire.counts();
         let answer = call.await.ok();
         let took = self.wire.counts().since(before);
