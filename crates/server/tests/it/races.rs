@@ -548,7 +548,11 @@ async fn one_success_of_a_hundred_resets(mut site: Site) {
             .collect();
         assert_eq!(winners.len(), 1, "round {round}");
         for answer in answers.iter().filter(|answer| answer.status != 200) {
-            assert_eq!(answer.error(400), "invalid_magic_token");
+            match answer.status {
+                // On a busy machine some wait too long for their hash, and change nothing.
+                503 => assert_eq!(answer.error(503), "unavailable"),
+                _ => assert_eq!(answer.error(400), "invalid_magic_token"),
+            }
         }
         let user_id = text(&created, "user_id");
         assert_eq!(sessions_of(&clients[0], &user_id).await, 1);
