@@ -7,7 +7,8 @@ use vestry_port_macro::port;
 
 use super::StoreResult;
 
-/// The chains in which changes of Apps, keys and settings stand. Entries are only ever added, in the transaction of what they tell of.
+/// The chains in which changes of Apps, keys and settings stand. Entries are only ever added, in the transaction of what they tell of;
+/// old ones may be removed behind a marker ([`super::AuditLog::prune`]).
 #[port]
 pub trait ControlLog: Send {
     /// The head of the chain that goes on, kept from others until the end of the transaction; waits for whoever has it. `None` where
