@@ -30,11 +30,16 @@ pub(crate) async fn tell_and_commit(
     conn: &mut Conn,
     told: Vec<InboxRow>,
 ) -> Option<QueryResult<()>> {
-    for portion in portions(&told) {
-        let insert = diesel::insert_into(events_inbox::table).values(portion);
-        if let Err(error) = Prepared(insert).execute(conn).await {
+    let mut portions = portions(&told).peekable();
+    while let Some(portion) = portions.next() {
+        let insert = Prepared(diesel::insert_into(events_inbox::table).values(portion));
+        if portions.peek().is_none() && conn.has_told(portion.len()) {
+            return commit_in_time(conn.last(insert)).await;
+        }
+        if let Err(error) = insert.execute(conn).await {
             return Some(Err(error));
         }
+        conn.note_told(portion.len());
     }
     commit_in_time(conn.batch_execute("COMMIT")).await
 }

@@ -1,15 +1,12 @@
 //! A connection, what its errors mean, and how it ends.
 
 use diesel::result::{DatabaseErrorKind, Error};
-use diesel_async::AsyncPgConnection;
-use diesel_async::pooled_connection::PoolableConnection;
 use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
 use super::primary;
 
-/// A connection of this store.
-pub type Conn = AsyncPgConnection;
+pub use super::conn::Conn;
 
 /// The port's name for an error of the database.
 ///
@@ -37,7 +34,7 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
             Some(Trouble::Waited) => StoreError::Busy,
             Some(Trouble::Late) => StoreError::TooLong,
             Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
-            None if connection.is_some_and(PoolableConnection::is_broken) => {
+            None if connection.is_some_and(Conn::is_broken) => {
                 StoreError::Unavailable(Box::new(error))
             }
             None => StoreError::Other(Box::new(error)),

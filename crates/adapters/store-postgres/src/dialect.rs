@@ -1,7 +1,9 @@
 //! What only Postgres does.
 
+use std::future::{Ready, ready};
 use std::time::{Duration, Instant};
 
+use diesel::QueryResult;
 use vestry_store_rows::wanted::Until;
 
 pub(crate) use super::commit::tell_and_commit;
@@ -12,6 +14,12 @@ pub(crate) use super::lists::{
     wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::manager::Manager;
+
+/// Opens a writing transaction, with its first statement.
+pub(crate) fn begin(conn: &mut Conn, begin: &'static str) -> Ready<QueryResult<()>> {
+    conn.begin_with_next(begin);
+    ready(Ok(()))
+}
 
 /// Opens a transaction for reads of which each sees what is committed when it begins, as without a transaction.
 pub(crate) const BEGIN_READS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
@@ -52,11 +60,14 @@ pub(crate) const CLAIM: &str = "\
 macro_rules! load_three {
     ($conn:expr, $first:expr, $second:expr, $third:expr) => {{
         use futures_util::FutureExt;
-        let conn: &$crate::connection::Conn = $conn;
-        let first = RunQueryDsl::load($first, &mut &*conn).boxed();
-        let second = RunQueryDsl::load($second, &mut &*conn).boxed();
-        let third = RunQueryDsl::load($third, &mut &*conn).boxed();
-        async move { futures_util::try_join!(first, second, third) }
+        let (first, second, third) = ($first, $second, $third);
+        async {
+            let conn = $conn.opened().await?;
+            let first = RunQueryDsl::load(first, &mut &*conn).boxed();
+            let second = RunQueryDsl::load(second, &mut &*conn).boxed();
+            let third = RunQueryDsl::load(third, &mut &*conn).boxed();
+            futures_util::try_join!(first, second, third)
+        }
     }};
 }
 pub(crate) use load_three;

@@ -4,6 +4,7 @@
 
 mod any_certificate;
 mod commit;
+mod conn;
 mod connection;
 mod connector;
 mod dialect;

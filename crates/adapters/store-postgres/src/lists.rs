@@ -74,7 +74,8 @@ pub(crate) async fn whole_user_rows(
     Ok(rows)
 }
 
-async fn rows_at(conn: &Conn, places: &Places<String>) -> QueryResult<WholeUserRows> {
+async fn rows_at(conn: &mut Conn, places: &Places<String>) -> QueryResult<WholeUserRows> {
+    let conn = conn.opened().await?;
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! rows {
         ($row:ty) => {{

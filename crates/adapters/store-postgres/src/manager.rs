@@ -7,11 +7,10 @@ use deadpool::managed::{Metrics, RecycleError, RecycleResult};
 use diesel::connection::CacheSize;
 use diesel::dsl::sql;
 use diesel::sql_types::Bool;
-use diesel_async::pooled_connection::PoolableConnection;
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use vestry_ports::store::{StoreError, StoreResult};
 
-use super::connection::classify;
+use super::connection::{Conn, classify};
 use super::connector::Connector;
 use super::primary;
 
@@ -71,12 +70,14 @@ impl Manager {
     }
 
     /// A session that was told, or one of a pooler.
-    async fn open(&self) -> StoreResult<AsyncPgConnection> {
+    async fn open(&self) -> StoreResult<Conn> {
         if self.is_bare() {
-            return connect(&self.plain).await;
+            return connect(&self.plain, self.keep_statements).await;
         }
-        let mut connection = match connect(&self.telling).await {
-            Err(refusal) if is_of_options(&refusal) => connect(&self.plain).await?,
+        let mut connection = match connect(&self.telling, self.keep_statements).await {
+            Err(refusal) if is_of_options(&refusal) => {
+                connect(&self.plain, self.keep_statements).await?
+            }
             outcome => outcome?,
         };
         let told = diesel::select(sql::<Bool>(IS_TOLD))
@@ -101,23 +102,15 @@ fn is_of_options(refusal: &StoreError) -> bool {
 }
 
 impl deadpool::managed::Manager for Manager {
-    type Type = AsyncPgConnection;
+    type Type = Conn;
     type Error = StoreError;
 
-    async fn create(&self) -> StoreResult<AsyncPgConnection> {
+    async fn create(&self) -> StoreResult<Conn> {
         // Boxed: the handshake is large and rare, and its future lies inside that of every call.
-        let mut connection = Box::pin(self.open()).await?;
-        if !self.keep_statements {
-            connection.set_prepared_statement_cache_size(CacheSize::Disabled);
-        }
-        Ok(connection)
+        Box::pin(self.open()).await
     }
 
-    async fn recycle(
-        &self,
-        connection: &mut AsyncPgConnection,
-        metrics: &Metrics,
-    ) -> RecycleResult<StoreError> {
+    async fn recycle(&self, connection: &mut Conn, metrics: &Metrics) -> RecycleResult<StoreError> {
         if connection.is_broken() {
             return Err(RecycleError::message("the connection is closed"));
         }
@@ -132,9 +125,12 @@ impl deadpool::managed::Manager for Manager {
 }
 
 /// A connection as the server gives it.
-pub(super) async fn connect(connector: &Connector) -> StoreResult<AsyncPgConnection> {
+pub(super) async fn connect(connector: &Connector, keeps_statements: bool) -> StoreResult<Conn> {
     let (client, connection) = connector.open().await?;
-    AsyncPgConnection::try_from_client_and_connection(client, connection)
-        .await
-        .map_err(|refused| StoreError::Unavailable(Box::new(refused)))
+    let opened = AsyncPgConnection::try_from_client_and_connection(client, connection).await;
+    let mut inner = opened.map_err(|refused| StoreError::Unavailable(Box::new(refused)))?;
+    if !keeps_statements {
+        inner.set_prepared_statement_cache_size(CacheSize::Disabled);
+    }
+    Ok(Conn::new(inner, keeps_statements))
 }

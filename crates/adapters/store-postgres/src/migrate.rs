@@ -12,7 +12,7 @@ use diesel_migrations::MigrationHarness;
 use tokio::time::Instant;
 use vestry_ports::store::{StoreError, StoreResult};
 
-use super::connection::classify;
+use super::connection::{Conn, classify};
 use super::connector::Connector;
 use super::manager::connect;
 use super::repositories::migrations::applied_migrations;
@@ -107,21 +107,21 @@ fn connector(url: &PostgresUrl, settings: &Settings) -> StoreResult<Connector> {
 }
 
 /// A connection of its own: migrations may take longer than anything else is allowed to.
-async fn open(connector: &Connector) -> StoreResult<AsyncPgConnection> {
-    let mut conn = connect(connector).await?;
+async fn open(connector: &Connector) -> StoreResult<Conn> {
+    let mut conn = connect(connector, true).await?;
     let set_up = conn.batch_execute(SETUP).await;
     set_up.map_err(|error| classify(error, Some(&mut conn)))?;
     Ok(conn)
 }
 
-async fn missing_in(conn: &mut AsyncPgConnection) -> StoreResult<Vec<String>> {
+async fn missing_in(conn: &mut Conn) -> StoreResult<Vec<String>> {
     let applied = applied_migrations(conn).await;
     let applied = applied.map_err(|error| classify(error, Some(conn)))?;
     Ok(missing(crate::versions()?, &applied))
 }
 
 /// Makes the table of the lock. Postgres lets two that do this at the same time run into each other, `IF NOT EXISTS` or not.
-async fn create_lock(conn: &mut AsyncPgConnection) -> StoreResult<()> {
+async fn create_lock(conn: &mut Conn) -> StoreResult<()> {
     let mut tries = 0;
     loop {
         let created = conn.batch_execute(CREATE_LOCK).await;
@@ -136,16 +136,16 @@ async fn create_lock(conn: &mut AsyncPgConnection) -> StoreResult<()> {
 }
 
 /// A name that no other holder has.
-async fn unique_name(conn: &mut AsyncPgConnection) -> StoreResult<String> {
+async fn unique_name(conn: &mut Conn) -> StoreResult<String> {
     let query = sql::<Text>("SELECT gen_random_uuid()::TEXT");
     let name = query.get_result(conn).await;
     name.map_err(|error| classify(error, Some(conn)))
 }
 
 /// Runs the migrations; the library knows only blocking connections.
-async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
+async fn apply(conn: Conn) -> StoreResult<Vec<String>> {
     let applying = tokio::task::spawn_blocking(move || {
-        let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn);
+        let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn.into_inner());
         let applied = conn.run_pending_migrations(crate::MIGRATIONS)?;
         let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
         Ok(applied)
@@ -158,7 +158,7 @@ async fn apply(conn: AsyncPgConnection) -> StoreResult<Vec<String>> {
 
 /// The row that one process holds while it migrates.
 struct Lock {
-    conn: AsyncPgConnection,
+    conn: Conn,
     holder: String,
 }
 

@@ -109,7 +109,8 @@ impl Unit {
             site,
             told: Vec::new(),
         };
-        unit.say(begin).await?;
+        let begun = dialect::begin(unit.reading()?, begin).await;
+        unit.done(begun)?;
         Ok(unit)
     }
 

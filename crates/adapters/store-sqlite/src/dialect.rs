@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use diesel::QueryResult;
+use diesel_async::SimpleAsyncConnection;
 use vestry_store_rows::wanted::Until;
 
 use super::in_time;
@@ -16,6 +18,11 @@ pub(crate) use super::manager::Manager;
 
 /// Takes the write lock at once: a transaction that begins to write later could fail in the middle.
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// Opens a writing transaction.
+pub(crate) async fn begin(conn: &mut Conn, begin: &'static str) -> QueryResult<()> {
+    conn.batch_execute(begin).await
+}
 
 /// The same for reads, which take no lock that anybody would wait for.
 pub(crate) const BEGIN_READS: &str = "BEGIN DEFERRED";

@@ -72,6 +72,71 @@ async fn killed_connections_are_replaced() {
     }
 }
 
+/// The most that the runtime lets a task do in one turn, and a little more.
+const TURN: usize = 130;
+
+/// Does so much of what a task may do in one turn: whatever it does next may have to wait for another one.
+async fn use_turn(spent: usize) {
+    let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..spent {
+        send.send(()).unwrap();
+        receive.recv().await.unwrap();
+    }
+}
+
+/// A place with one connection.
+async fn one_connection(place: &Place) -> SqlStore {
+    let mut settings = place.settings.clone();
+    settings.connections = 1;
+    SqlStore::connect(&settings).await.unwrap()
+}
+
+/// What opens a transaction is sent together with its first statement, and before it, wherever in its turn the task is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_statement_is_before_its_transaction() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = one_connection(&place).await;
+    let world = a_world();
+    for spent in 0..=TURN {
+        let mut tx = store.begin().await.unwrap();
+        use_turn(spent).await;
+        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        assert_eq!(failures, 1, "what was undone is there, {spent}");
+        drop(tx);
+    }
+}
+
+/// E-1: events are sent together with the commit, and before it. Where they are refused, nothing is committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_1_no_commit_is_before_its_events() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = one_connection(&place).await;
+    let mut samples = Samples::fresh();
+    let world = a_world();
+    let mut event = samples.event(world);
+    let mut tx = store.begin().await.unwrap();
+    tx.events().append(&[event.clone()]).await.unwrap();
+    tx.commit().await.unwrap();
+    // Postgres has no text with this character.
+    event.request_id = Some("\0".to_owned());
+    for spent in 0..=TURN {
+        let mut tx = store.begin().await.unwrap();
+        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        assert_eq!(failures, 1, "a change without its event is there, {spent}");
+        tx.events().append(&[event.clone()]).await.unwrap();
+        use_turn(spent).await;
+        let committed = tx.commit().await;
+        assert!(
+            matches!(committed, Err(StoreError::Other(_))),
+            "{committed:?}"
+        );
+    }
+}
+
 /// A statement that is running when its connection is killed fails as unavailable, not as a bug.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_statement_is_unavailable() {
