@@ -63,10 +63,14 @@ impl Service {
     ) -> Result<Option<StoredWallet>, Refusal> {
         let mut read = self.ports.store.read().await?;
         let wallets = read.wallets();
-        let existing = match wallets.default_of(world, user_id, wallet_type).await? {
-            Some(default) => Some(default),
-            None => wallets.held_elsewhere(world, user_id, wallet_type).await?,
-        };
+        let mut existing = wallets.default_of(world, user_id, wallet_type).await?;
+        if existing.is_none()
+            && let Some(held) = wallets.held_elsewhere(world, user_id, wallet_type).await?
+        {
+            // Both may have come since the first look. Beside one that is held no default is made, so this look is the last word.
+            let default = wallets.default_of(world, user_id, wallet_type).await?;
+            existing = Some(default.unwrap_or(held));
+        }
         if existing.is_none() && read.users().profile(world, user_id).await?.is_none() {
             return Err(Refusal::NotFound("user"));
         }
