@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use diesel::QueryResult;
-use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::SimpleAsyncConnection;
 use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::events::InboxRow;
@@ -16,9 +16,17 @@ use super::primary;
 /// The server is not asked to cancel it: it would answer that it has committed.
 const COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
+/// How much longer it may take where statements are sent with it, which may wait for a lock: one that was not to be had in time is
+/// answered after five seconds, and that is told apart from no answer.
+const LOCKED_WITHIN: Duration = Duration::from_secs(1);
+
 /// The answer to what commits, unless it takes too long: then it is open whether it happened, and the connection is to be closed.
 pub(crate) async fn commit_in_time<T>(commit: impl Future<Output = T>) -> Option<T> {
-    let answer = tokio::time::timeout(COMMIT_WITHIN, commit).await.ok();
+    commit_within(COMMIT_WITHIN, commit).await
+}
+
+async fn commit_within<T>(limit: Duration, commit: impl Future<Output = T>) -> Option<T> {
+    let answer = tokio::time::timeout(limit, commit).await.ok();
     if answer.is_none() {
         primary::did_not_write();
     }
@@ -30,16 +38,15 @@ pub(crate) async fn tell_and_commit(
     conn: &mut Conn,
     told: Vec<InboxRow>,
 ) -> Option<QueryResult<()>> {
-    let mut portions = portions(&told).peekable();
-    while let Some(portion) = portions.next() {
-        let insert = Prepared(diesel::insert_into(events_inbox::table).values(portion));
-        if portions.peek().is_none() && conn.has_told(portion.len()) {
-            return commit_in_time(conn.last(insert)).await;
-        }
-        if let Err(error) = insert.execute(conn).await {
+    let limit = match conn.is_keeping() {
+        true => COMMIT_WITHIN + LOCKED_WITHIN,
+        false => COMMIT_WITHIN,
+    };
+    for portion in portions(&told) {
+        let insert = diesel::insert_into(events_inbox::table).values(portion.to_vec());
+        if let Err(error) = conn.later(Prepared(insert), portion.len()).await {
             return Some(Err(error));
         }
-        conn.note_told(portion.len());
     }
-    commit_in_time(conn.batch_execute("COMMIT")).await
+    commit_within(limit, conn.batch_execute("COMMIT")).await
 }

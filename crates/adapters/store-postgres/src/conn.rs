@@ -1,37 +1,44 @@
 //! A connection, and what is sent over it together.
 //!
-//! A round trip costs the two sides more than most statements do: both are woken for it. So what opens a transaction goes with its first
-//! statement, and what ends it with its last one where that may be.
+//! A round trip costs the two sides more than most statements do: both are woken for it. So a statement whose answer nobody waits for is
+//! kept until the next one and sent together with that: what opens a transaction, inserts, and the events before a commit.
 
-use std::collections::BTreeSet;
+use std::any::TypeId;
+use std::collections::HashSet;
 
 use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::query_builder::{AsQuery, QueryFragment, QueryId};
 use diesel_async::pooled_connection::PoolableConnection;
 use diesel_async::{AsyncConnectionCore, AsyncPgConnection, SimpleAsyncConnection};
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join};
+use futures_util::future::{BoxFuture, join, join_all, maybe_done};
+use futures_util::{FutureExt, poll};
 use tokio::task::unconstrained;
+
+/// A statement that waits for the next one.
+type Kept = Box<dyn for<'a> FnOnce(&'a AsyncPgConnection) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
 /// A connection of this store.
 pub struct Conn {
     inner: AsyncPgConnection,
-    /// What opens a transaction and goes with the next statement.
-    unsaid: Option<&'static str>,
+    /// What is sent with the next statement, in this order.
+    kept: Vec<Kept>,
+    /// Whether a transaction was opened since it was lent: outside of one there may be no next statement.
+    in_transaction: bool,
     /// Whether the server keeps statements that were prepared.
-    keeps_statements: bool,
-    /// How many rows the inserts of events have that were prepared.
-    told: BTreeSet<usize>,
+    keeps_prepared: bool,
+    /// The statements that were prepared, of those that may be kept: their types, and what else their text depends on.
+    prepared: HashSet<(TypeId, usize)>,
 }
 
 impl Conn {
-    pub(crate) const fn new(inner: AsyncPgConnection, keeps_statements: bool) -> Self {
+    pub(crate) fn new(inner: AsyncPgConnection, keeps_prepared: bool) -> Self {
         Self {
             inner,
-            unsaid: None,
-            keeps_statements,
-            told: BTreeSet::new(),
+            kept: Vec::new(),
+            in_transaction: false,
+            keeps_prepared,
+            prepared: HashSet::new(),
         }
     }
 
@@ -45,70 +52,98 @@ impl Conn {
         self.inner.is_broken()
     }
 
+    /// Forgets the transaction of whoever had it before.
+    pub(crate) fn start_over(&mut self) {
+        self.kept.clear();
+        self.in_transaction = false;
+    }
+
+    /// Whether something waits for the next statement.
+    pub(crate) const fn is_keeping(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// Opens a transaction with the next statement.
-    pub(crate) const fn begin_with_next(&mut self, begin: &'static str) {
-        self.unsaid = Some(begin);
+    pub(crate) fn begin(&mut self, begin: &'static str) {
+        self.in_transaction = true;
+        self.kept.push(Box::new(move |mut conn| {
+            async move { conn.batch_execute(begin).await }.boxed()
+        }));
+    }
+
+    /// Carries out a statement of a transaction with the next one, which fails where this one did. `variant` is what its text depends on
+    /// besides its type.
+    ///
+    /// Where it was not prepared yet it is carried out at once: else the next one would be there before it.
+    ///
+    /// # Errors
+    /// It was carried out, and failed.
+    pub(crate) async fn later<T>(&mut self, statement: T, variant: usize) -> QueryResult<()>
+    where
+        T: QueryFragment<Pg> + QueryId + Send + 'static,
+    {
+        let text = (TypeId::of::<T>(), variant);
+        if self.in_transaction && self.prepared.contains(&text) {
+            self.kept.push(Box::new(move |mut conn| {
+                let done = conn.execute_returning_count(statement);
+                done.map(|done| done.map(drop)).boxed()
+            }));
+            return Ok(());
+        }
+        // Diesel has others prepared each time.
+        let stays_prepared = self.keeps_prepared && statement.is_safe_to_cache_prepared(&Pg)?;
+        self.execute_returning_count(statement).await?;
+        if stays_prepared {
+            self.prepared.insert(text);
+        }
+        Ok(())
     }
 
     /// For statements that are sent together: they are polled together with `&mut &*connection`.
     ///
     /// # Errors
-    /// No transaction could be opened.
-    pub(crate) async fn opened(&mut self) -> QueryResult<&AsyncPgConnection> {
-        if let Some(begin) = self.unsaid.take() {
-            self.inner.batch_execute(begin).await?;
+    /// Something that was kept failed.
+    pub(crate) async fn settled(&mut self) -> QueryResult<&AsyncPgConnection> {
+        let kept = std::mem::take(&mut self.kept);
+        for kept in kept.into_iter().map(|kept| kept(&self.inner)) {
+            kept.await?;
         }
         Ok(&self.inner)
     }
-
-    /// Whether an insert of so many events was prepared, so that it is sent at once.
-    pub(crate) fn has_told(&self, events: usize) -> bool {
-        self.told.contains(&events)
-    }
-
-    /// An insert of so many events was carried out.
-    pub(crate) fn note_told(&mut self, events: usize) {
-        if self.keeps_statements {
-            self.told.insert(events);
-        }
-    }
-
-    /// Carries out the last statement of a transaction and commits, in one round trip. The statement must have been prepared: else the
-    /// commit would be there before it.
-    ///
-    /// # Errors
-    /// The statement failed, and with it the transaction; or the commit did.
-    pub(crate) async fn last<T>(&mut self, statement: T) -> QueryResult<()>
-    where
-        T: QueryFragment<Pg> + QueryId,
-    {
-        let inner = self.opened().await?;
-        let last = (&mut &*inner).execute_returning_count(statement);
-        let mut commit = inner;
-        // Polled first, it is sent first; the runtime must not make it wait for its turn before that.
-        let (done, committed) = join(unconstrained(last), commit.batch_execute("COMMIT")).await;
-        done.and(committed)
-    }
 }
 
-/// A statement behind what opens its transaction: what is polled first is sent first.
-async fn behind<T>(
-    mut conn: &AsyncPgConnection,
-    begin: &'static str,
+/// Sends what was kept, then a statement, and waits for the answers.
+///
+/// Each is sent when it is polled first. The runtime must not make one of them wait for its turn: a later one would be sent before it.
+/// The answers are taken together, since an answer that nobody takes holds up those behind it.
+async fn together<T>(
+    conn: &AsyncPgConnection,
+    kept: Vec<Kept>,
     statement: BoxFuture<'_, QueryResult<T>>,
 ) -> QueryResult<T> {
-    let (begun, done) = join(unconstrained(conn.batch_execute(begin)), statement).await;
-    begun.and(done)
+    let mut sent = Vec::with_capacity(kept.len());
+    for kept in kept {
+        let mut kept = Box::pin(maybe_done(unconstrained(kept(conn))));
+        let _may_be_done = poll!(&mut kept);
+        sent.push(kept);
+    }
+    let (_all_done, done) = join(join_all(&mut sent), statement).await;
+    // After one that failed the server refuses all others, so the first one says what was wrong.
+    for kept in &mut sent {
+        kept.as_mut().take_output().transpose()?;
+    }
+    done
 }
 
 impl SimpleAsyncConnection for Conn {
     async fn batch_execute(&mut self, query: &str) -> QueryResult<()> {
-        let Some(begin) = self.unsaid.take() else {
+        if !self.is_keeping() {
             return self.inner.batch_execute(query).await;
-        };
+        }
+        let kept = std::mem::take(&mut self.kept);
         let mut inner = &self.inner;
         let statement = inner.batch_execute(query).boxed();
-        behind(&self.inner, begin, statement).await
+        together(&self.inner, kept, statement).await
     }
 }
 
@@ -126,11 +161,12 @@ impl AsyncConnectionCore for Conn {
         T: AsQuery + 'query,
         T::Query: QueryFragment<Pg> + QueryId + 'query,
     {
-        let Some(begin) = self.unsaid.take() else {
+        if !self.is_keeping() {
             return self.inner.load(source);
-        };
+        }
+        let kept = std::mem::take(&mut self.kept);
         let mut inner = &self.inner;
-        behind(inner, begin, inner.load(source)).boxed()
+        together(inner, kept, inner.load(source)).boxed()
     }
 
     fn execute_returning_count<'conn, 'query, T>(
@@ -140,10 +176,11 @@ impl AsyncConnectionCore for Conn {
     where
         T: QueryFragment<Pg> + QueryId + 'query,
     {
-        let Some(begin) = self.unsaid.take() else {
+        if !self.is_keeping() {
             return self.inner.execute_returning_count(source);
-        };
+        }
+        let kept = std::mem::take(&mut self.kept);
         let mut inner = &self.inner;
-        behind(inner, begin, inner.execute_returning_count(source)).boxed()
+        together(inner, kept, inner.execute_returning_count(source)).boxed()
     }
 }

@@ -34,6 +34,10 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
             Some(Trouble::Waited) => StoreError::Busy,
             Some(Trouble::Late) => StoreError::TooLong,
             Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
+            Some(Trouble::Standby) => {
+                primary::did_not_write();
+                StoreError::Unavailable(Box::new(error))
+            }
             None if connection.is_some_and(Conn::is_broken) => {
                 StoreError::Unavailable(Box::new(error))
             }
@@ -58,6 +62,8 @@ enum Trouble {
     Late,
     /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room; or one of a cluster does, which has the App.
     Gone,
+    /// 0A000: a standby is told that a transaction writes.
+    Standby,
 }
 
 impl Trouble {
@@ -69,6 +75,8 @@ impl Trouble {
             Some(Self::Waited)
         } else if is("canceling statement due to statement timeout") {
             Some(Self::Late)
+        } else if is("cannot set transaction read-write mode during recovery") {
+            Some(Self::Standby)
         } else if is("terminating connection")
             || is("the database system is")
             || is("connection to the remote node")

@@ -17,7 +17,7 @@ pub(crate) use super::manager::Manager;
 
 /// Opens a writing transaction, with its first statement.
 pub(crate) fn begin(conn: &mut Conn, begin: &'static str) -> Ready<QueryResult<()>> {
-    conn.begin_with_next(begin);
+    conn.begin(begin);
     ready(Ok(()))
 }
 
@@ -62,7 +62,7 @@ macro_rules! load_three {
         use futures_util::FutureExt;
         let (first, second, third) = ($first, $second, $third);
         async {
-            let conn = $conn.opened().await?;
+            let conn = $conn.settled().await?;
             let first = RunQueryDsl::load(first, &mut &*conn).boxed();
             let second = RunQueryDsl::load(second, &mut &*conn).boxed();
             let third = RunQueryDsl::load(third, &mut &*conn).boxed();
@@ -71,6 +71,14 @@ macro_rules! load_three {
     }};
 }
 pub(crate) use load_three;
+
+/// Carries out a statement whose answer nobody waits for with the next one, which fails where this one did.
+macro_rules! later {
+    ($conn:expr, $statement:expr) => {
+        $conn.later($statement, 0)
+    };
+}
+pub(crate) use later;
 
 /// Inserts rows in one statement, whose text depends on how many there are: it is for lists that are of one length, or short.
 macro_rules! insert_all {

@@ -75,7 +75,7 @@ pub(crate) async fn whole_user_rows(
 }
 
 async fn rows_at(conn: &mut Conn, places: &Places<String>) -> QueryResult<WholeUserRows> {
-    let conn = conn.opened().await?;
+    let conn = conn.settled().await?;
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! rows {
         ($row:ty) => {{

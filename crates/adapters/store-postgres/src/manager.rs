@@ -23,16 +23,21 @@ const OLDEST: Duration = Duration::from_secs(30 * 60);
 ///
 /// The limits end sooner what somebody would have to wait for. The isolation is for statements without a transaction; where an
 /// operator's default is another one and there is a pooler, they are run again when they lose.
-const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s";
+const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
+     -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s";
 
 /// Whether the session was told.
 const IS_TOLD: &str = "current_setting('lock_timeout') = '5s'";
 
 /// Everything here is correct under READ COMMITTED; another default of the database is not inherited by accident.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+///
+/// What is sent together with this must not be carried out without it, so it may not fail where the next statement would not: a standby
+/// refuses to begin with READ WRITE, and may have been promoted a moment later.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// The same where a session does not keep what it was told at its start ([`OPTIONS`]).
-const BEGIN_BARE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+/// The same where a session does not keep what it was told at its start ([`OPTIONS`]). After a SET that is refused, the transaction
+/// is there and refuses all.
+const BEGIN_BARE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET TRANSACTION READ WRITE; \
      SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '30s'";
 
 /// Opens connections, and throws dead ones away (K4).
@@ -120,6 +125,7 @@ impl deadpool::managed::Manager for Manager {
         if metrics.age() > OLDEST {
             return Err(RecycleError::message("the connection is old"));
         }
+        connection.start_over();
         Ok(())
     }
 }

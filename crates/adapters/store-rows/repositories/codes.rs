@@ -9,7 +9,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attempt, Codes, StoreResult};
 
-use super::{Unit, count, in_world};
+use super::{Unit, count, dialect, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::codes::CodeRow;
@@ -28,8 +28,8 @@ impl Codes for Unit {
             ))
             .do_update()
             .set(CodeRow::try_from(code)?);
-        let replaced = Prepared(upsert).execute(self.writing()?).await;
-        self.done(replaced).map(drop)
+        let replaced = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        self.done(replaced)
     }
 
     async fn attempt(

@@ -6,7 +6,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Guards, Noted, StoreResult};
 
-use super::{Unit, count, in_world};
+use super::{Unit, count, dialect, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::guards;
@@ -49,21 +49,22 @@ impl Guards for Unit {
             .values((
                 guards::app_id.eq(world.app_id.to_string()),
                 guards::environment.eq(world.environment.as_str()),
-                guards::subject.eq(subject::key(subject)),
+                guards::subject.eq(subject::key(subject).into_owned()),
                 guards::failures.eq(0_i64),
                 guards::blocked_until.eq(until.unix()),
             ))
             .on_conflict((guards::app_id, guards::environment, guards::subject))
             .do_update()
             .set(guards::blocked_until.eq(until.unix()));
-        let blocked = Prepared(upsert).execute(self.writing()?).await;
-        self.done(blocked).map(drop)
+        let blocked = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        self.done(blocked)
     }
 
     async fn reset(&mut self, world: &World, subject: &str) -> StoreResult<()> {
-        let guard = in_world!(guards, world).filter(guards::subject.eq(subject::key(subject)));
-        let deleted = diesel::delete(guard).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+        let guard =
+            in_world!(guards, world).filter(guards::subject.eq(subject::key(subject).into_owned()));
+        let deleted = dialect::later!(self.writing()?, diesel::delete(guard)).await;
+        self.done(deleted)
     }
 
     async fn sweep(&mut self, environment: Environment, idle_since: Timestamp) -> StoreResult<u64> {

@@ -11,7 +11,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Links, StoreResult};
 
-use super::{Unit, count, in_world};
+use super::{Unit, count, dialect, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::links::LinkRow;
@@ -30,8 +30,8 @@ impl Links for Unit {
             ))
             .do_update()
             .set(LinkRow::try_from(link)?);
-        let replaced = Prepared(upsert).execute(self.writing()?).await;
-        self.done(replaced).map(drop)
+        let replaced = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        self.done(replaced)
     }
 
     async fn find(&mut self, world: &World, token: &TokenHash) -> StoreResult<Option<Link>> {

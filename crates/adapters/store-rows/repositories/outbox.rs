@@ -78,8 +78,8 @@ impl Unit {
 impl Outbox for Unit {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         let insert = diesel::insert_into(outbox::table).values(OutboxRow::from(job));
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn claim(

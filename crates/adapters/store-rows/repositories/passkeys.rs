@@ -11,7 +11,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Attached, PasskeyUse, Passkeys, StoreResult};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::passkeys::{PasskeyChallengeRow, PasskeyRow, handle};
@@ -154,8 +154,8 @@ impl Passkeys for Unit {
     async fn add_challenge(&mut self, challenge: &PasskeyChallenge) -> StoreResult<()> {
         let insert = diesel::insert_into(passkey_challenges::table)
             .values(PasskeyChallengeRow::from(challenge));
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn challenge(

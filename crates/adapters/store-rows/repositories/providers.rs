@@ -13,7 +13,7 @@ use vestry_ports::store::{
     Attached, OauthFlows, ProviderConnections, ProviderLinks, StoreResult, StoredConnection,
 };
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::providers::{ConnectionRow, FlowRow, PendingRow, ProviderLinkRow};
@@ -103,8 +103,8 @@ impl ProviderConnections for Unit {
 impl OauthFlows for Unit {
     async fn insert_flow(&mut self, flow: &Flow) -> StoreResult<()> {
         let insert = diesel::insert_into(oauth_flows::table).values(FlowRow::try_from(flow)?);
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn find_flow(&mut self, world: &World, state: &TokenHash) -> StoreResult<Option<Flow>> {
@@ -150,8 +150,8 @@ impl OauthFlows for Unit {
 
     async fn insert_pending(&mut self, pending: &Pending) -> StoreResult<()> {
         let insert = diesel::insert_into(oauth_tokens::table).values(PendingRow::from(pending));
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn find_pending(

@@ -14,7 +14,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{EndedSome, NewToken, SeenSession, Sessions, StoreResult};
 
-use super::dialect::sessions_by_tokens;
+use super::dialect::{self, sessions_by_tokens};
 use super::{Unit, count, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
@@ -34,8 +34,8 @@ impl Sessions for Unit {
         let row = SessionRow::try_from(session)?;
         let insert = diesel::insert_into(sessions::table)
             .values((row, sessions::token_hash.eq(token.0.to_vec())));
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn find_by_token(

@@ -10,7 +10,7 @@ use vestry_domain::search::MetadataDigest;
 use vestry_domain::user::{User, UserStatus};
 use vestry_ports::store::StoreResult;
 
-use super::{Unit, in_world};
+use super::{Unit, dialect, in_world};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::recount::Recount;
 use vestry_store_rows::schema::{user_counts, user_metadata};
@@ -49,8 +49,8 @@ impl Unit {
             ))
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
-        let counted = Prepared(upsert).execute(self.writing()?).await;
-        self.done(counted).map(drop)
+        let counted = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        self.done(counted)
     }
 
     /// Counts a user out of one status and into another, in the transaction that makes it so.
@@ -115,7 +115,7 @@ impl Unit {
                 user_metadata::user_id.eq(user.id.to_string()),
                 user_metadata::digest.eq(digest),
             ));
-            let inserted = insert.execute(self.writing()?).await;
+            let inserted = dialect::later!(self.writing()?, insert).await;
             self.done(inserted)?;
         }
         Ok(())

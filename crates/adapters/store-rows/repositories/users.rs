@@ -29,7 +29,7 @@ impl Users for Unit {
     async fn insert(&mut self, user: &User) -> StoreResult<()> {
         let row = UserRow::try_from(user)?;
         let insert = diesel::insert_into(users::table).values(row);
-        let inserted = insert.execute(self.writing()?).await;
+        let inserted = dialect::later!(self.writing()?, insert).await;
         self.done(inserted)?;
         self.index_new_metadata(user).await?;
         self.count_user(&user.world, user.id, user.status, 1).await

@@ -9,7 +9,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{StoreResult, WalletChallenges};
 
-use super::{Unit, count, in_world, read_all};
+use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallet_challenges::WalletChallengeRow;
@@ -20,8 +20,8 @@ impl WalletChallenges for Unit {
     async fn insert(&mut self, challenge: &WalletChallenge) -> StoreResult<()> {
         let insert = diesel::insert_into(wallet_challenges::table)
             .values(WalletChallengeRow::from(challenge));
-        let inserted = insert.execute(self.writing()?).await;
-        self.done(inserted).map(drop)
+        let inserted = dialect::later!(self.writing()?, insert).await;
+        self.done(inserted)
     }
 
     async fn living(
@@ -62,8 +62,8 @@ impl WalletChallenges for Unit {
     async fn forget(&mut self, world: &World, user: UserId) -> StoreResult<()> {
         let theirs = in_world!(wallet_challenges, world)
             .filter(wallet_challenges::user_id.eq(user.to_string()));
-        let deleted = diesel::delete(theirs).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+        let deleted = dialect::later!(self.writing()?, diesel::delete(theirs)).await;
+        self.done(deleted)
     }
 
     async fn sweep(

@@ -14,7 +14,7 @@ use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_ports::port;
 use vestry_ports::store::{Created, StoreResult, WalletPage, WalletWithKey, Wallets};
 
-use super::dialect::wallets_with_keys;
+use super::dialect::{self, wallets_with_keys};
 use super::{Unit, count, in_world, its_key, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
@@ -50,7 +50,7 @@ impl Wallets for Unit {
         }
         let row = WalletKeyRow::new(&wallet.wallet.world, key);
         let insert = diesel::insert_into(wallet_keys::table).values(row);
-        let inserted = insert.execute(self.writing()?).await;
+        let inserted = dialect::later!(self.writing()?, insert).await;
         self.done(inserted)?;
         Ok(Created::Yes)
     }

@@ -68,6 +68,15 @@ macro_rules! load_three {
 }
 pub(crate) use load_three;
 
+/// Carries out a statement whose answer nobody waits for. There is no round trip to save.
+macro_rules! later {
+    ($conn:expr, $statement:expr) => {{
+        let (conn, statement) = ($conn, $statement);
+        async move { RunQueryDsl::execute(statement, conn).await.map(drop) }
+    }};
+}
+pub(crate) use later;
+
 /// Inserts rows, one after the other, without leaving the thread that may block.
 macro_rules! insert_all {
     ($conn:expr, $table:expr, $rows:expr) => {{

@@ -8,7 +8,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::Store;
 
-use super::stage::{Stage, works};
+use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
 
 impl Stage {
@@ -71,7 +71,8 @@ pub async fn a_job_is_added_once(store: Arc<dyn Store>) {
     let world = stage.world().await;
     let job = stage.job(world).await;
     let mut tx = works(stage.store.begin().await);
-    assert!(tx.outbox().push(&job).await.is_err(), "added twice");
+    let added = tx.outbox().push(&job).await;
+    assert!(committed(tx, added).await.is_err(), "added twice");
 }
 
 /// Jobs are claimed oldest first, of all worlds, and no more than asked for.

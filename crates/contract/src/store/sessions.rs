@@ -11,7 +11,7 @@ use vestry_domain::user::User;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{NewToken, SeenSession, Store};
 
-use super::stage::{Stage, works};
+use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
 
 impl Stage {
@@ -271,11 +271,11 @@ pub async fn a_token_belongs_to_one_session(store: Arc<dyn Store>) {
     let (session, token) = stage.session(&user).await;
     let twin = stage.samples.session(&other);
     let mut tx = works(stage.store.begin().await);
+    let inserted = tx.sessions().insert(&twin, &token).await;
     assert!(
-        tx.sessions().insert(&twin, &token).await.is_err(),
+        committed(tx, inserted).await.is_err(),
         "a second session of the same token"
     );
-    drop(tx);
     assert_eq!(stage.session_by(world, &token).await, Some(session));
 }
 

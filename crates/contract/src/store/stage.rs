@@ -12,7 +12,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::user::{User, UserEmail, UserPhone};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Environment, World};
-use vestry_ports::store::{Attached, Created, Store, StoreError, StoreResult};
+use vestry_ports::store::{Attached, Created, Store, StoreError, StoreResult, Tx};
 
 use crate::samples::{Samples, other_environment};
 
@@ -29,6 +29,12 @@ pub(crate) fn works<T>(outcome: StoreResult<T>) -> T {
         Ok(value) => value,
         Err(error) => panic!("the store failed: {error:?}"),
     }
+}
+
+/// The outcome of a method that answers nothing, whose statement may be carried out with the commit.
+pub(crate) async fn committed(tx: Box<dyn Tx>, outcome: StoreResult<()>) -> StoreResult<()> {
+    outcome?;
+    tx.commit().await
 }
 
 /// Panics unless the transaction lost against another one, and not for ever.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_ports::store::{Attached, Store, StoreResult, Tx};
 
-use super::stage::{Stage, works};
+use super::stage::{Stage, committed, works};
 use crate::race::race;
 use crate::samples::Samples;
 use vestry_domain::World;
@@ -108,11 +108,11 @@ pub async fn dropping_after_an_error_undoes_everything(store: Arc<dyn Store>) {
     let sign_up = SignUp::new(&mut stage.samples, world);
     let mut tx = works(stage.store.begin().await);
     works(sign_up.write(&mut *tx).await);
+    let inserted = tx.users().insert(&there).await;
     assert!(
-        tx.users().insert(&there).await.is_err(),
+        committed(tx, inserted).await.is_err(),
         "an id was given to two users"
     );
-    drop(tx);
     assert!(sign_up.is_nothing(&*stage.store).await);
 }
 

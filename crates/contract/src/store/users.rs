@@ -11,7 +11,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
 use vestry_ports::store::{Attached, Store};
 
-use super::stage::{Stage, works};
+use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
 
 impl Stage {
@@ -243,8 +243,8 @@ pub async fn a_user_is_added_once(store: Arc<dyn Store>) {
         ..stage.samples.user(world)
     };
     let mut tx = works(stage.store.begin().await);
-    assert!(tx.users().insert(&twin).await.is_err(), "added twice");
-    drop(tx);
+    let added = tx.users().insert(&twin).await;
+    assert!(committed(tx, added).await.is_err(), "added twice");
     let found = stage.profile(world, user.id).await;
     assert_eq!(found.map(|profile| profile.user), Some(user));
 }

@@ -3,7 +3,8 @@
 //! [`Store::begin`] opens a writing transaction; dropping it undoes everything, [`Tx::commit`] keeps it.
 //! [`Store::read`] is for reading: no look-up sees anything of a transaction that has not committed (two look-ups may see two
 //! moments), and a method that writes answers an error and does nothing.
-//! After any error a [`Tx`] is dead and must be dropped.
+//! After any error a [`Tx`] is dead and must be dropped. A method of a [`Tx`] that answers nothing may leave its statement for the next
+//! call, to be sent together with that: then the next call, or the commit, answers the error.
 
 mod apps;
 mod audit;

@@ -27,6 +27,11 @@ fn errors_are_told_apart() {
         (Kind::Unknown, "deadlock detected", "Retry"),
         (
             Kind::Unknown,
+            "cannot set transaction read-write mode during recovery",
+            "Unavailable",
+        ),
+        (
+            Kind::Unknown,
             "canceling statement due to lock timeout",
             "Busy",
         ),

@@ -137,6 +137,62 @@ async fn e_1_no_commit_is_before_its_events() {
     }
 }
 
+/// Statements whose answers nobody waits for are sent with the commit, and before it: it fails where one of them did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_commit_is_before_what_it_commits() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = one_connection(&place).await;
+    let mut samples = Samples::fresh();
+    let world = a_world();
+    let user = samples.user(world);
+    let mut tx = store.begin().await.unwrap();
+    tx.users().insert(&user).await.unwrap();
+    tx.commit().await.unwrap();
+    for spent in 0..=TURN {
+        let mut tx = store.begin().await.unwrap();
+        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
+        assert_eq!(failures, 1, "half a transaction is there, {spent}");
+        // There is one with this id.
+        tx.users().insert(&user).await.unwrap();
+        use_turn(spent).await;
+        let committed = tx.commit().await;
+        assert!(
+            matches!(committed, Err(StoreError::Other(_))),
+            "{committed:?}"
+        );
+    }
+}
+
+/// What was kept for the next statement goes with a transaction that is given up, and does not come with the one after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_kept_is_forgotten_with_its_transaction() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = one_connection(&place).await;
+    let mut samples = Samples::fresh();
+    let world = a_world();
+    let first = samples.user(world);
+    let mut tx = store.begin().await.unwrap();
+    tx.users().insert(&first).await.unwrap();
+    tx.commit().await.unwrap();
+    let (given_up, kept) = (samples.user(world), samples.user(world));
+    let mut tx = store.begin().await.unwrap();
+    tx.users().insert(&given_up).await.unwrap();
+    drop(tx);
+    let mut tx = store.begin().await.unwrap();
+    tx.users().insert(&kept).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut read = store.read().await.unwrap();
+    let mut found = read.users().walk(&world, None, 10).await.unwrap();
+    found.sort();
+    let mut expected = vec![first.id, kept.id];
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
 /// A statement that is running when its connection is killed fails as unavailable, not as a bug.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_statement_is_unavailable() {
