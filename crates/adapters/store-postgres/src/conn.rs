@@ -11,7 +11,7 @@ use diesel::pg::Pg;
 use diesel::query_builder::{AsQuery, QueryFragment, QueryId};
 use diesel_async::pooled_connection::PoolableConnection;
 use diesel_async::{AsyncConnectionCore, AsyncPgConnection, SimpleAsyncConnection};
-use futures_util::future::{BoxFuture, join, join_all, maybe_done};
+use futures_util::future::{BoxFuture, join, join_all, maybe_done, ready};
 use futures_util::{FutureExt, poll};
 use tokio::task::unconstrained;
 
@@ -104,9 +104,9 @@ impl Conn {
     /// # Errors
     /// Something that was kept failed.
     pub(crate) async fn settled(&mut self) -> QueryResult<&AsyncPgConnection> {
-        let kept = std::mem::take(&mut self.kept);
-        for kept in kept.into_iter().map(|kept| kept(&self.inner)) {
-            kept.await?;
+        if self.is_keeping() {
+            let kept = std::mem::take(&mut self.kept);
+            together(&self.inner, kept, ready(Ok(())).boxed()).await?;
         }
         Ok(&self.inner)
     }

@@ -335,6 +335,25 @@ async fn the_isolation_level_is_our_own() {
     one.commit().await.unwrap();
 }
 
+/// Nor does one whose default is to read only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_reads_by_default_is_written() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    place
+        .execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$",
+        )
+        .await;
+    // A pooler goes on using the sessions that it has.
+    terminate_all(&place).await;
+    let store = place.connect().await;
+    let world = a_world();
+    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 1);
+    assert_eq!(fail_once(&store, &world, "somebody").await.unwrap(), 2);
+}
+
 /// K8: settings under which an acknowledged change could be lost are found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_that_lose_changes_are_found() {
