@@ -244,7 +244,7 @@ async fn aud_2_a_marker_that_was_tampered_with_is_found() {
         let kind = |flaw: &AuditFlaw| match flaw.flaw {
             Flaw::ForgedMarker => "forged_marker",
             Flaw::Broken { .. } => "broken",
-            other => panic!("{other:?}"),
+            other => panic!("{what}: {other:?}"),
         };
         let kinds: Vec<_> = found.iter().map(kind).collect();
         assert_eq!(kinds, expected, "{what}");
