@@ -42,9 +42,12 @@ pub(crate) async fn tell_and_commit(
         true => COMMIT_WITHIN + LOCKED_WITHIN,
         false => COMMIT_WITHIN,
     };
-    for portion in portions(&told) {
-        let insert = diesel::insert_into(events_inbox::table).values(portion.to_vec());
-        if let Err(error) = conn.later(Prepared(insert), portion.len()).await {
+    let sizes: Vec<usize> = portions(&told).map(<[_]>::len).collect();
+    let mut rows = told.into_iter();
+    for size in sizes {
+        let portion: Vec<InboxRow> = rows.by_ref().take(size).collect();
+        let insert = diesel::insert_into(events_inbox::table).values(portion);
+        if let Err(error) = conn.later(Prepared(insert), size).await {
             return Some(Err(error));
         }
     }

@@ -9,7 +9,7 @@ use super::Table;
 use crate::schema::{event_heads, events, events_inbox};
 
 /// An event in the inbox. When it was appended is for the database to say.
-#[derive(Clone, Insertable)]
+#[derive(Insertable)]
 #[diesel(table_name = events_inbox, treat_none_as_default_value = false)]
 pub struct InboxRow {
     app_id: String,
