@@ -8,7 +8,7 @@ use tokio::sync::Barrier;
 use tokio::time::Instant;
 use vestry_contract::samples::Samples;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::{Store, StoreError, StoreResult};
+use vestry_ports::store::{Store, StoreError, StoreResult, Tx};
 use vestry_store_sql::{Settings, SqlStore};
 
 use crate::places::{self, Place};
@@ -108,26 +108,15 @@ async fn no_statement_is_before_its_transaction() {
     }
 }
 
-/// E-1: events are sent together with the commit, and before it. Where they are refused, nothing is committed.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_1_no_commit_is_before_its_events() {
-    let Some(place) = places::migrated_postgres().await else {
-        return;
-    };
-    let store = one_connection(&place).await;
-    let mut samples = Samples::fresh();
+/// Counts a failure, then does what the database refuses together with the commit, wherever in its turn the task is: the failure is
+/// never there afterwards.
+async fn is_undone(store: &SqlStore, what: &str, refused: impl AsyncFn(&mut dyn Tx)) {
     let world = a_world();
-    let mut event = samples.event(world);
-    let mut tx = store.begin().await.unwrap();
-    tx.events().append(&[event.clone()]).await.unwrap();
-    tx.commit().await.unwrap();
-    // Postgres has no text with this character.
-    event.request_id = Some("\0".to_owned());
     for spent in 0..=TURN {
         let mut tx = store.begin().await.unwrap();
         let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
-        assert_eq!(failures, 1, "a change without its event is there, {spent}");
-        tx.events().append(&[event.clone()]).await.unwrap();
+        assert_eq!(failures, 1, "{what} is there, {spent}");
+        refused(&mut *tx).await;
         use_turn(spent).await;
         let committed = tx.commit().await;
         assert!(
@@ -137,6 +126,25 @@ async fn e_1_no_commit_is_before_its_events() {
     }
 }
 
+/// E-1: events are sent together with the commit, and before it. Where they are refused, nothing is committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e_1_no_commit_is_before_its_events() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = one_connection(&place).await;
+    let mut event = Samples::fresh().event(a_world());
+    let mut tx = store.begin().await.unwrap();
+    tx.events().append(&[event.clone()]).await.unwrap();
+    tx.commit().await.unwrap();
+    // Postgres has no text with this character.
+    event.request_id = Some("\0".to_owned());
+    is_undone(&store, "a change without its event", async |tx| {
+        tx.events().append(&[event.clone()]).await.unwrap();
+    })
+    .await;
+}
+
 /// Statements whose answers nobody waits for are sent with the commit, and before it: it fails where one of them did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_commit_is_before_what_it_commits() {
@@ -144,25 +152,15 @@ async fn no_commit_is_before_what_it_commits() {
         return;
     };
     let store = one_connection(&place).await;
-    let mut samples = Samples::fresh();
-    let world = a_world();
-    let user = samples.user(world);
+    let user = Samples::fresh().user(a_world());
     let mut tx = store.begin().await.unwrap();
     tx.users().insert(&user).await.unwrap();
     tx.commit().await.unwrap();
-    for spent in 0..=TURN {
-        let mut tx = store.begin().await.unwrap();
-        let failures = tx.guards().fail(&world, "somebody", NOW).await.unwrap();
-        assert_eq!(failures, 1, "half a transaction is there, {spent}");
+    is_undone(&store, "half a transaction", async |tx| {
         // There is one with this id.
         tx.users().insert(&user).await.unwrap();
-        use_turn(spent).await;
-        let committed = tx.commit().await;
-        assert!(
-            matches!(committed, Err(StoreError::Other(_))),
-            "{committed:?}"
-        );
-    }
+    })
+    .await;
 }
 
 /// What was kept for the next statement goes with a transaction that is given up, and does not come with the one after it.
