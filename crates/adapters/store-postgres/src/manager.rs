@@ -18,7 +18,7 @@ use super::primary;
 const OLDEST: Duration = Duration::from_secs(30 * 60);
 
 /// What every session is told at its start. A pooler between transactions knows no start: it refuses these or drops them, and there
-/// each transaction says the two limits itself ([`BEGIN_BARE`]). Nothing here is ever `SET` for a session, since behind a
+/// each transaction says itself that it writes, and the two limits ([`BEGIN_BARE`]). Nothing here is ever `SET` for a session, since behind a
 /// pooler that would be somebody else's next.
 ///
 /// The limits end sooner what somebody would have to wait for. The isolation is for statements without a transaction; where an
