@@ -77,6 +77,8 @@ const TURN: usize = 130;
 
 /// Does so much of what a task may do in one turn: whatever it does next may have to wait for another one.
 async fn use_turn(spent: usize) {
+    // What came before has used up some of this one.
+    tokio::task::yield_now().await;
     let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..spent {
         send.send(()).unwrap();
