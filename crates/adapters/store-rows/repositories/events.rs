@@ -190,6 +190,15 @@ impl Events for Unit {
         self.done(found)?.map(Event::try_from).transpose()
     }
 
+    async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>> {
+        let ids: Vec<String> = ids.iter().map(EventId::to_string).collect();
+        let query = in_world!(events, world)
+            .filter(events::id.eq_any(ids))
+            .select(EventRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
         let query = in_world!(events, world)
             .filter(events::position.eq(position))

@@ -3,6 +3,7 @@
 //! Delivery is at least once. A process that dies between the answer of a receiver and its note of it leaves the delivery to be sent
 //! again, with the same `webhook-id`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -263,27 +264,26 @@ impl Service {
         let secrets = secrets.secrets(&world, endpoint.id, machine).await?;
         let app = tx.apps().find(world.app_id).await?;
         let shows_addresses = app.is_some_and(|app| app.settings.event_addresses);
-        let mut events = Vec::with_capacity(taken.len());
-        for delivery in &taken {
-            let mut event = tx.events().find(&world, delivery.event_id).await?;
-            if let Some(event) = event.as_mut().filter(|_| shows_addresses) {
-                show_addresses(&mut *tx, std::slice::from_mut(event)).await?;
-            }
-            events.push(event);
+        let ids: Vec<_> = taken.iter().map(|delivery| delivery.event_id).collect();
+        let mut events = tx.events().find_all(&world, &ids).await?;
+        if shows_addresses {
+            show_addresses(&mut *tx, &mut events).await?;
         }
+        let events = events.into_iter().map(|event| (event.event.id, event));
+        let events: HashMap<_, _> = events.collect();
         let to = Arc::new(Target {
             url: endpoint.url,
             secrets: opened_secrets(&*self.ports.sealer, &secrets).await?,
         });
         tx.commit().await?;
-        let jobs = taken.into_iter().zip(events);
-        let job = |(delivery, event)| Job {
+        // The same event may be there twice: by itself and replayed.
+        let job = |delivery: Delivery| Job {
             queue,
+            event: events.get(&delivery.event_id).cloned(),
             delivery,
-            event,
             to: Arc::clone(&to),
         };
-        Ok(jobs.map(job).collect())
+        Ok(taken.into_iter().map(job).collect())
     }
 
     async fn send_event(&self, sender: &dyn WebhookSender, job: Job) {

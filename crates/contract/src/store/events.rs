@@ -104,6 +104,22 @@ pub async fn events_come_back_as_they_were(store: Arc<dyn Store>) {
         assert_eq!(by_id, Some(event));
         assert_eq!(at, Some(Mark { position, id }));
     }
+    let at = stage.samples.tick();
+    let nobodys: EventId = stage.samples.id(at);
+    let some: Vec<_> = events.iter().skip(15).cloned().collect();
+    let ids = some.iter().map(|event| event.id).chain([nobodys]);
+    let ids: Vec<_> = ids.collect();
+    let mut found = in_view!(stage.store, |view| {
+        view.events().find_all(&world, &ids).await
+    });
+    found.sort_unstable_by_key(|event| event.position);
+    let found: Vec<_> = found.into_iter().map(|event| event.event).collect();
+    assert_eq!(found, some);
+    let none = in_view!(stage.store, |view| view
+        .events()
+        .find_all(&world, &[])
+        .await);
+    assert_eq!(none, []);
     let first = events.first().map(|event| event.id);
     let last = events.last().map(|event| event.id);
     let mark = |position, id: Option<EventId>| id.map(|id| Mark { position, id });

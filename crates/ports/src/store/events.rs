@@ -67,6 +67,8 @@ pub trait Events: Send {
     async fn head(&mut self, world: &World) -> StoreResult<EventHead>;
     /// An event of the log.
     async fn find(&mut self, world: &World, id: EventId) -> StoreResult<Option<Event>>;
+    /// Those of these events that are in the log, in no order.
+    async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>>;
     /// The event at a place of the log.
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>>;
     /// Up to `limit` events of a stretch of the log that fit.

@@ -123,6 +123,15 @@ impl Events for Work {
         })
     }
 
+    async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>> {
+        self.reading(|state| {
+            let log = state.log_of(*world);
+            log.filter(|event| ids.contains(&event.event.id))
+                .cloned()
+                .collect()
+        })
+    }
+
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Mark>> {
         self.reading(|state| {
             let mut log = state.log_of(*world);
