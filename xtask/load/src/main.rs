@@ -4,7 +4,7 @@
 //! `operations` prints one line for each operation, tab-separated: its name, calls a second, median and 99th percentile in
 //! milliseconds, and so does `flood`, of session verifies at rest and in a flood of passwords. `signers` makes wallets of every
 //! chain for wrk, and prints them; `seed` makes users in numbers. For `cargo xtask rotation`, `wallets` makes wallets in numbers,
-//! and `signing` has them sign.
+//! and `signing` has them sign. `workers` asks the store what the service asks it beside requests, past the service.
 //!
 //! Not part of the product, and free of its rules about time and errors: a failure ends the program.
 
@@ -16,6 +16,7 @@ mod signers;
 mod signing;
 mod stopwatch;
 mod wallets;
+mod workers;
 
 use std::error::Error;
 use std::path::Path;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use api::Api;
 use signing::Signing;
 use stopwatch::Stopwatch;
+use workers::Workers;
 
 /// Any failure; it is printed and ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -53,8 +55,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let key = value("--key")?;
-    let service = || Api::new(value("--service")?, key);
+    let key = || value("--key");
+    let service = || Api::new(value("--service")?, key()?);
     match arguments.first().map(String::as_str) {
         Some("operations") => {
             let stopwatch = Stopwatch {
@@ -88,11 +90,20 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         Some("signing") => {
             let services = value("--services")?
                 .split(',')
-                .map(|url| Api::new(url, key));
+                .map(|url| Api::new(url, key()?));
             let wallets = std::fs::read_to_string(value("--wallets")?)?;
             let signing = Signing::new(services.collect::<Result<_, _>>()?, &wallets)?;
             runtime.block_on(signing.run(value("--per-second")?.parse()?))
         }
-        _ => Err("say operations, flood, seed, signers, wallets or signing".into()),
+        Some("workers") => {
+            let workers = Workers {
+                database: value("--database")?,
+                app: value("--app")?.parse()?,
+                endpoint: value("--endpoint")?.parse()?,
+                calls: value("--calls")?.parse()?,
+            };
+            runtime.block_on(workers.run())
+        }
+        _ => Err("say operations, flood, seed, signers, wallets, signing or workers".into()),
     }
 }

@@ -78,7 +78,8 @@ impl Stopwatch {
     }
 }
 
-fn print(name: &str, whole: Duration, mut times: Vec<Duration>) -> Result<(), Failure> {
+/// A line of how many there were in all that time, and what each took.
+pub(crate) fn print(name: &str, whole: Duration, mut times: Vec<Duration>) -> Result<(), Failure> {
     times.sort_unstable();
     let count = f64::from(u32::try_from(times.len())?);
     println!(

@@ -4,7 +4,7 @@
 //! and not how a large database does.
 
 mod delays;
-mod hooks;
+pub(super) mod hooks;
 mod rows;
 
 use std::collections::HashMap;
@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::Options;
 use super::http::Connection;
+use super::journeys::parse;
 use super::load::{self, Draw, Load};
 use super::pairs::{median, ratio};
 use super::seeded::run_script;
@@ -42,6 +43,8 @@ const DEAD: usize = 100;
 const OF_AN_APP: usize = 19;
 /// Deliveries that wait.
 const WAITING: u32 = 100_000;
+/// How often the store is asked what the service asks it beside requests.
+const WORKER_CALLS: &str = "1000";
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -599,6 +602,44 @@ impl<'a> Stage<'a> {
             format!("p99 {beside:.0} ms, alone {alone:.0} ms"),
             "–",
         );
+        self.ask_workers(&doomed)
+    }
+
+    /// What the service asks of its store beside requests, with so many deliveries waiting.
+    fn ask_workers(&mut self, endpoint: &str) -> Result<(), Failure> {
+        let mut command = Command::new(self.programs.join("vestry-bench-load"));
+        command
+            .arg("workers")
+            .args(["--database", &self.site.database_url, "--app", &self.app])
+            .args(["--endpoint", endpoint, "--calls", WORKER_CALLS]);
+        let printed = process::output(&mut command)?;
+        let mut measured = HashMap::new();
+        for line in printed.lines() {
+            let (name, figures) =
+                parse(line).context(format!("not a line of figures: {line:?}"))?;
+            measured.insert(name, figures);
+        }
+        let of = |name: &str| {
+            let found = measured.get(name);
+            found.ok_or_else(|| Failure::new(format!("the load program did not print {name:?}")))
+        };
+        let claim = of("claim of webhooks")?;
+        let claim = format!("p50 {:.1} ms, p99 {:.1} ms", claim.p50, claim.p99);
+        let (with, without) = (
+            of("settings changed with its entries")?,
+            of("settings changed without")?,
+        );
+        let added = format!(
+            "p50 {:.2} ms, p99 {:.2} ms, without them {:.2} and {:.2}",
+            with.p50, with.p99, without.p50, without.p99
+        );
+        self.note(
+            format!("a claim of 32 deliveries of {WAITING} that wait"),
+            claim,
+            "p99 ≤ 20 ms",
+        );
+        let name = "a change of an App with the entries of both worlds";
+        self.note(name, added, "+ ≤ 2 ms an entry");
         Ok(())
     }
 }

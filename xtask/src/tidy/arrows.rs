@@ -48,8 +48,9 @@ const OURS: &str = "
     xtask       :                     |
     # Not part of the product: what the bench compares with, which is the libraries without our crates around them.
     bench-baseline :                  |
-    # Nor is the client that puts load on the service: it stands for the wallets, apps and browsers of people.
-    bench-load  : domain chains contract |
+    # Nor is the client that puts load on the service: it stands for the wallets, apps and browsers of people. What the service asks the
+    # store beside requests it asks it itself, to time it.
+    bench-load  : domain ports chains contract store-sql |
 ";
 
 /// `crates of others: of ours, who may name them | whose tests may besides: why`. A name that ends with `*` stands for
