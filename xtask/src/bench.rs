@@ -9,6 +9,7 @@ mod ksuid;
 mod load;
 mod pairs;
 mod peers;
+mod plans;
 mod record;
 mod report;
 mod scene;
@@ -53,6 +54,9 @@ processor and how often threads change.
                      for each store
   --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
                      users: about three minutes
+  --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
+                     statistics and without; fails where a table is read as a whole, or far more rows than are given: about five
+                     minutes
   --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
                      quarter than in the second
   --events           instead: the figures of events and webhooks: what they cost whom they tell of, how fast they get their places, are
@@ -62,7 +66,7 @@ processor and how often threads change.
 
   --store NAME       sqlite or postgres; both when absent
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
-                     is a little slower; with --search also dev, which is good for the ratio and not for the times
+                     is a little slower; with --search and --plans also dev, which is good for all but the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
   --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers and --soak, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
@@ -98,6 +102,8 @@ enum Mode {
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
     Soak(Load, soak::Soak),
+    /// How statements are carried out among so many users.
+    Plans(u32),
     /// Nothing.
     Report,
 }
@@ -108,7 +114,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return report::write();
     }
     build(&options)?;
-    if !matches!(mode, Mode::Search(_)) {
+    if !matches!(mode, Mode::Search(_) | Mode::Plans(_)) {
         load::require_wrk(options.install)?;
     }
     match mode {
@@ -119,6 +125,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Soak(load, soak) => soak::run(&options, load, &soak),
+        Mode::Plans(users) => plans::run(&options, users),
         Mode::Report => Ok(()),
     }
 }
@@ -184,8 +191,9 @@ struct Line {
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 8] = [
+const MODES: [&str; 9] = [
     "--events",
+    "--plans",
     "--quick",
     "--report",
     "--operations",
@@ -246,8 +254,8 @@ fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
         let message = "--peers measures on Postgres, where the peer can run as well";
         return Err(Failure::Usage(message.to_owned()));
     }
-    if options.profile == "dev" && !matches!(mode, Mode::Search(_)) {
-        let message = "--profile dev goes with --search";
+    if options.profile == "dev" && !matches!(mode, Mode::Search(_) | Mode::Plans(_)) {
+        let message = "--profile dev goes with --search and --plans";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok((options, mode))
@@ -266,6 +274,7 @@ impl Line {
                 let users = usize::try_from(self.users.unwrap_or(1_000_000));
                 Mode::Search(users.context("that many users cannot be counted")?)
             }
+            Some("--plans") => Mode::Plans(self.users.unwrap_or(course::USERS)),
             Some("--events") => Mode::Events(
                 Load {
                     seconds: self.seconds.unwrap_or(5),

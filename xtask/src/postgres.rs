@@ -166,6 +166,7 @@ impl Postgres {
         Ok(Cluster {
             keeper,
             url: place.url(),
+            log: place.directory.join("log"),
         })
     }
 
@@ -289,9 +290,15 @@ impl Place {
 pub(crate) struct Cluster {
     keeper: Keeper,
     url: String,
+    log: PathBuf,
 }
 
 impl Cluster {
+    /// What the server has said so far.
+    pub(crate) fn log(&self) -> Result<String, Failure> {
+        fs::read_to_string(&self.log).context("cannot read the log of Postgres")
+    }
+
     /// The superuser's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url

@@ -21,22 +21,34 @@ struct Arrived {
 }
 
 /// A receiver. It listens until this process ends.
-pub(super) struct Hook {
-    pub(super) url: String,
+pub(in super::super) struct Hook {
+    pub(in super::super) url: String,
     arrived: Arc<Mutex<Arrived>>,
 }
 
 impl Hook {
     /// One that takes everything.
-    pub(super) fn sound() -> Result<Self, Failure> {
+    pub(in super::super) fn sound() -> Result<Self, Failure> {
         Self::listen(|stream, arrived| {
             // The service has closed it.
             drop(take(stream, &arrived));
         })
     }
 
+    /// One that takes nothing.
+    pub(in super::super) fn refusing() -> Result<Self, Failure> {
+        Self::listen(|mut stream, _| {
+            // Whether it is read makes no difference.
+            drop(
+                stream.write_all(
+                    b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                ),
+            );
+        })
+    }
+
     /// One that accepts connections and never answers.
-    pub(super) fn dead() -> Result<Self, Failure> {
+    pub(in super::super) fn dead() -> Result<Self, Failure> {
         Self::listen(|mut stream, _| {
             let mut all = Vec::new();
             drop(stream.read_to_end(&mut all));
@@ -66,13 +78,13 @@ impl Hook {
     }
 
     /// How many requests have arrived, and when the last of them did.
-    pub(super) fn count(&self) -> (usize, Option<Instant>) {
+    pub(in super::super) fn count(&self) -> (usize, Option<Instant>) {
         let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
         (arrived.requests, arrived.last)
     }
 
     /// When the first event about a user arrived.
-    pub(super) fn heard_of(&self, user: &str) -> Option<Instant> {
+    pub(in super::super) fn heard_of(&self, user: &str) -> Option<Instant> {
         let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
         arrived.users.get(user).copied()
     }
