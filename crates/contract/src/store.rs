@@ -188,7 +188,6 @@ macro_rules! store_suite {
             store::user_search {
                 exact_fields_find_their_users
                 m_31_a_filter_has_its_time
-                found_users_come_whole
                 states_and_times_find_their_users
                 parts_find_their_users
                 metadata_finds_its_users
@@ -205,7 +204,6 @@ macro_rules! store_suite {
             }
             store::wallets {
                 a_wallet_is_deleted_with_its_key
-                wallets_of_several_users_are_listed
                 a_wallet_comes_back_as_it_was
                 one_default_wallet_per_user_and_type
                 a_default_wallet_leaves_room_for_others

@@ -50,20 +50,4 @@ impl ImportedUsers for Unit {
         let found = query.first(self.reading()?).await.optional();
         self.done(found)
     }
-
-    async fn keys_of(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<(UserId, String)>> {
-        let ids: Vec<String> = users.iter().map(UserId::to_string).collect();
-        let query = in_world!(imported_users, world)
-            .filter(imported_users::user_id.eq_any(ids))
-            .select((imported_users::user_id, imported_users::external_key));
-        let found = query.load::<(String, String)>(self.reading()?).await;
-        let table = Table("imported_users");
-        let rows = self.done(found)?.into_iter();
-        rows.map(|(id, key)| Ok((table.parse("user_id", &id)?, key)))
-            .collect()
-    }
 }

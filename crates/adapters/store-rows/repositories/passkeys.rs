@@ -97,16 +97,6 @@ impl Passkeys for Unit {
         read_all(self.done(found)?)
     }
 
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Passkey>> {
-        let users: Vec<String> = users.iter().map(UserId::to_string).collect();
-        let query = in_world!(passkeys, world)
-            .filter(passkeys::user_id.eq_any(users))
-            .order(passkeys::id)
-            .select(PasskeyRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
-    }
-
     async fn record_use(
         &mut self,
         world: &World,

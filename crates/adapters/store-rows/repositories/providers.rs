@@ -263,17 +263,8 @@ impl ProviderLinks for Unit {
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<ProviderLink>> {
-        ProviderLinks::of_users(self, world, &[user]).await
-    }
-
-    async fn of_users(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<ProviderLink>> {
-        let users: Vec<String> = users.iter().map(UserId::to_string).collect();
         let query = in_world!(provider_links, world)
-            .filter(provider_links::user_id.eq_any(users))
+            .filter(provider_links::user_id.eq(user.to_string()))
             .order(provider_links::id)
             .select(ProviderLinkRow::as_select());
         let found = query.load(self.reading()?).await;

@@ -74,16 +74,6 @@ impl Totps for Unit {
         read_all(self.done(found)?)
     }
 
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Totp>> {
-        let users: Vec<String> = users.iter().map(UserId::to_string).collect();
-        let query = in_world!(totps, world)
-            .filter(totps::user_id.eq_any(users))
-            .order(totps::id)
-            .select(TotpRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
-    }
-
     async fn confirm(
         &mut self,
         world: &World,

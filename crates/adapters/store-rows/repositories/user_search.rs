@@ -1,19 +1,18 @@
 //! Pages of users, and how many there are.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::UserFilter;
-use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone, UserProfile, UserStatus};
+use vestry_domain::user::{ShownStatus, UserStatus};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{StoreError, StoreResult, UserPage};
 
-use super::{Unit, dialect, in_world, read_all};
-use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
-use vestry_store_rows::schema::{user_counts, user_emails, user_phones, users};
+use super::{Unit, dialect, in_world};
+use vestry_store_rows::rows::Table;
+use vestry_store_rows::schema::{user_counts, users};
 use vestry_store_rows::wanted::{self, Until, Wanted};
 
 /// What it is kept of how many users have it.
@@ -108,7 +107,7 @@ impl Unit {
         let mut page = in_world!(users, world)
             .order(users::id.desc())
             .limit(limit)
-            .select(UserRow::as_select())
+            .select(users::id)
             .into_boxed();
         if let Some(after) = after {
             page = page.filter(users::id.lt(after.to_string()));
@@ -116,8 +115,11 @@ impl Unit {
         if let Some(wanted) = &wanted {
             page = page.filter(wanted.clone());
         }
-        let found = page.load(self.reading()?).await;
-        let users: Vec<User> = read_all(self.done(found)?)?;
+        let found = page.load::<String>(self.reading()?).await;
+        let table = Table("users");
+        let found = self.done(found)?;
+        let users = found.iter().map(|id| table.parse("id", id));
+        let users: Vec<UserId> = users.collect::<StoreResult<_>>()?;
         let shown = i64::try_from(users.len()).unwrap_or(i64::MAX);
         let total = if after.is_none() && shown < limit {
             // The page is all there is.
@@ -130,10 +132,7 @@ impl Unit {
                 (_, None) => self.counted(world, &KEPT.map(UserStatus::as_str)).await?,
             }
         };
-        Ok(UserPage {
-            users: self.with_identifiers(world, users).await?,
-            total,
-        })
+        Ok(UserPage { users, total })
     }
 
     async fn wanted(
@@ -214,43 +213,4 @@ impl Unit {
         let counted = query.get_result(self.reading()?).await;
         self.done(counted)
     }
-
-    async fn with_identifiers(
-        &mut self,
-        world: &World,
-        users: Vec<User>,
-    ) -> StoreResult<Vec<UserProfile>> {
-        if users.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<String> = users.iter().map(|user| user.id.to_string()).collect();
-        let query = in_world!(user_emails, world)
-            .filter(user_emails::user_id.eq_any(&ids))
-            .order((user_emails::created_at, user_emails::id))
-            .select(UserEmailRow::as_select());
-        let found = query.load(self.reading()?).await;
-        let emails: Vec<UserEmail> = read_all(self.done(found)?)?;
-        let query = in_world!(user_phones, world)
-            .filter(user_phones::user_id.eq_any(&ids))
-            .order((user_phones::created_at, user_phones::id))
-            .select(UserPhoneRow::as_select());
-        let found = query.load(self.reading()?).await;
-        let phones: Vec<UserPhone> = read_all(self.done(found)?)?;
-        let mut emails = by_user(emails, |email| email.user_id);
-        let mut phones = by_user(phones, |phone| phone.user_id);
-        let profile = |user: User| UserProfile {
-            emails: emails.remove(&user.id).unwrap_or_default(),
-            phones: phones.remove(&user.id).unwrap_or_default(),
-            user,
-        };
-        Ok(users.into_iter().map(profile).collect())
-    }
-}
-
-fn by_user<T>(rows: Vec<T>, user: impl Fn(&T) -> UserId) -> HashMap<UserId, Vec<T>> {
-    let mut groups: HashMap<UserId, Vec<T>> = HashMap::new();
-    for row in rows {
-        groups.entry(user(&row)).or_default().push(row);
-    }
-    groups
 }

@@ -185,20 +185,6 @@ impl Wallets for Unit {
         read_all(self.done(found)?)
     }
 
-    async fn of_users(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<StoredWallet>> {
-        let ids: Vec<String> = users.iter().map(UserId::to_string).collect();
-        let query = in_world!(wallets, world)
-            .filter(wallets::user_id.eq_any(ids))
-            .order((wallets::created_at, wallets::id))
-            .select(WalletRow::as_select());
-        let found = query.load(self.reading()?).await;
-        read_all(self.done(found)?)
-    }
-
     async fn delete(&mut self, world: &World, id: WalletId) -> StoreResult<bool> {
         let key = in_world!(wallet_keys, world).filter(wallet_keys::wallet_id.eq(id.to_string()));
         let deleted = diesel::delete(key).execute(self.writing()?).await;

@@ -1,7 +1,7 @@
-//! Statements for lists of things, one by one, in one go on a blocking thread: there is no round trip to save, and a statement
-//! whose length varies would be prepared anew each time.
+//! Statements for lists of things, in one go on a blocking thread: one by one, since there is no round trip to save, and a statement
+//! whose length varies would be prepared anew each time; users, of whom pages have many, in portions of few sizes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::{
@@ -14,6 +14,7 @@ use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
+use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditStepRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
@@ -75,29 +76,46 @@ pub(crate) async fn whole_user_rows(
     _apart: bool,
 ) -> QueryResult<WholeUserRows> {
     let all = move |conn: &mut SqliteConnection| {
+        let mut worlds = BTreeMap::<World, Vec<String>>::new();
+        for (world, id) in wanted {
+            worlds.entry(world).or_default().push(id.to_string());
+        }
         let mut rows = WholeUserRows::default();
-        for (world, id) in &wanted {
-            add_whole_user(conn, world, &id.to_string(), &mut rows)?;
+        for (world, ids) in &worlds {
+            for portion in portions(ids) {
+                // Of the last ones, one by one: there would be a text for each number of them.
+                let few = if portion.len() < FEW {
+                    1
+                } else {
+                    portion.len()
+                };
+                for users in portion.chunks(few) {
+                    add_whole_users(conn, world, users, &mut rows)?;
+                }
+            }
         }
         Ok(rows)
     };
     conn.spawn_blocking(all).await
 }
 
-/// Adds the rows of one user.
-fn add_whole_user(
+/// Fewer users than this are read one by one.
+const FEW: usize = 8;
+
+/// Adds the rows of users.
+fn add_whole_users(
     conn: &mut SqliteConnection,
     world: &World,
-    id: &str,
+    ids: &[String],
     rows: &mut WholeUserRows,
 ) -> QueryResult<()> {
     macro_rules! add {
         ($rows:ident, $row:ty, $table:ident, $owner:ident, $order:expr) => {
             let query = in_world!($table, world)
-                .filter($table::$owner.eq(id))
+                .filter($table::$owner.eq_any(ids))
                 .order($order)
                 .select(<$row>::as_select());
-            rows.$rows.extend(query.load(conn)?);
+            rows.$rows.extend(Prepared(query).load(conn)?);
         };
     }
     add!(users, UserRow, users, id, users::id);

@@ -1,7 +1,5 @@
 //! `vestry users export`: the users of a world, in the form in which they can be imported.
 
-use std::collections::HashSet;
-
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::ids::UserId;
@@ -45,24 +43,25 @@ impl Service {
         }
         let mut read = self.ports.store.read().await?;
         let ids = read.users().walk(&world, after, limit).await?;
-        let mut users = Vec::with_capacity(ids.len());
-        for id in &ids {
-            // A user that was deleted since is passed over.
-            if let Some(profile) = read.users().profile(&world, *id).await? {
-                let mut user = portable(profile);
-                user.external_key = read.imported_users().key_of(&world, *id).await?;
-                let wallets = read.wallets().of_user(&world, *id).await?;
-                let password = read.passwords().find(&world, *id).await?;
-                users.push((user, wallets, password.filter(|_| hashes)));
-            }
-        }
-        let (mut with_passkeys, mut with_totps) = (HashSet::new(), HashSet::new());
-        if !ids.is_empty() {
-            let passkeys = read.passkeys().of_users(&world, &ids).await?;
-            with_passkeys.extend(passkeys.iter().map(|passkey| passkey.user_id));
-            let totps = read.totps().of_users(&world, &ids).await?;
-            let verified = totps.iter().filter(|totp| totp.verified);
-            with_totps.extend(verified.map(|totp| totp.user_id));
+        let wanted: Vec<_> = ids.iter().map(|id| (world, *id)).collect();
+        let found = match wanted.as_slice() {
+            [] => Vec::new(),
+            wanted => read.users().find_all_whole(wanted).await?,
+        };
+        let mut users = Vec::with_capacity(found.len());
+        let (mut with_passkeys, mut with_totps) = (0, 0);
+        // A user that was deleted since is passed over.
+        for whole in found.into_iter().flatten() {
+            with_passkeys += usize::from(!whole.passkeys.is_empty());
+            with_totps += usize::from(whole.totps.iter().any(|totp| totp.verified));
+            let id = whole.profile.user.id;
+            let password = match hashes {
+                true => read.passwords().find(&world, id).await?,
+                false => None,
+            };
+            let mut user = portable(whole.profile);
+            user.external_key = whole.external_key;
+            users.push((user, whole.wallets, password));
         }
         drop(read);
         let mut opened = Vec::with_capacity(users.len());
@@ -82,8 +81,8 @@ impl Service {
         Ok(ExportedUsers {
             users: opened,
             next: ids.last().copied(),
-            with_passkeys: with_passkeys.len(),
-            with_totps: with_totps.len(),
+            with_passkeys,
+            with_totps,
         })
     }
 }

@@ -1,6 +1,5 @@
 //! `GET users/{user_id}`: a user with everything attached to it.
 
-use vestry_domain::World;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
 use vestry_domain::passkey::Passkey;
@@ -8,6 +7,8 @@ use vestry_domain::provider::ProviderLink;
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::{StoredWallet, Wallet};
+use vestry_domain::{Timestamp, World};
+use vestry_ports::store::WholeUser;
 
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -45,20 +46,24 @@ impl Service {
         world: &World,
         id: UserId,
     ) -> Result<Option<FullUser>, Fault> {
-        let Some(whole) = self.find(&self.whole_users, (*world, id)).await? else {
-            return Ok(None);
-        };
+        match self.find(&self.whole_users, (*world, id)).await? {
+            Some(whole) => Ok(Some(self.shown(whole, self.now(world)).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// A user as callers see one: its wallets authenticated, and without authenticator apps whose time is over.
+    pub(super) async fn shown(&self, whole: WholeUser, now: Timestamp) -> Result<FullUser, Fault> {
         let mut totps = whole.totps;
-        let now = self.now(world);
         totps.retain(|totp| totp.is_alive(now));
-        Ok(Some(FullUser {
+        Ok(FullUser {
             profile: whole.profile,
             wallets: self.authenticate_wallets(whole.wallets).await?,
             totps,
             passkeys: whole.passkeys,
             provider_links: whole.provider_links,
             external_key: whole.external_key,
-        }))
+        })
     }
 
     pub(crate) async fn authenticate_wallets(

@@ -1,16 +1,12 @@
 //! `users/search`: pages of users, newest first.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use vestry_domain::Invalid;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::UserId;
-use vestry_domain::passkey::Passkey;
-use vestry_domain::provider::ProviderLink;
 use vestry_domain::search::{Condition, UserFilter};
-use vestry_domain::totp::Totp;
-use vestry_domain::wallet::{Wallet, WalletType};
+use vestry_domain::wallet::WalletType;
 
 use vestry_ports::store::StoreError;
 
@@ -87,63 +83,19 @@ impl Service {
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = page.users.len() > shown;
         page.users.truncate(shown);
-        let ids: Vec<UserId> = page.users.iter().map(|profile| profile.user.id).collect();
-        let stored = if ids.is_empty() {
-            Vec::new()
-        } else {
-            read.wallets().of_users(world, &ids).await?
-        };
-        let totps = if ids.is_empty() {
-            Vec::new()
-        } else {
-            read.totps().of_users(world, &ids).await?
-        };
-        let passkeys = if ids.is_empty() {
-            Vec::new()
-        } else {
-            read.passkeys().of_users(world, &ids).await?
-        };
-        let links = if ids.is_empty() {
-            Vec::new()
-        } else {
-            read.provider_links().of_users(world, &ids).await?
-        };
-        let keys = if ids.is_empty() {
-            Vec::new()
-        } else {
-            read.imported_users().keys_of(world, &ids).await?
+        let wanted: Vec<_> = page.users.into_iter().map(|id| (*world, id)).collect();
+        let found = match wanted.as_slice() {
+            [] => Vec::new(),
+            wanted => read.users().find_all_whole(wanted).await?,
         };
         drop(read);
-        let mut external_keys: HashMap<UserId, String> = keys.into_iter().collect();
-        let mut wallets: HashMap<UserId, Vec<Wallet>> = HashMap::new();
-        for wallet in self.authenticate_wallets(stored).await? {
-            wallets.entry(wallet.user_id).or_default().push(wallet);
+        let mut users = Vec::with_capacity(found.len());
+        // One that was deleted since is passed over.
+        for whole in found.into_iter().flatten() {
+            users.push(self.shown(whole, now).await?);
         }
-        let mut apps: HashMap<UserId, Vec<Totp>> = HashMap::new();
-        for totp in totps.into_iter().filter(|totp| totp.is_alive(now)) {
-            apps.entry(totp.user_id).or_default().push(totp);
-        }
-        let mut credentials: HashMap<UserId, Vec<Passkey>> = HashMap::new();
-        for passkey in passkeys {
-            credentials
-                .entry(passkey.user_id)
-                .or_default()
-                .push(passkey);
-        }
-        let mut providers: HashMap<UserId, Vec<ProviderLink>> = HashMap::new();
-        for link in links {
-            providers.entry(link.user_id).or_default().push(link);
-        }
-        let full = |profile: vestry_domain::user::UserProfile| FullUser {
-            wallets: wallets.remove(&profile.user.id).unwrap_or_default(),
-            external_key: external_keys.remove(&profile.user.id),
-            passkeys: credentials.remove(&profile.user.id).unwrap_or_default(),
-            provider_links: providers.remove(&profile.user.id).unwrap_or_default(),
-            totps: apps.remove(&profile.user.id).unwrap_or_default(),
-            profile,
-        };
         Ok(FoundUsers {
-            users: page.users.into_iter().map(full).collect(),
+            users,
             total_count: page.total,
             has_more,
         })

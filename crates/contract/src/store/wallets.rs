@@ -701,34 +701,6 @@ pub async fn a_wallet_is_deleted_with_its_key(store: Arc<dyn Store>) {
     assert_eq!(stage.add_wallet(&(again, key)).await, Created::Yes);
 }
 
-/// Wallets of several users come together, oldest first, and nobody else's.
-pub async fn wallets_of_several_users_are_listed(store: Arc<dyn Store>) {
-    let mut stage = Stage::new(store);
-    let world = stage.world().await;
-    let mut users = Vec::new();
-    let mut wallets = Vec::new();
-    for number in 0..4 {
-        let user = stage.user(world).await;
-        let own = stage.spare_wallets(&user, number).await;
-        if number != 2 {
-            wallets.extend(own);
-            users.push(user.id);
-        }
-    }
-    let found = in_view!(stage.store, |view| view
-        .wallets()
-        .of_users(&world, &users)
-        .await);
-    assert_eq!(found, wallets);
-    for stranger in stage.strangers(world).await {
-        let found = in_view!(stage.store, |view| view
-            .wallets()
-            .of_users(&stranger, &users)
-            .await);
-        assert_eq!(found, []);
-    }
-}
-
 /// A wallet without a key comes back with every field, in every list of wallets, and the walk over keys passes it.
 pub async fn a_wallet_without_a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

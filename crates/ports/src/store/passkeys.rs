@@ -48,8 +48,6 @@ pub trait Passkeys: Send {
     ) -> StoreResult<Option<Passkey>>;
     /// The passkeys of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Passkey>>;
-    /// All of these users, oldest first.
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Passkey>>;
     /// Writes a use, if the passkey is there and its stored count may be followed by the new one
     /// ([`Passkey::may_count`]); `false` otherwise. One guarded statement.
     async fn record_use(

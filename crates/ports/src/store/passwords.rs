@@ -51,10 +51,4 @@ pub trait ImportedUsers: Send {
     async fn find(&mut self, world: &World, external_key: &str) -> StoreResult<Option<UserId>>;
     /// The key that a user came by.
     async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>>;
-    /// The keys that these users came by, of those that came by one.
-    async fn keys_of(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<(UserId, String)>>;
 }

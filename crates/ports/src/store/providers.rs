@@ -115,9 +115,6 @@ pub trait ProviderLinks: Send {
     ) -> StoreResult<Option<ProviderLink>>;
     /// Links of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<ProviderLink>>;
-    /// Links of several users, oldest first.
-    async fn of_users(&mut self, world: &World, users: &[UserId])
-    -> StoreResult<Vec<ProviderLink>>;
     /// Writes `updated_at`: the provider has vouched for the person again.
     async fn touch(&mut self, world: &World, id: ProviderLinkId, at: Timestamp) -> StoreResult<()>;
     /// Removes a link; `false` when there is none.

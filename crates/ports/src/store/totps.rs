@@ -24,8 +24,6 @@ pub trait Totps: Send {
     async fn find(&mut self, world: &World, id: TotpId) -> StoreResult<Option<Totp>>;
     /// All of a user, oldest first; expired ones too.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<Totp>>;
-    /// All of these users, oldest first; expired ones too.
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Totp>>;
     /// Takes the first code: marks it as verified and the step as used, if it waits (`now < expires_at`). `false` when it was
     /// verified, has expired or is gone. One guarded statement.
     async fn confirm(

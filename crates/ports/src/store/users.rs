@@ -56,8 +56,8 @@ pub struct Holdings {
 /// A page of users.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserPage {
-    /// Newest first.
-    pub users: Vec<UserProfile>,
+    /// Newest first; [`Users::find_all_whole`] reads them.
+    pub users: Vec<UserId>,
     /// How many there are in all that fit the filter.
     pub total: i64,
 }

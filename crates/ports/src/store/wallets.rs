@@ -78,9 +78,6 @@ pub trait Wallets: Send {
     ) -> StoreResult<Option<StoredWallet>>;
     /// All wallets of a user, oldest first.
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<StoredWallet>>;
-    /// All wallets of several users, oldest first.
-    async fn of_users(&mut self, world: &World, users: &[UserId])
-    -> StoreResult<Vec<StoredWallet>>;
     /// Deletes a wallet and its key; `false` when there is none.
     async fn delete(&mut self, world: &World, id: WalletId) -> StoreResult<bool>;
     /// Wallets of the world or of one user, newest first, after (older than) a wallet, at most `limit`. `after` is a

@@ -142,6 +142,6 @@ async fn m_31_a_search_by_address_is_quick_in_a_new_database(place: &Place) {
         let found = search(&store, &world, &filter, Duration::from_secs(2)).await;
         let found = found.unwrap();
         assert_eq!((found.users.len(), found.total), (1, 1));
-        assert_eq!(found.users[0].user.id, email.user_id);
+        assert_eq!(found.users[0], email.user_id);
     }
 }

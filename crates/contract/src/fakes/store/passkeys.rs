@@ -81,16 +81,6 @@ impl Passkeys for Work {
         })
     }
 
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Passkey>> {
-        self.reading(|state| {
-            let rows = state.passkeys.iter();
-            let of_users = rows.filter(|row| row.world == *world && users.contains(&row.user_id));
-            let mut of_users: Vec<_> = of_users.cloned().collect();
-            of_users.sort_by_key(|row| row.id);
-            of_users
-        })
-    }
-
     async fn record_use(
         &mut self,
         world: &World,

@@ -119,17 +119,4 @@ impl ImportedUsers for Work {
                 .map(|(_, key, _)| key.clone())
         })
     }
-
-    async fn keys_of(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<(UserId, String)>> {
-        self.reading(|state| {
-            let rows = state.imported_users.iter();
-            rows.filter(|(of, _, id)| of == world && users.contains(id))
-                .map(|(_, key, id)| (*id, key.clone()))
-                .collect()
-        })
-    }
 }

@@ -283,17 +283,7 @@ impl ProviderLinks for Work {
     }
 
     async fn of_user(&mut self, world: &World, user: UserId) -> StoreResult<Vec<ProviderLink>> {
-        ProviderLinks::of_users(self, world, &[user]).await
-    }
-
-    async fn of_users(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<ProviderLink>> {
-        self.reading(|state| {
-            state.links_that(|link| link.world == *world && users.contains(&link.user_id))
-        })
+        self.reading(|state| state.links_that(|link| link.world == *world && link.user_id == user))
     }
 
     async fn touch(&mut self, world: &World, id: ProviderLinkId, at: Timestamp) -> StoreResult<()> {

@@ -77,16 +77,6 @@ impl Totps for Work {
         })
     }
 
-    async fn of_users(&mut self, world: &World, users: &[UserId]) -> StoreResult<Vec<Totp>> {
-        self.reading(|state| {
-            let rows = state.totps.iter().map(|row| &row.totp);
-            let wanted = rows.filter(|totp| totp.world == *world && users.contains(&totp.user_id));
-            let mut totps: Vec<_> = wanted.cloned().collect();
-            totps.sort_by_key(|totp| totp.id);
-            totps
-        })
-    }
-
     async fn confirm(
         &mut self,
         world: &World,

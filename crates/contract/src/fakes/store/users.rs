@@ -203,10 +203,8 @@ impl Users for Work {
             let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
             found.retain(|profile| after.is_none_or(|after| profile.user.id < after));
             found.truncate(at_most(limit));
-            UserPage {
-                users: found,
-                total,
-            }
+            let users = found.iter().map(|profile| profile.user.id).collect();
+            UserPage { users, total }
         })
     }
 

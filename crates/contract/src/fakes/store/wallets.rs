@@ -265,22 +265,6 @@ impl Wallets for Work {
         })
     }
 
-    async fn of_users(
-        &mut self,
-        world: &World,
-        users: &[UserId],
-    ) -> StoreResult<Vec<StoredWallet>> {
-        self.reading(|state| {
-            let rows = state.wallets_of(*world, None).map(|(stored, _)| stored);
-            let mut wallets: Vec<_> = rows
-                .filter(|stored| users.contains(&stored.wallet.user_id))
-                .cloned()
-                .collect();
-            wallets.sort_by_key(|stored| stored.wallet.id);
-            wallets
-        })
-    }
-
     async fn delete(&mut self, world: &World, id: WalletId) -> StoreResult<bool> {
         self.writing(|state| {
             let gone = remove(&mut state.wallets, |(stored, _)| {
