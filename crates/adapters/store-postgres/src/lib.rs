@@ -3,6 +3,7 @@
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
 
 mod any_certificate;
+mod apart;
 mod commit;
 mod conn;
 mod connection;

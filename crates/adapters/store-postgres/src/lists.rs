@@ -4,8 +4,6 @@
 //! The lists stand in selects of their own, where the planner does not see how long they are: for what it sees to be short it
 //! makes a new plan each time.
 
-use std::collections::BTreeMap;
-
 use diesel::QueryResult;
 use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::expression::Expression;
@@ -20,7 +18,9 @@ use vestry_domain::World;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::token::TokenHash;
 
+use super::apart;
 use super::connection::Conn;
+use vestry_store_rows::portions::portions;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::audit::{
     AuditEntryColumns, AuditEntryRow, AuditStepColumns, AuditStepRow,
@@ -40,11 +40,10 @@ pub(crate) async fn wallets_with_keys(
     wanted: Vec<(World, WalletId)>,
     apart: bool,
 ) -> QueryResult<Vec<(WalletRow, Option<WalletKeyRow>)>> {
-    let mut found = Vec::with_capacity(wanted.len());
-    for places in Places::of(wanted, apart) {
-        found.extend(WalletsWithKeys::at(places).load(conn).await?);
+    if apart {
+        return apart::wallets_with_keys(conn, wanted).await;
     }
-    Ok(found)
+    WalletsWithKeys::at(Places::of(wanted)).load(conn).await
 }
 
 /// Those of the sessions that are there, with the hashes of their tokens.
@@ -53,12 +52,12 @@ pub(crate) async fn sessions_by_tokens(
     wanted: Vec<(World, TokenHash)>,
     apart: bool,
 ) -> QueryResult<Vec<(SessionRow, Vec<u8>)>> {
-    let mut found = Vec::with_capacity(wanted.len());
-    for places in Places::of(wanted, apart) {
-        let session = SessionRow::as_select();
-        found.extend(SessionsByTokens { places, session }.load(conn).await?);
+    if apart {
+        return apart::sessions_by_tokens(conn, wanted).await;
     }
-    Ok(found)
+    let places = Places::of(wanted);
+    let session = SessionRow::as_select();
+    SessionsByTokens { places, session }.load(conn).await
 }
 
 /// Those of the users that are there, with the rows of everything that is attached to them, in the time of one round trip.
@@ -67,14 +66,10 @@ pub(crate) async fn whole_user_rows(
     wanted: Vec<(World, UserId)>,
     apart: bool,
 ) -> QueryResult<WholeUserRows> {
-    let mut rows = WholeUserRows::default();
-    for places in Places::of(wanted, apart) {
-        rows.append(rows_at(conn, &places).await?);
+    if apart {
+        return apart::whole_user_rows(conn, wanted).await;
     }
-    Ok(rows)
-}
-
-async fn rows_at(conn: &mut Conn, places: &Places<String>) -> QueryResult<WholeUserRows> {
+    let places = &Places::of(wanted);
     let conn = conn.settled().await?;
     // Boxed, because the compiler cannot see that they are `Send`.
     macro_rules! rows {
@@ -144,9 +139,11 @@ pub(crate) async fn append_step_by_step(
         }
     }
     let mut written = 0;
-    for entry in entries {
-        let insert = diesel::insert_into(audit_entries::table).values(entry);
-        written += insert.execute(conn).await?;
+    for of_one_app in entries.chunk_by(|one, next| one.app() == next.app()) {
+        for portion in portions(of_one_app) {
+            let insert = diesel::insert_into(audit_entries::table).values(portion);
+            written += Prepared(insert).execute(conn).await?;
+        }
     }
     Ok(written)
 }
@@ -166,9 +163,6 @@ async fn move_head(conn: &mut Conn, step: &AuditStepRow) -> QueryResult<usize> {
 
 /// Where rows are, by column: their worlds, and what names them there.
 struct Places<K> {
-    /// The App, where all of them are of one and the statement is to say so: Citus sends it to the one server that has that App, and
-    /// any other to all.
-    app: Option<String>,
     app_ids: Vec<String>,
     environments: Vec<&'static str>,
     keys: Vec<K>,
@@ -207,39 +201,18 @@ impl Key for TokenHash {
 }
 
 impl<K> Places<K> {
-    const fn nowhere(app: Option<String>) -> Self {
-        Self {
-            app,
-            app_ids: Vec::new(),
-            environments: Vec::new(),
-            keys: Vec::new(),
-        }
-    }
-
-    /// Where these are: all in one, or each App `apart`.
-    fn of<N: Key<Column = K>>(wanted: Vec<(World, N)>, apart: bool) -> Vec<Self> {
-        let mut of_apps = BTreeMap::new();
+    fn of<N: Key<Column = K>>(wanted: Vec<(World, N)>) -> Self {
+        let mut places = Self {
+            app_ids: Vec::with_capacity(wanted.len()),
+            environments: Vec::with_capacity(wanted.len()),
+            keys: Vec::with_capacity(wanted.len()),
+        };
         for (world, key) in wanted {
-            let app = apart.then(|| world.app_id.to_string());
-            let places = of_apps
-                .entry(app)
-                .or_insert_with_key(|app| Self::nowhere(app.clone()));
             places.app_ids.push(world.app_id.to_string());
             places.environments.push(world.environment.as_str());
             places.keys.push(key.column());
         }
-        of_apps.into_values().collect()
-    }
-
-    /// The App of one of the list `wanted`.
-    fn push_app<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        match &self.app {
-            Some(app) => out.push_bind_param::<Text, _>(app),
-            None => {
-                out.push_sql("wanted.app_id");
-                Ok(())
-            }
-        }
+        places
     }
 }
 
@@ -301,16 +274,10 @@ impl QueryFragment<Pg> for WalletsWithKeys {
         // of a world.
         out.push_sql(
             ") AS wanted (app_id, environment, id) \
-             LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = ",
-        );
-        self.places.push_app(&mut out)?;
-        out.push_sql(
-            " AND environment = wanted.environment AND id = wanted.id LIMIT 1) AS wallets ON TRUE \
-             LEFT JOIN LATERAL (SELECT * FROM wallet_keys WHERE app_id = ",
-        );
-        self.places.push_app(&mut out)?;
-        out.push_sql(
-            " AND environment = wanted.environment AND wallet_id = wanted.id LIMIT 1) AS wallet_keys ON TRUE \
+             LEFT JOIN LATERAL (SELECT * FROM wallets WHERE app_id = wanted.app_id AND environment = wanted.environment \
+                 AND id = wanted.id LIMIT 1) AS wallets ON TRUE \
+             LEFT JOIN LATERAL (SELECT * FROM wallet_keys WHERE app_id = wanted.app_id AND environment = wanted.environment \
+                 AND wallet_id = wanted.id LIMIT 1) AS wallet_keys ON TRUE \
              WHERE wallets.id IS NOT NULL",
         );
         Ok(())
@@ -340,11 +307,8 @@ impl QueryFragment<Pg> for SessionsByTokens {
         // `LIMIT` for the same reason as with wallets.
         out.push_sql(
             ") AS wanted (app_id, environment, token_hash) \
-             CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = ",
-        );
-        self.places.push_app(&mut out)?;
-        out.push_sql(
-            " AND environment = wanted.environment AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
+             CROSS JOIN LATERAL (SELECT * FROM sessions WHERE app_id = wanted.app_id AND environment = wanted.environment \
+                 AND token_hash = wanted.token_hash LIMIT 1) AS sessions",
         );
         Ok(())
     }
@@ -352,23 +316,18 @@ impl QueryFragment<Pg> for SessionsByTokens {
 
 /// Rows of one table that belong to users.
 trait OfUsers: Selectable<Pg> + 'static {
-    /// The table, up to the App of the user `wanted`.
-    const TABLE: &'static str;
-    /// The rest: which rows of the App belong to that user. `OFFSET 0` keeps the planner from any plan but one look-up for every user:
-    /// without statistics it would rather read everything of a world.
+    /// Which of them belong to each user `wanted`. `OFFSET 0` keeps the planner from any plan but one look-up for every user: without
+    /// statistics it would rather read everything of a world.
     const OWNED: &'static str;
 }
 
 macro_rules! of_users {
     ($row:ty, $table:literal, $owner:literal, $order:literal) => {
         impl OfUsers for $row {
-            const TABLE: &'static str = concat!(
+            const OWNED: &'static str = concat!(
                 ") AS wanted (app_id, environment, id) CROSS JOIN LATERAL (SELECT * FROM ",
                 $table,
-                " WHERE app_id = "
-            );
-            const OWNED: &'static str = concat!(
-                " AND environment = wanted.environment AND ",
+                " WHERE app_id = wanted.app_id AND environment = wanted.environment AND ",
                 $owner,
                 " = wanted.id OFFSET 0) AS ",
                 $table,
@@ -448,8 +407,6 @@ where
         self.row.walk_ast(out.reborrow())?;
         out.push_sql(" FROM unnest(");
         self.places.push::<Text>(&mut out)?;
-        out.push_sql(R::TABLE);
-        self.places.push_app(&mut out)?;
         out.push_sql(R::OWNED);
         Ok(())
     }

@@ -205,6 +205,11 @@ impl From<&AuditStep> for AuditStepRow {
 type Chain<'a> = [&'a str; 3];
 
 impl AuditEntryRow {
+    /// The App whose log it is in.
+    pub fn app(&self) -> &str {
+        &self.app_id
+    }
+
     /// Whose entry it is.
     pub fn chain(&self) -> Chain<'_> {
         [&self.app_id, &self.environment, &self.chain]

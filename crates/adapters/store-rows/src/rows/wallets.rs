@@ -118,7 +118,19 @@ pub struct WalletKeyRow {
     ciphertext: Vec<u8>,
 }
 
+impl WalletRow {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 impl WalletKeyRow {
+    /// Whose key it is.
+    pub fn wallet_id(&self) -> &str {
+        &self.wallet_id
+    }
+
     pub fn new(world: &World, key: &WalletKey) -> Self {
         Self {
             app_id: world.app_id.to_string(),
