@@ -1,6 +1,7 @@
 //! `bench`: what an operation costs, beside what it cannot cost less than.
 
 mod baseline;
+mod cluster;
 mod course;
 mod events;
 mod http;
@@ -54,6 +55,8 @@ processor and how often threads change.
                      for each store
   --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
                      users: about three minutes
+  --cluster          instead: the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
+                     machine: about four minutes, and two to build Citus from ../shared/servers once
   --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
                      statistics and without; fails where a table is read as a whole, or far more rows than are given: about five
                      minutes
@@ -68,18 +71,18 @@ processor and how often threads change.
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
                      is a little slower; with --search and --plans also dev, which is good for all but the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers and --soak, 10 with --operations and --signing)
+  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster and --soak, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
   --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
                      keeps nothing
-  --connections N    with --operations, --signing, --peers and --soak: open connections (64)
+  --connections N    with --operations, --signing, --peers, --cluster and --soak: open connections (64)
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
   --minutes N        with --soak: how long on each store (240)
   --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database;
                      with --events: of a build that tells of nothing: `Unit::commit` gives `tell_and_commit` no rows
-  --rounds N         with --signing, --peers and --events: how often each is measured; the table has the means, of the other two the
-                     medians (3)
+  --rounds N         with --signing, --peers, --events and --cluster: how often each is measured; the table has the means, of the others
+                     the medians (3)
   --log N            with --events: events of the log that is read (200000)";
 
 /// What the command line asks for.
@@ -102,6 +105,8 @@ enum Mode {
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
     Soak(Load, soak::Soak),
+    /// A cluster in turn with one Postgres, so many rounds.
+    Cluster(Load, u32),
     /// How statements are carried out among so many users.
     Plans(u32),
     /// Nothing.
@@ -125,6 +130,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Soak(load, soak) => soak::run(&options, load, &soak),
+        Mode::Cluster(load, rounds) => cluster::run(&options, load, rounds),
         Mode::Plans(users) => plans::run(&options, users),
         Mode::Report => Ok(()),
     }
@@ -191,7 +197,8 @@ struct Line {
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 9] = [
+const MODES: [&str; 10] = [
+    "--cluster",
     "--events",
     "--plans",
     "--quick",
@@ -274,6 +281,13 @@ impl Line {
                 let users = usize::try_from(self.users.unwrap_or(1_000_000));
                 Mode::Search(users.context("that many users cannot be counted")?)
             }
+            Some("--cluster") => Mode::Cluster(
+                Load {
+                    seconds: self.seconds.unwrap_or(5),
+                    ..load
+                },
+                self.rounds.unwrap_or(3),
+            ),
             Some("--plans") => Mode::Plans(self.users.unwrap_or(course::USERS)),
             Some("--events") => Mode::Events(
                 Load {

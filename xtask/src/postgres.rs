@@ -166,6 +166,7 @@ impl Postgres {
         Ok(Cluster {
             keeper,
             url: place.url(),
+            port: place.port,
             log: place.directory.join("log"),
         })
     }
@@ -290,10 +291,16 @@ impl Place {
 pub(crate) struct Cluster {
     keeper: Keeper,
     url: String,
+    port: u16,
     log: PathBuf,
 }
 
 impl Cluster {
+    /// Where it listens on 127.0.0.1.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// What the server has said so far.
     pub(crate) fn log(&self) -> Result<String, Failure> {
         fs::read_to_string(&self.log).context("cannot read the log of Postgres")

@@ -2,7 +2,7 @@
 
 mod across;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Context, Failure};
@@ -88,7 +88,7 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
         pgbouncer: false,
         citus: false,
         cluster: false,
-        servers: project::root().join("../shared/servers"),
+        servers: sources(),
         install: true,
         filters: Vec::new(),
     };
@@ -117,9 +117,14 @@ fn parse(arguments: &[String]) -> Result<Request, Failure> {
     Ok(request)
 }
 
+/// Where the sources are, unless it is said.
+pub(crate) fn sources() -> PathBuf {
+    project::root().join("../shared/servers")
+}
+
 /// Builds a server, or finds it built; where it is.
-fn build(request: &Request, which: &str) -> Result<PathBuf, Failure> {
-    let script = request.servers.join("build");
+pub(crate) fn build(servers: &Path, which: &str) -> Result<PathBuf, Failure> {
+    let script = servers.join("build");
     if !script.is_file() {
         return Err(Failure::new(format!(
             "{} is not there: say with --servers where the sources of {which} are",
@@ -134,7 +139,7 @@ fn build(request: &Request, which: &str) -> Result<PathBuf, Failure> {
 }
 
 fn through_pgbouncer(request: &Request) -> Result<(), Failure> {
-    let program = build(request, "pgbouncer")?;
+    let program = build(&request.servers, "pgbouncer")?;
     let servers = Servers::start(request.install)?;
     let pgbouncer = PgBouncer::start(&program, port(servers.postgres()?)?)?;
     let url = pgbouncer.url();
@@ -145,7 +150,7 @@ fn through_pgbouncer(request: &Request) -> Result<(), Failure> {
 }
 
 fn on_citus(request: &Request) -> Result<(), Failure> {
-    build(request, "citus")?;
+    build(&request.servers, "citus")?;
     let servers = Servers::start_with(request.install, CITUS)?;
     let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_SPREAD", "yes"));
     let across = tested.and_then(|()| across::look(servers.postgres()?));
@@ -155,7 +160,7 @@ fn on_citus(request: &Request) -> Result<(), Failure> {
 
 /// Servers of the tests' own, on which nothing is left out.
 fn on_cluster(request: &Request) -> Result<(), Failure> {
-    build(request, "citus")?;
+    build(&request.servers, "citus")?;
     let servers = Servers::start(request.install)?;
     let tested = tests(request, &servers, ("VESTRY_TEST_CITUS", "yes"));
     servers.stop()?;

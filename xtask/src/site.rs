@@ -174,6 +174,11 @@ impl Site {
         serde_json::from_str(&printed).context(format!("{arguments:?} answered no JSON"))
     }
 
+    /// Runs an admin command that answers nothing.
+    pub(crate) fn run_admin(&self, arguments: &[&str]) -> Result<(), Failure> {
+        process::run_quietly(&mut self.command(arguments))
+    }
+
     /// Runs an admin command, whatever comes of it: some end with 1 because of what they have found.
     pub(crate) fn try_admin(&self, arguments: &[&str]) -> Result<(), Failure> {
         let run = self.command(arguments).output();

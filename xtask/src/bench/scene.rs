@@ -59,9 +59,14 @@ impl Scene {
     pub(super) fn set(kind: Kind, users: u32, options: &Options) -> Result<Self, Failure> {
         let programs = options.programs();
         let seeded = Seeded::find_or_make(kind, users, &programs, options.install)?;
-        let mut copy = seeded.copy(kind, &programs)?;
+        Self::on(seeded.copy(kind, &programs)?, options, 0)
+    }
+
+    /// The same on a copy; its log has a number where there are several.
+    pub(super) fn on(mut copy: Copy, options: &Options, number: usize) -> Result<Self, Failure> {
+        let programs = options.programs();
         copy.site.log_requests();
-        let server = copy.site.serve(0)?;
+        let server = copy.site.serve(number)?;
         let scene = Self {
             server,
             baseline: baseline::start(&programs, &copy.site.database_url)?,

@@ -77,11 +77,22 @@ impl Seeded {
 
     /// A copy on which a service can be started.
     pub(super) fn copy(&self, kind: Kind, programs: &Path) -> Result<Copy, Failure> {
+        self.copy_with(kind, programs, &[])
+    }
+
+    /// The same on a Postgres with settings more than usual.
+    pub(super) fn copy_with(
+        &self,
+        kind: Kind,
+        programs: &Path,
+        settings: &'static [&'static str],
+    ) -> Result<Copy, Failure> {
         let cluster = match kind {
             Kind::Sqlite => None,
             Kind::Postgres => {
                 let data = self.directory.join("postgres");
-                Some(installed(false)?.start_copy(Durability::Disk, &data)?)
+                let postgres = installed(false)?.with(settings);
+                Some(postgres.start_copy(Durability::Disk, &data)?)
             }
         };
         let files = self.directory.join("site");
@@ -107,7 +118,7 @@ fn hot(all: &str) -> String {
     few.map(|line| format!("{line}\n")).collect()
 }
 
-fn installed(install: bool) -> Result<Postgres, Failure> {
+pub(super) fn installed(install: bool) -> Result<Postgres, Failure> {
     let found = Postgres::find_or_install(install)?;
     found.ok_or_else(|| Failure::new(postgres::MISSING.remedy))
 }

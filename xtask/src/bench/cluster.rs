@@ -1,0 +1,121 @@
+//! `bench --cluster`: what calls take where the same database is distributed over a Citus of a coordinator and two workers, in turn
+//! with one Postgres (PR-57). All of it is on one machine, so nothing can be gained: the ratio is what distribution costs.
+
+use std::process::Command;
+
+use super::load::Load;
+use super::pairs::{median, ratio};
+use super::scene::{Operation, Scene, Whom};
+use super::seeded::{Copy, Seeded, installed};
+use super::{Options, course};
+use crate::failure::Failure;
+use crate::postgres::{Cluster, Durability};
+use crate::site::Kind;
+use crate::{process, scale};
+
+/// How many servers have Apps.
+const WORKERS: usize = 2;
+
+/// Of every server of the cluster.
+const CITUS: &[&str] = &[
+    "shared_preload_libraries=citus",
+    "max_prepared_transactions=400",
+];
+
+const OPERATIONS: [(&str, Operation); 5] = [
+    (
+        "session verify, cold",
+        operation("session_verify", "sessions.cold", 1.0),
+    ),
+    ("user get, cold", operation("user_get", "users.cold", 1.0)),
+    (
+        "sign_message Ethereum, cold",
+        operation("sign_message", "wallets.cold", 1.0),
+    ),
+    (
+        "user create (with wallet)",
+        operation("user_create", "users.hot", 1.0),
+    ),
+    ("code send + verify", operation("code", "users.hot", 2.0)),
+];
+
+const fn operation(name: &'static str, list: &'static str, requests: f64) -> Operation {
+    Operation {
+        name,
+        list,
+        requests,
+    }
+}
+
+/// Measures and prints the table.
+pub(super) fn run(options: &Options, load: Load, rounds: u32) -> Result<(), Failure> {
+    let programs = options.programs();
+    let seeded = Seeded::find_or_make(Kind::Postgres, course::USERS, &programs, options.install)?;
+    scale::build(&scale::sources(), "citus")?;
+    let started = (0..WORKERS).map(|_| {
+        installed(options.install)?
+            .with(CITUS)
+            .start(Durability::Disk)
+    });
+    let workers: Vec<Cluster> = started.collect::<Result<_, Failure>>()?;
+    let copy = seeded.copy_with(Kind::Postgres, &programs, CITUS)?;
+    distribute(&copy, &workers)?;
+    let mut spread = Scene::on(copy, options, 1)?;
+    let mut alone = Scene::set(Kind::Postgres, course::USERS, options)?;
+    println!("| operation | one Postgres: per second | cluster: per second | as much work |");
+    println!("|---|---:|---:|---:|");
+    for (name, operation) in OPERATIONS {
+        let (mut of_one, mut of_many) = (Vec::new(), Vec::new());
+        // The first of each fills pools and caches, and does not count.
+        for round in 0..=rounds {
+            let one = alone.sample(Whom::Service, operation, load)?.per_second;
+            let many = spread.sample(Whom::Service, operation, load)?.per_second;
+            if round > 0 {
+                of_one.push(one);
+                of_many.push(many);
+            }
+        }
+        let times = ratio(&of_one, &of_many).map_or_else(String::new, |ratio| {
+            format!(
+                "{:.2} ({:.2} to {:.2})",
+                ratio.median, ratio.least, ratio.most
+            )
+        });
+        println!(
+            "| {name} | {:.0} | {:.0} | {times} |",
+            median(&of_one),
+            median(&of_many)
+        );
+    }
+    alone.strike(0.0)?;
+    spread.strike(0.0)?;
+    workers.into_iter().try_for_each(Cluster::stop)
+}
+
+/// Makes the copy the coordinator of the workers, and distributes what is on it.
+fn distribute(copy: &Copy, workers: &[Cluster]) -> Result<(), Failure> {
+    let cluster = copy.cluster.as_ref();
+    let coordinator = cluster.ok_or_else(|| Failure::new("there is no Postgres"))?;
+    let mut statements = vec![
+        "CREATE EXTENSION citus".to_owned(),
+        format!(
+            "SELECT citus_set_coordinator_host('127.0.0.1', {})",
+            coordinator.port()
+        ),
+    ];
+    for worker in workers {
+        ask(worker, "CREATE EXTENSION citus")?;
+        let port = worker.port();
+        statements.push(format!("SELECT citus_add_node('127.0.0.1', {port})"));
+    }
+    for statement in &statements {
+        ask(coordinator, statement)?;
+    }
+    copy.site.run_admin(&["migrate", "--distribute"])
+}
+
+fn ask(cluster: &Cluster, statement: &str) -> Result<(), Failure> {
+    let mut psql = Command::new("psql");
+    psql.args(["-q", "-v", "ON_ERROR_STOP=1", "-c", statement]);
+    process::run_quietly(psql.arg(cluster.url()))
+}
