@@ -10,7 +10,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Budgets, StoreResult};
 
-use super::{Unit, count, in_world};
+use super::{Unit, dialect, count, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::budgets;
@@ -74,12 +74,12 @@ impl Budgets for Unit {
         let uses = i64::from(uses);
         let counter = in_world!(budgets, world)
             .filter(budgets::name.eq(name))
-            .filter(budgets::subject.eq(subject::key(subject)));
+            .filter(budgets::subject.eq(subject::key(subject).into_owned()));
         let fewer = case_when(budgets::used.gt(uses), budgets::used - uses)
             .otherwise(0_i64.into_sql::<BigInt>());
         let update = diesel::update(counter).set(budgets::used.eq(fewer));
-        let given = Prepared(update).execute(self.writing()?).await;
-        self.done(given).map(drop)
+        let given = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(given)
     }
 
     async fn forget(
@@ -90,9 +90,9 @@ impl Budgets for Unit {
     ) -> StoreResult<()> {
         let counters = in_world!(budgets, world)
             .filter(budgets::name.eq_any(names.iter().copied()))
-            .filter(budgets::subject.eq(subject::key(subject)));
-        let deleted = diesel::delete(counters).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+            .filter(budgets::subject.eq(subject::key(subject).into_owned()));
+        let deleted = dialect::later!(self.writing()?, diesel::delete(counters)).await;
+        self.done(deleted)
     }
 
     async fn total(

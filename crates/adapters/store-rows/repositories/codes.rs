@@ -98,8 +98,8 @@ impl Codes for Unit {
 
     async fn forget(&mut self, world: &World, method: MethodId) -> StoreResult<()> {
         let all = in_world!(codes, world).filter(codes::method_id.eq(method.to_string()));
-        let deleted = diesel::delete(all).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+        let deleted = dialect::later!(self.writing()?, diesel::delete(all)).await;
+        self.done(deleted)
     }
 
     async fn sweep(

@@ -112,8 +112,8 @@ impl Links for Unit {
         let link =
             in_world!(magic_links, world).filter(magic_links::token_hash.eq(token.0.to_vec()));
         let update = diesel::update(link).set(magic_links::session_id.eq(session.to_string()));
-        let offered = Prepared(update).execute(self.writing()?).await;
-        self.done(offered).map(drop)
+        let offered = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(offered)
     }
 
     async fn hand_over(
@@ -140,16 +140,16 @@ impl Links for Unit {
         let link = in_world!(magic_links, world)
             .filter(magic_links::email_id.eq(email.to_string()))
             .filter(magic_links::purpose.eq(purpose.as_str()));
-        let deleted = diesel::delete(link).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+        let deleted = dialect::later!(self.writing()?, diesel::delete(link)).await;
+        self.done(deleted)
     }
 
     async fn forget_unused(&mut self, world: &World, user: UserId) -> StoreResult<()> {
         let unused = in_world!(magic_links, world)
             .filter(magic_links::user_id.eq(user.to_string()))
             .filter(magic_links::used_at.is_null());
-        let deleted = diesel::delete(unused).execute(self.writing()?).await;
-        self.done(deleted).map(drop)
+        let deleted = dialect::later!(self.writing()?, diesel::delete(unused)).await;
+        self.done(deleted)
     }
 
     async fn sweep(

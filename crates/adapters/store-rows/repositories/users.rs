@@ -231,8 +231,8 @@ impl Users for Unit {
             .filter(users::id.eq(id.to_string()))
             .filter(users::founded.eq(false));
         let update = diesel::update(unfounded).set(users::founded.eq(true));
-        let founded = Prepared(update).execute(self.writing()?).await;
-        self.done(founded).map(drop)
+        let founded = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(founded)
     }
 
     async fn name_successor(
@@ -312,8 +312,8 @@ impl Users for Unit {
             user_emails::successor.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        self.done(updated).map(drop)
+        let updated = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(updated)
     }
 
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool> {
@@ -383,8 +383,8 @@ impl Users for Unit {
             user_phones::successor.eq(None::<String>),
             user_phones::updated_at.eq(at.unix()),
         ));
-        let updated = Prepared(update).execute(self.writing()?).await;
-        self.done(updated).map(drop)
+        let updated = dialect::later!(self.writing()?, Prepared(update)).await;
+        self.done(updated)
     }
 
     async fn move_phone(
