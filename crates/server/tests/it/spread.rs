@@ -257,10 +257,13 @@ async fn pr_57_a_living_database_is_distributed() {
     // A lease of its lock has to run out.
     let rest = block_in_place(|| site.admin(&["migrate", "--distribute"]));
     let rest = rest["distributed"].as_array().unwrap().len();
-    assert!((1..=20).contains(&rest), "{rest} tables were left");
     let again = block_in_place(|| site.admin(&["migrate", "--distribute"]));
     assert_eq!(again, json!({ "applied": [], "distributed": [] }));
     let here = nodes.coordinator.client().await;
+    let all = only(&here, "SELECT count(*) FROM citus_tables").await;
+    let all: usize = all.parse().unwrap();
+    // Before it told of the one where it was killed, the 17 before were done.
+    assert!((1..=all - 17).contains(&rest), "{rest} of {all} were left");
     let left = "SELECT pg_relation_size('users') + pg_relation_size('wallet_keys')";
     assert_eq!(only(&here, left).await, "0");
     let servers = [site.serve().await, site.serve().await];
