@@ -60,6 +60,8 @@ impl Service {
         };
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
+        // One look at most. It takes the longer the more queues there are, and nobody waits for it.
+        let mut looking = FuturesUnordered::new();
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut cursor = None;
@@ -73,6 +75,7 @@ impl Service {
                         () = &mut stop => break 'working,
                         jobs = &mut taking => break jobs,
                         Some(()) = under_way.next() => {}
+                        Some(seen) = looking.next() => cursor = seen,
                     }
                 };
                 under_way.extend(jobs.into_iter().map(|job| self.send_event(sender, job)));
@@ -82,17 +85,12 @@ impl Service {
                 () = &mut stop => break,
                 Some(()) = under_way.next() => {}
                 () = self.webhooks.rung() => {}
-                _ = second.tick() => {
-                    let mut looking = std::pin::pin!(self.look_for_work(&mut cursor));
-                    loop {
-                        tokio::select! {
-                            () = &mut looking => break,
-                            Some(()) = under_way.next() => {}
-                        }
-                    }
-                }
+                Some(seen) = looking.next() => cursor = seen,
+                _ = second.tick(), if looking.is_empty() => looking.push(self.look_for_work(cursor)),
             }
         }
+        // It may hold a connection that those wait for.
+        drop(looking);
         while under_way.next().await.is_some() {}
     }
 
@@ -122,14 +120,16 @@ impl Service {
         }
     }
 
-    async fn look_for_work(&self, cursor: &mut Option<Queue>) {
+    /// Where the next look begins.
+    async fn look_for_work(&self, mut cursor: Option<Queue>) -> Option<Queue> {
         if let Err(fault) = self.step_replays().await
             // A server is away: replays rest until it is back.
             && !self.ports.store.is_spread()
         {
             tracing::warn!(error = causes(&fault), "webhooks could not be replayed");
         }
-        self.look_for_queues(cursor).await;
+        self.look_for_queues(&mut cursor).await;
+        cursor
     }
 
     /// Rings for queues that have something due, behind where the last look ended.

@@ -21,6 +21,7 @@ pub(crate) struct Interposed {
     refusals: Mutex<VecDeque<StoreError>>,
     unread: Mutex<VecDeque<StoreError>>,
     intrusion: Mutex<Option<Intrusion>>,
+    delay: Mutex<Option<Intrusion>>,
 }
 
 impl Interposed {
@@ -49,6 +50,11 @@ impl Interposed {
     /// Runs this, once, after everything that the next use case reads and before it begins its transaction.
     pub(crate) fn before_next_begin(&self, intrusion: impl Future<Output = ()> + Send + 'static) {
         *self.intrusion.lock().unwrap() = Some(Box::pin(intrusion));
+    }
+
+    /// Runs this, once, before the next view opens.
+    pub(crate) fn before_next_view(&self, delay: impl Future<Output = ()> + Send + 'static) {
+        *self.delay.lock().unwrap() = Some(Box::pin(delay));
     }
 
     /// Views and transactions since the last call.
@@ -80,6 +86,10 @@ impl Store for Interposed {
     }
 
     async fn read(&self) -> StoreResult<Box<dyn Repositories>> {
+        let delay = self.delay.lock().unwrap().take();
+        if let Some(delay) = delay {
+            delay.await;
+        }
         if let Some(reason) = self.unread.lock().unwrap().pop_front() {
             return Err(reason);
         }

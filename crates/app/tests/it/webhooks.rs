@@ -1,7 +1,11 @@
 //! Webhooks: what is sent where, again, no more, and signed with what.
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
 
 use vestry_app::Service;
 use vestry_app::admin::AdminError;
@@ -101,6 +105,33 @@ pub(crate) fn is_signed_by(request: &WebhookRequest, secrets: &[&SigningSecret])
     let id = header(request, "webhook-id");
     let expected = signatures(&secrets, id, Timestamp::from_unix(at), &request.body);
     header(request, "webhook-signature") == expected
+}
+
+/// Looking for queues takes the longer the more there are. Who is rung for meanwhile does not wait for it.
+#[tokio::test]
+async fn wh_4_a_look_holds_up_nobody() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    rig.receiver(HOST, &["user.created"]).await;
+    rig.service.sequence_all().await.unwrap();
+    let (looks, has_looked) = oneshot::channel();
+    rig.store.before_next_view(async move {
+        looks.send(()).unwrap();
+        pending().await
+    });
+    let service = Arc::clone(&rig.service);
+    let working = tokio::spawn(async move { service.run_webhooks(pending()).await });
+    has_looked.await.unwrap();
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let sent = async {
+        while rig.webhooks.sent_to(HOST).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(10), sent).await;
+    assert!(sent.is_ok(), "nothing is sent while somebody looks");
+    working.abort();
 }
 
 /// What fits is sent once, signed, as a reader of the log sees it.
