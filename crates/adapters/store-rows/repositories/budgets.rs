@@ -10,7 +10,7 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Budgets, StoreResult};
 
-use super::{Unit, dialect, count, in_world};
+use super::{Unit, count, dialect, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::budgets;
