@@ -58,8 +58,8 @@ processor and how often threads change.
   --cluster          instead: the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
                      machine: about four minutes, and two to build Citus from ../shared/servers once
   --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
-                     statistics and without; fails where a table is read as a whole, or far more rows than are given: about five
-                     minutes
+                     statistics and after they were lost; fails where a table is read as a whole, or far more rows than are given:
+                     about two minutes
   --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
                      quarter than in the second
   --events           instead: the figures of events and webhooks: what they cost whom they tell of, how fast they get their places, are
