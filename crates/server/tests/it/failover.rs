@@ -239,7 +239,7 @@ async fn fail_over(
     // Nor does anybody go on to read what the old one has.
     let moved = async {
         while let Some(server) = &left_behind
-            && server.clients().await > 0
+            && front.guests_of(&server.socket()) > 0
         {
             read_by_many(api, &user).await;
         }
@@ -264,7 +264,8 @@ async fn leave(
         }
         End::LeavesAReader => {
             let reader = primary.standby();
-            reader.start();
+            // What is acknowledged is to be at the standby that will be promoted.
+            reader.start_as_bystander();
             front.lead_to(&reader.socket());
             primary.stop();
             refused_write(api).await;

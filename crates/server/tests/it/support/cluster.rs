@@ -132,8 +132,18 @@ impl Cluster {
     }
 
     pub(crate) fn start(&self) {
+        self.start_with("");
+    }
+
+    /// As a standby for which nothing waits ([`Cluster::wait_for_standbys`]).
+    pub(crate) fn start_as_bystander(&self) {
+        self.start_with("-c cluster_name=bystander");
+    }
+
+    fn start_with(&self, further: &str) {
         let directory = self.directory.path().display();
-        let options = format!("{} -c unix_socket_directories={directory}", self.options);
+        let options = self.options;
+        let options = format!("{options} {further} -c unix_socket_directories={directory}");
         let log = self.directory.path().join("log");
         run(self
             .control()
@@ -147,11 +157,11 @@ impl Cluster {
         run(self.control().args(["-m", "immediate", "stop"]));
     }
 
-    /// From now on nothing is acknowledged that a standby does not have.
+    /// From now on nothing is acknowledged that a standby does not have. A standby without a name of its own is called as below.
     pub(crate) async fn wait_for_standbys(&self) {
         let client = self.client().await;
         for statement in [
-            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'",
             "SELECT pg_reload_conf()",
         ] {
             client.simple_query(statement).await.unwrap();
@@ -159,13 +169,6 @@ impl Cluster {
         let state = "SELECT coalesce(max(sync_state), '') FROM pg_stat_replication";
         let waits = async { while only(&client, state).await != "sync" {} };
         tokio::time::timeout(PATIENCE, waits).await.unwrap();
-    }
-
-    /// How many are connected to the database of the service, without those who wait in vain for a standby to have what they wrote.
-    pub(crate) async fn clients(&self) -> u32 {
-        let client = self.connect("postgres").await;
-        let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'vestry' AND wait_event IS DISTINCT FROM 'SyncRep'";
-        only(&client, count).await.parse().unwrap()
     }
 
     /// Cuts off every client.

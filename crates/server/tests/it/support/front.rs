@@ -1,9 +1,10 @@
 //! One address, behind which the database changes.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
@@ -14,7 +15,11 @@ use super::site::Site;
 pub(crate) struct Front {
     port: u16,
     behind: watch::Sender<Behind>,
+    guests: Guests,
 }
+
+/// How many clients are led to each server, those included whom it does not know yet.
+type Guests = Arc<Mutex<HashMap<PathBuf, usize>>>;
 
 /// Where it leads, and since which change what is connected is cut off.
 #[derive(Clone, Default)]
@@ -39,12 +44,24 @@ impl Front {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (behind, leads_to) = watch::channel(Behind::default());
+        let guests = Guests::default();
+        let led = Arc::clone(&guests);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(lead(client, leads_to.clone()));
+                tokio::spawn(lead(client, leads_to.clone(), Arc::clone(&led)));
             }
         });
-        Self { port, behind }
+        Self {
+            port,
+            behind,
+            guests,
+        }
+    }
+
+    /// How many clients are still led to the server with this socket.
+    pub(crate) fn guests_of(&self, socket: &Path) -> usize {
+        let guests = self.guests.lock().unwrap();
+        guests.get(socket).copied().unwrap_or(0)
     }
 
     /// From now on to the server with this socket. What is connected is cut off.
@@ -70,14 +87,46 @@ impl Front {
     }
 }
 
-async fn lead(mut client: TcpStream, mut leads_to: watch::Receiver<Behind>) {
-    let Behind { socket, cuts } = leads_to.borrow_and_update().clone();
-    let Some(socket) = socket else { return };
-    let Ok(mut server) = UnixStream::connect(socket).await else {
+async fn lead(mut client: TcpStream, mut leads_to: watch::Receiver<Behind>, guests: Guests) {
+    let (socket, cuts) = {
+        // Whoever changes where it leads waits for this, and finds the guest counted.
+        let behind = leads_to.borrow_and_update();
+        let Some(socket) = behind.socket.clone() else {
+            return;
+        };
+        *guests.lock().unwrap().entry(socket.clone()).or_default() += 1;
+        (socket, behind.cuts)
+    };
+    let guest = Guest(guests, socket);
+    let Ok(mut server) = UnixStream::connect(&guest.1).await else {
         return;
     };
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let up = async move {
+        // Either side may go at any time.
+        drop(copy(&mut from_client, &mut to_server).await);
+        drop(to_server.shutdown().await);
+        // The client is gone. The server may not have noticed: it waits for a standby.
+        drop(guest);
+    };
+    let down = async {
+        drop(copy(&mut from_server, &mut to_client).await);
+        drop(to_client.shutdown().await);
+    };
     tokio::select! {
-        _ended = copy_bidirectional(&mut client, &mut server) => {}
+        _ended = async { tokio::join!(up, down) } => {}
         _cut_off = leads_to.wait_for(|behind| behind.cuts > cuts) => {}
+    }
+}
+
+/// A client of a server, counted until this is dropped.
+struct Guest(Guests, PathBuf);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(count) = self.0.lock().unwrap().get_mut(&self.1) {
+            *count -= 1;
+        }
     }
 }
