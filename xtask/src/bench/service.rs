@@ -188,7 +188,7 @@ impl Stage {
     }
 }
 
-fn text(value: &Value, pointer: &str) -> Result<String, Failure> {
+pub(super) fn text(value: &Value, pointer: &str) -> Result<String, Failure> {
     let found = value.pointer(pointer).and_then(Value::as_str);
     found
         .map(str::to_owned)

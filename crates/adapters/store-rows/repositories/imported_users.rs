@@ -42,12 +42,4 @@ impl ImportedUsers for Unit {
         let found = self.done(found)?;
         found.map(|id| table.parse("user_id", &id)).transpose()
     }
-
-    async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>> {
-        let query = in_world!(imported_users, world)
-            .filter(imported_users::user_id.eq(user.to_string()))
-            .select(imported_users::external_key);
-        let found = query.first(self.reading()?).await.optional();
-        self.done(found)
-    }
 }

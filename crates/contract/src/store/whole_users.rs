@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
+use vestry_domain::ids::UserId;
 use vestry_domain::user::User;
 use vestry_domain::wallet::WalletType;
 use vestry_ports::store::{Attached, Store, WholeUser};
@@ -31,7 +32,7 @@ impl Stage {
             assert_eq!(attached, Attached::Yes);
         }
         let (totp, codes) = self.samples.totp(&user);
-        let (key, at) = (format!("before {}", user.id), self.samples.tick());
+        let (key, at) = (external_key(user.id), self.samples.tick());
         let noted = in_tx!(self.store, |tx| {
             tx.totps().replace_waiting(&totp, &codes).await?;
             tx.imported_users().note(&world, &key, user.id, at).await
@@ -47,16 +48,23 @@ impl Stage {
             let Some(profile) = view.users().profile(world, id).await? else {
                 panic!("the user was stored");
             };
+            let key = external_key(id);
+            let became = view.imported_users().find(world, &key).await?;
             Ok(WholeUser {
                 profile,
                 wallets: view.wallets().of_user(world, id).await?,
                 totps: view.totps().of_user(world, id).await?,
                 passkeys: view.passkeys().of_user(world, id).await?,
                 provider_links: view.provider_links().of_user(world, id).await?,
-                external_key: view.imported_users().key_of(world, id).await?,
+                external_key: became.map(|_user| key),
             })
         })
     }
+}
+
+/// What a furnished user came by.
+fn external_key(user: UserId) -> String {
+    format!("before {user}")
 }
 
 /// Many whole users at once are what each of them is alone, in the order asked: missing ones, one asked for twice, one that has

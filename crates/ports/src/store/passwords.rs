@@ -49,6 +49,4 @@ pub trait ImportedUsers: Send {
     ) -> StoreResult<bool>;
     /// Whom a key became.
     async fn find(&mut self, world: &World, external_key: &str) -> StoreResult<Option<UserId>>;
-    /// The key that a user came by.
-    async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>>;
 }

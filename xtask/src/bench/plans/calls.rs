@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::super::events::hooks::Hook;
 use super::super::http::Connection;
 use super::super::seeded::Copy;
+use super::super::service::text;
 use crate::failure::{Context, Failure};
 use crate::site::{Server, Site};
 use crate::{process, wait};
@@ -329,14 +330,6 @@ fn read_everything(connection: &mut Connection) -> Result<(), Failure> {
         connection.try_get(path)?;
     }
     Ok(())
-}
-
-fn text(answer: &Value, at: &str) -> Result<String, Failure> {
-    let text = answer
-        .pointer(at)
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    text.ok_or_else(|| Failure::new(format!("an answer has no {at}: {answer}")))
 }
 
 /// A number out of a name.

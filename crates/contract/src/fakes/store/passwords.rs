@@ -111,12 +111,4 @@ impl ImportedUsers for Work {
                 .map(|(_, _, id)| *id)
         })
     }
-
-    async fn key_of(&mut self, world: &World, user: UserId) -> StoreResult<Option<String>> {
-        self.reading(|state| {
-            let mut rows = state.imported_users.iter();
-            rows.find(|(of, _, id)| of == world && *id == user)
-                .map(|(_, key, _)| key.clone())
-        })
-    }
 }

@@ -11,8 +11,8 @@ use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile,
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Attached, Holdings, ImportedUsers, Passkeys, ProviderLinks, StoreError, StoreResult, Totps,
-    UserPage, Users, Wallets, WholeUser,
+    Attached, Holdings, Passkeys, ProviderLinks, StoreError, StoreResult, Totps, UserPage, Users,
+    Wallets, WholeUser,
 };
 
 use super::Work;
@@ -174,7 +174,11 @@ impl Users for Work {
                 totps: Totps::of_user(self, world, *id).await?,
                 passkeys: Passkeys::of_user(self, world, *id).await?,
                 provider_links: ProviderLinks::of_user(self, world, *id).await?,
-                external_key: self.key_of(world, *id).await?,
+                external_key: self.reading(|state| {
+                    let mut rows = state.imported_users.iter();
+                    rows.find(|(of, _, user)| of == world && user == id)
+                        .map(|(_, key, _)| key.clone())
+                })?,
             }));
         }
         Ok(all)
