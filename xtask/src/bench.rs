@@ -1,6 +1,7 @@
 //! `bench`: what an operation costs, beside what it cannot cost less than.
 
 mod baseline;
+mod builds;
 mod cluster;
 mod course;
 mod events;
@@ -57,6 +58,8 @@ processor and how often threads change.
                      users: about three minutes
   --cluster          instead: the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
                      machine: about four minutes, and two to build Citus from ../shared/servers once
+  --builds           instead: another build (--against DIR) in turn with this one, each on its copy of the same database: about
+                     three minutes for each store
   --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
                      statistics and after they were lost; fails where a table is read as a whole, or far more rows than are given:
                      about two minutes
@@ -71,17 +74,17 @@ processor and how often threads change.
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
                      is a little slower; with --search and --plans also dev, which is good for all but the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster and --soak, 10 with --operations and --signing)
+  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster, --builds and --soak, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
   --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
                      keeps nothing
-  --connections N    with --operations, --signing, --peers, --cluster and --soak: open connections (64)
+  --connections N    with --operations, --signing, --peers, --cluster, --builds and --soak: open connections (64)
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
   --minutes N        with --soak: how long on each store (240)
-  --against DIR      with --signing: the directory of another build's `vestry`, measured in turn with this one on the same database;
+  --against DIR      with --builds and --signing: the directory of another build's `vestry`, measured in turn with this one;
                      with --events: of a build that tells of nothing: `Unit::commit` gives `tell_and_commit` no rows
-  --rounds N         with --signing, --peers, --events and --cluster: how often each is measured; the table has the means, of the others
+  --rounds N         with --signing, --peers, --events, --cluster and --builds: how often each is measured; the table has the means, of the others
                      the medians (3)
   --log N            with --events: events of the log that is read (200000)";
 
@@ -107,6 +110,8 @@ enum Mode {
     Soak(Load, soak::Soak),
     /// A cluster in turn with one Postgres, so many rounds.
     Cluster(Load, u32),
+    /// Another build in turn with this one, so many rounds.
+    Builds(Load, PathBuf, u32),
     /// How statements are carried out among so many users.
     Plans(u32),
     /// Nothing.
@@ -131,6 +136,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Soak(load, soak) => soak::run(&options, load, &soak),
         Mode::Cluster(load, rounds) => cluster::run(&options, load, rounds),
+        Mode::Builds(load, against, rounds) => builds::run(&options, load, &against, rounds),
         Mode::Plans(users) => plans::run(&options, users),
         Mode::Report => Ok(()),
     }
@@ -197,7 +203,8 @@ struct Line {
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 10] = [
+const MODES: [&str; 11] = [
+    "--builds",
     "--cluster",
     "--events",
     "--plans",
@@ -288,6 +295,20 @@ impl Line {
                 },
                 self.rounds.unwrap_or(3),
             ),
+            Some("--builds") => {
+                let absent = || {
+                    let message = "--builds needs --against DIR, where the other build is";
+                    Failure::Usage(message.to_owned())
+                };
+                Mode::Builds(
+                    Load {
+                        seconds: self.seconds.unwrap_or(5),
+                        ..load
+                    },
+                    self.against.ok_or_else(absent)?,
+                    self.rounds.unwrap_or(3),
+                )
+            }
             Some("--plans") => Mode::Plans(self.users.unwrap_or(course::USERS)),
             Some("--events") => Mode::Events(
                 Load {

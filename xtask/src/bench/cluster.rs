@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::load::Load;
 use super::pairs::{median, ratio};
-use super::scene::{Operation, Scene, Whom};
+use super::scene::{COMPARED, Scene, Whom};
 use super::seeded::{Copy, Seeded, installed};
 use super::{Options, course};
 use crate::failure::Failure;
@@ -21,31 +21,6 @@ const CITUS: &[&str] = &[
     "shared_preload_libraries=citus",
     "max_prepared_transactions=400",
 ];
-
-const OPERATIONS: [(&str, Operation); 5] = [
-    (
-        "session verify, cold",
-        operation("session_verify", "sessions.cold", 1.0),
-    ),
-    ("user get, cold", operation("user_get", "users.cold", 1.0)),
-    (
-        "sign_message Ethereum, cold",
-        operation("sign_message", "wallets.cold", 1.0),
-    ),
-    (
-        "user create (with wallet)",
-        operation("user_create", "users.hot", 1.0),
-    ),
-    ("code send + verify", operation("code", "users.hot", 2.0)),
-];
-
-const fn operation(name: &'static str, list: &'static str, requests: f64) -> Operation {
-    Operation {
-        name,
-        list,
-        requests,
-    }
-}
 
 /// Measures and prints the table.
 pub(super) fn run(options: &Options, load: Load, rounds: u32) -> Result<(), Failure> {
@@ -64,7 +39,7 @@ pub(super) fn run(options: &Options, load: Load, rounds: u32) -> Result<(), Fail
     let mut alone = Scene::set(Kind::Postgres, course::USERS, options)?;
     println!("| operation | one Postgres: per second | cluster: per second | as much work |");
     println!("|---|---:|---:|---:|");
-    for (name, operation) in OPERATIONS {
+    for (name, operation) in COMPARED {
         let (mut of_one, mut of_many) = (Vec::new(), Vec::new());
         // The first of each fills pools and caches, and does not count.
         for round in 0..=rounds {

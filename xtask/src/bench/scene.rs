@@ -47,6 +47,32 @@ pub(super) struct Operation {
     pub(super) requests: f64,
 }
 
+/// What is measured where two services stand beside each other.
+pub(super) const COMPARED: [(&str, Operation); 5] = [
+    (
+        "session verify, cold",
+        operation("session_verify", "sessions.cold", 1.0),
+    ),
+    ("user get, cold", operation("user_get", "users.cold", 1.0)),
+    (
+        "sign_message Ethereum, cold",
+        operation("sign_message", "wallets.cold", 1.0),
+    ),
+    (
+        "user create (with wallet)",
+        operation("user_create", "users.hot", 1.0),
+    ),
+    ("code send + verify", operation("code", "users.hot", 2.0)),
+];
+
+const fn operation(name: &'static str, list: &'static str, requests: f64) -> Operation {
+    Operation {
+        name,
+        list,
+        requests,
+    }
+}
+
 /// One measurement.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
