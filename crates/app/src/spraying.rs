@@ -64,10 +64,10 @@ pub(crate) async fn count_success(
     subject: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let window = failures::OF_APP_WINDOW;
     tx.budgets()
-        .spend(world, SUCCEEDED, &shard(subject), COUNTED, now)
+        .count(world, SUCCEEDED, &shard(subject), window, now)
         .await
-        .map(drop)
 }
 
 /// How many digits a new code has.

@@ -459,6 +459,7 @@ macro_rules! store_suite {
                 a_window_admits_exactly_its_limit
                 a_full_window_stays_full
                 a_new_window_opens_at_the_reset
+                uses_that_nobody_refuses_are_counted
                 a_dropped_use_is_given_back
                 uses_are_given_back
                 forgotten_windows_begin_anew

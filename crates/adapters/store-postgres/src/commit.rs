@@ -38,6 +38,9 @@ pub(crate) async fn tell_and_commit(
     conn: &mut Conn,
     told: Vec<InboxRow>,
 ) -> Option<QueryResult<()>> {
+    if let Err(error) = conn.finish().await {
+        return Some(Err(error));
+    }
     let limit = match conn.is_keeping() {
         true => COMMIT_WITHIN + LOCKED_WITHIN,
         false => COMMIT_WITHIN,

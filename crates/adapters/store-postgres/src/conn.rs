@@ -14,15 +14,21 @@ use diesel_async::{AsyncConnectionCore, AsyncPgConnection, SimpleAsyncConnection
 use futures_util::future::{BoxFuture, join, join_all, maybe_done, ready};
 use futures_util::{FutureExt, poll};
 use tokio::task::unconstrained;
+use vestry_store_rows::rank::Rank;
 
 /// A statement that waits for the next one.
 type Kept = Box<dyn for<'a> FnOnce(&'a AsyncPgConnection) -> BoxFuture<'a, QueryResult<()>> + Send>;
+
+/// A statement that waits for the commit.
+type Last = Box<dyn for<'a> FnOnce(&'a mut Conn) -> BoxFuture<'a, QueryResult<()>> + Send>;
 
 /// A connection of this store.
 pub struct Conn {
     inner: AsyncPgConnection,
     /// What is sent with the next statement, in this order.
     kept: Vec<Kept>,
+    /// What is carried out just before the commit, each with its rank.
+    last: Vec<(Rank, Last)>,
     /// Whether a transaction was opened since it was lent: outside of one there may be no next statement.
     in_transaction: bool,
     /// Whether the server keeps statements that were prepared.
@@ -36,6 +42,7 @@ impl Conn {
         Self {
             inner,
             kept: Vec::new(),
+            last: Vec::new(),
             in_transaction: false,
             keeps_prepared,
             prepared: HashSet::new(),
@@ -55,6 +62,7 @@ impl Conn {
     /// Forgets the transaction of whoever had it before.
     pub(crate) fn start_over(&mut self) {
         self.kept.clear();
+        self.last.clear();
         self.in_transaction = false;
     }
 
@@ -95,6 +103,36 @@ impl Conn {
         self.execute_returning_count(statement).await?;
         if stays_prepared {
             self.prepared.insert(text);
+        }
+        Ok(())
+    }
+
+    /// Carries out a statement of a transaction just before it commits: one that changes a row which many transactions change, and which
+    /// is then locked for the commit alone and not for all that comes before it. They are carried out in the order of their ranks.
+    ///
+    /// # Errors
+    /// There is no transaction, so it was carried out, and failed.
+    pub(crate) async fn last<T>(&mut self, rank: Rank, statement: T) -> QueryResult<()>
+    where
+        T: QueryFragment<Pg> + QueryId + Send + 'static,
+    {
+        if !self.in_transaction {
+            return self.later(statement, 0).await;
+        }
+        let last: Last = Box::new(move |conn| conn.later(statement, 0).boxed());
+        self.last.push((rank, last));
+        Ok(())
+    }
+
+    /// Carries out what was left for the end. The commit comes next.
+    ///
+    /// # Errors
+    /// One of them was carried out, and failed.
+    pub(crate) async fn finish(&mut self) -> QueryResult<()> {
+        let mut last = std::mem::take(&mut self.last);
+        last.sort_by_key(|(rank, _)| *rank);
+        for (_, statement) in last {
+            statement(self).await?;
         }
         Ok(())
     }

@@ -80,6 +80,14 @@ macro_rules! later {
 }
 pub(crate) use later;
 
+/// Carries out a statement whose answer nobody waits for just before the commit. It changes a row that many transactions change.
+macro_rules! last {
+    ($conn:expr, $rank:expr, $statement:expr) => {
+        $conn.last($rank, $statement)
+    };
+}
+pub(crate) use last;
+
 /// Inserts rows in one statement, whose text depends on how many there are: it is for lists that are of one length, or short.
 macro_rules! insert_all {
     ($conn:expr, $table:expr, $rows:expr) => {{

@@ -6,6 +6,7 @@ use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Budgets, StoreResult};
@@ -13,30 +14,22 @@ use vestry_ports::store::{Budgets, StoreResult};
 use super::{Unit, count, dialect, in_world};
 use vestry_store_rows::delete_few;
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rank::Rank;
 use vestry_store_rows::schema::budgets;
 use vestry_store_rows::{subject, window};
 
-#[port]
-impl Budgets for Unit {
-    async fn spend(
-        &mut self,
-        world: &World,
-        name: &'static str,
-        subject: &str,
-        limit: Limit,
-        now: Timestamp,
-    ) -> StoreResult<Verdict> {
-        if limit.is_off() {
-            return Ok(Verdict::on(limit, 0, now));
-        }
+/// Counts a use in the window that is open, or opens one.
+macro_rules! use_once {
+    ($world:expr, $name:expr, $subject:expr, $limit:expr, $now:expr) => {{
+        let (world, limit, now): (&World, Limit, Timestamp) = ($world, $limit, $now);
         let (opened, closes) = (now.unix(), (now + limit.window).unix());
         let over = || window::is_over!(budgets, limit, now);
-        let upsert = diesel::insert_into(budgets::table)
+        diesel::insert_into(budgets::table)
             .values((
                 budgets::app_id.eq(world.app_id.to_string()),
                 budgets::environment.eq(world.environment.as_str()),
-                budgets::name.eq(name),
-                budgets::subject.eq(subject::key(subject)),
+                budgets::name.eq($name),
+                budgets::subject.eq(subject::key($subject).into_owned()),
                 budgets::opened_at.eq(opened),
                 budgets::closes_at.eq(closes),
                 budgets::used.eq(1_i64),
@@ -58,10 +51,41 @@ impl Budgets for Unit {
                     .eq(case_when(over(), closes.into_sql::<BigInt>())
                         .otherwise(budgets::closes_at)),
             ))
+    }};
+}
+
+#[port]
+impl Budgets for Unit {
+    async fn spend(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        limit: Limit,
+        now: Timestamp,
+    ) -> StoreResult<Verdict> {
+        if limit.is_off() {
+            return Ok(Verdict::on(limit, 0, now));
+        }
+        let upsert = use_once!(world, name, subject, limit, now)
             .returning((budgets::used, budgets::opened_at));
         let counted = Prepared(upsert).get_result(self.writing()?).await;
         let (used, opened) = self.done(counted)?;
         Ok(window::verdict(limit, used, opened))
+    }
+
+    async fn count(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        window: Seconds,
+        now: Timestamp,
+    ) -> StoreResult<()> {
+        let most = u32::MAX;
+        let upsert = use_once!(world, name, subject, Limit { most, window }, now);
+        let counted = dialect::last!(self.writing()?, Rank::Uses, Prepared(upsert)).await;
+        self.done(counted)
     }
 
     async fn give_back(

@@ -1,6 +1,5 @@
 //! Captured messages of test worlds.
 
-use diesel::dsl::max;
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
@@ -22,8 +21,9 @@ impl Captured for Unit {
         // Two that arrive at the same instant may get one position; then the id decides.
         let query = in_world!(captured_messages, message.world)
             .filter(captured_messages::created_at.eq(message.created_at.unix()))
-            .select(max(captured_messages::position));
-        let last = query.first::<Option<i64>>(self.reading()?).await;
+            .order(captured_messages::position.desc())
+            .select(captured_messages::position);
+        let last = query.first::<i64>(self.reading()?).await.optional();
         let position = self.done(last)?.unwrap_or(0).saturating_add(1);
         let insert = diesel::insert_into(captured_messages::table)
             .values(CapturedMessageRow::new(message, position)?)

@@ -12,6 +12,7 @@ use vestry_ports::store::StoreResult;
 
 use super::{Unit, dialect, in_world};
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rank::Rank;
 use vestry_store_rows::recount::Recount;
 use vestry_store_rows::schema::{user_counts, user_metadata};
 
@@ -49,7 +50,8 @@ impl Unit {
             ))
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
-        let counted = dialect::later!(self.writing()?, Prepared(upsert)).await;
+        let counted =
+            dialect::last!(self.writing()?, Rank::Users(shard(id)), Prepared(upsert)).await;
         self.done(counted)
     }
 
@@ -68,8 +70,8 @@ impl Unit {
             from: from.as_str(),
             to: to.as_str(),
         };
-        let counted = recount.execute(self.writing()?).await;
-        self.done(counted).map(drop)
+        let counted = dialect::last!(self.writing()?, Rank::Users(recount.shard), recount).await;
+        self.done(counted)
     }
 
     /// Makes the user's metadata searchable as it is now.

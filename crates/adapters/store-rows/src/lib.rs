@@ -6,6 +6,7 @@
 //! | `rows` | structs of their rows, and what the domain makes of them |
 //! | `prepared`, `portions` | statements that are prepared once, and how many rows they have |
 //! | `few`, `recount` | statements that diesel cannot write, or not for both |
+//! | `rank` | which rows that many change are locked first |
 //! | `world`, `wanted`, `window`, `subject` | pieces of statements that are alike on both |
 //! | `settings`, `migrations`, `failure` | how the database is reached, what it lacks, and what is not its fault |
 //!
@@ -38,6 +39,7 @@ pub mod few;
 pub mod migrations;
 pub mod portions;
 pub mod prepared;
+pub mod rank;
 pub mod recount;
 pub mod rows;
 pub mod schema;

@@ -77,6 +77,15 @@ macro_rules! later {
 }
 pub(crate) use later;
 
+/// Carries out a statement whose answer nobody waits for. Whoever writes is alone, and nobody waits for the row.
+macro_rules! last {
+    ($conn:expr, $rank:expr, $statement:expr) => {{
+        let _rank: vestry_store_rows::rank::Rank = $rank;
+        $crate::dialect::later!($conn, $statement)
+    }};
+}
+pub(crate) use last;
+
 /// Inserts rows, one after the other, without leaving the thread that may block.
 macro_rules! insert_all {
     ($conn:expr, $table:expr, $rows:expr) => {{

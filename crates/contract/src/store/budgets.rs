@@ -69,6 +69,37 @@ pub async fn a_new_window_opens_at_the_reset(store: Arc<dyn Store>) {
     }
 }
 
+/// Uses that nobody refuses add up in their window once they are committed, beside those that are answered; one whose transaction
+/// is dropped was none.
+pub async fn uses_that_nobody_refuses_are_counted(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let opened = stage.samples.tick();
+    let window = LIMIT.window;
+    for (used, later) in [(1, 0), (2, 300), (3, 599), (1, 600)] {
+        let now = opened + Seconds(later);
+        let mut dropped = works(stage.store.begin().await);
+        works(
+            dropped
+                .budgets()
+                .count(&world, NAME, "subject", window, now)
+                .await,
+        );
+        drop(dropped);
+        in_tx!(stage.store, |tx| tx
+            .budgets()
+            .count(&world, NAME, "subject", window, now)
+            .await);
+        let mut read = works(stage.store.read().await);
+        let total = works(read.budgets().total(&world, NAME, now).await);
+        assert_eq!(total, used, "after {later} seconds");
+    }
+    let again = stage
+        .spend(world, "subject", LIMIT, opened + Seconds(600))
+        .await;
+    assert_eq!(again, Verdict::on(LIMIT, 2, opened + Seconds(600)));
+}
+
 /// A use whose transaction is dropped was none.
 pub async fn a_dropped_use_is_given_back(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -4,6 +4,7 @@ use vestry_domain::code::{Code, CodePurpose, MethodId};
 use vestry_domain::ids::{SessionId, SigningKeyId, UserId};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::session::Session;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_port_macro::port;
@@ -110,6 +111,16 @@ pub trait Budgets: Send {
         limit: Limit,
         now: Timestamp,
     ) -> StoreResult<Verdict>;
+    /// Counts one use that nobody refuses, in the window that its first use opened. It may be seen at the commit only, so that those who
+    /// count at the same time wait for one another's commit and for nothing else.
+    async fn count(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        window: Seconds,
+        now: Timestamp,
+    ) -> StoreResult<()>;
     /// Takes back so many uses of the present window, down to none, in one statement; does nothing when there is no window.
     async fn give_back(
         &mut self,

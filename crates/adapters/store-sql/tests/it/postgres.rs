@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Barrier;
 use tokio::time::Instant;
 use vestry_contract::samples::Samples;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Store, StoreError, StoreResult, Tx};
 use vestry_store_sql::{Settings, SqlStore};
@@ -282,6 +283,50 @@ async fn a_lock_is_not_waited_for_long() {
         .expect("it waits for as long as the holder likes");
     assert!(matches!(waited, Err(StoreError::Busy)), "{waited:?}");
     holder.commit().await.unwrap();
+}
+
+/// Two that count the same things do not wait for one another before their commits, and there they lock the counters in one order,
+/// whichever each counted first. What was counted in a transaction that is given up is not counted with the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counters_are_locked_for_the_commit_alone() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = place.connect().await;
+    let mut samples = Samples::fresh();
+    let world = a_world();
+    // In every part of the counter.
+    let mut users: Vec<_> = (0..64).map(|_| samples.user(world)).collect();
+    for round in 1..=10 {
+        let [mut one, mut other, mut given_up] = [
+            store.begin().await.unwrap(),
+            store.begin().await.unwrap(),
+            store.begin().await.unwrap(),
+        ];
+        for tx in [&mut one, &mut other, &mut given_up] {
+            users.reverse();
+            for user in &mut users {
+                user.id = samples.id(NOW);
+                tx.users().insert(user).await.unwrap();
+                let window = Seconds(60);
+                let counted = tx.budgets().count(&world, "contract", "all", window, NOW);
+                counted.await.unwrap();
+            }
+        }
+        drop(given_up);
+        let (one, other) = tokio::join!(one.commit(), other.commit());
+        assert_eq!((one.unwrap(), other.unwrap()), ((), ()));
+        let mut read = store.read().await.unwrap();
+        let used = read.budgets().total(&world, "contract", NOW).await.unwrap();
+        assert_eq!(used, round * 128);
+        let is_wrong = format!(
+            "DO $$ BEGIN IF (SELECT sum(users) FROM user_counts WHERE app_id = '{}') <> {} \
+             THEN RAISE 'there are others'; END IF; END $$",
+            world.app_id,
+            round * 128
+        );
+        place.execute(&is_wrong).await;
+    }
 }
 
 /// R14: of two transactions that wait for each other one goes on, and the other is told to run again.

@@ -1,6 +1,7 @@
 //! Failures in a row, and counters of sends.
 
 use vestry_domain::limits::{Limit, Verdict};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Budgets, Guards, Noted, StoreResult};
@@ -79,6 +80,19 @@ impl Budgets for Work {
             budget.used = budget.used.saturating_add(1);
             Ok(Verdict::on(limit, budget.used, budget.opened))
         })
+    }
+
+    async fn count(
+        &mut self,
+        world: &World,
+        name: &'static str,
+        subject: &str,
+        window: Seconds,
+        now: Timestamp,
+    ) -> StoreResult<()> {
+        let most = u32::MAX;
+        let limit = Limit { most, window };
+        self.spend(world, name, subject, limit, now).await.map(drop)
     }
 
     async fn give_back(
