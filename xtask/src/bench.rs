@@ -54,8 +54,8 @@ processor and how often threads change.
                      signature), made by a client of ours: about five minutes for each store
   --search           instead: how long searching users takes with 10,000 of them and with many, and the ratio: about ten minutes
                      for each store
-  --peers            instead: better-auth from npm, on the same Postgres and in turn with ours, in sessions, codes, passwords and
-                     users: about three minutes
+  --peers            instead: better-auth from npm and django-allauth from PyPI, on the same Postgres and in turn with ours, in
+                     sessions, codes, passwords and users: about five minutes
   --cluster          instead: the same database distributed over a Citus of three servers, in turn with one Postgres, all on this
                      machine: about four minutes, and two to build Citus from ../shared/servers once
   --builds           instead: another build (--against DIR) in turn with this one, each on its copy of the same database: about

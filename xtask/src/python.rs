@@ -20,21 +20,34 @@ const REQUIREMENTS: &[&str] = &[
     "crates/adapters/mail-smtp/tests/requirements.txt",
 ];
 
-/// An environment with exactly the packages of [`REQUIREMENTS`], kept for the next checkout.
+/// What is measured beside ours.
+const PEERS: &[&str] = &["xtask/peers/allauth/requirements.txt"];
+
+/// An environment with exactly the packages of a list, kept for the next checkout.
 pub(crate) struct Python {
     programs: PathBuf,
 }
 
 impl Python {
-    /// Makes the environment, or finds it as it must be; installs Python when there is none, it is allowed and wanted.
+    /// The environment of the checks.
     pub(crate) fn prepare(install: bool) -> Result<Option<Self>, Failure> {
+        Self::with(REQUIREMENTS, install)
+    }
+
+    /// The environment of the services of others.
+    pub(crate) fn of_peers(install: bool) -> Result<Option<Self>, Failure> {
+        Self::with(PEERS, install)
+    }
+
+    /// Makes an environment, or finds it as it must be; installs Python when there is none, it is allowed and wanted.
+    fn with(requirements: &[&str], install: bool) -> Result<Option<Self>, Failure> {
         if !has_venv() && install && debian::can_install() {
             debian::install(&["python3", "python3-venv"])?;
         }
         if !has_venv() {
             return Ok(None);
         }
-        let files: Vec<PathBuf> = REQUIREMENTS
+        let files: Vec<PathBuf> = requirements
             .iter()
             .map(|path| project::root().join(path))
             .collect();

@@ -133,6 +133,42 @@ function operations.better_auth_code(head, number)
   end
 end
 
+-- The same of django-allauth (`xtask/peers/allauth`), whose list has tokens of sessions.
+
+function operations.allauth_session(head)
+  local top = "GET /_allauth/app/v1/auth/session HTTP/1.1\r\n" .. head .. "X-Session-Token: "
+  return function() return top .. one() .. "\r\n\r\n" end
+end
+
+function operations.allauth_password(head)
+  local top, middle, after = post(head, "/_allauth/app/v1/auth/login", '{"email":"password', 2,
+    '@bench.example","password":"correct horse battery staple"}')
+  local before = top .. middle
+  return function() return before .. string.format("%02d", math.random(64) - 1) .. after end
+end
+
+function operations.allauth_create(head, number)
+  return operations.better_auth_create(head, number)
+end
+
+-- Whoever signs up is sent a code, and is signed in when he brings it.
+function operations.allauth_code(head, number)
+  local to_verify = {}
+  local top, middle, after = post(head, "/_allauth/app/v1/auth/signup", '{"email":"code', 14, '@bench.example"}')
+  local send = top .. middle
+  local verify = "POST /_allauth/app/v1/auth/email/verify HTTP/1.1\r\n" .. head
+    .. "Content-Type: application/json\r\nContent-Length: 16\r\nX-Session-Token: "
+  function response(status, headers, body)
+    local token = status == 202 and body:match('"session_token": "(%w+)"')
+    if token then to_verify[#to_verify + 1] = token end
+  end
+  return function()
+    local token = table.remove(to_verify)
+    if token then return verify .. token .. '\r\n\r\n{"key":"000000"}' end
+    return send .. fresh(number) .. after
+  end
+end
+
 function init(arguments)
   local operation, key, number = arguments[1], arguments[2], tonumber(arguments[4])
   local file = io.open(arguments[3])
