@@ -20,6 +20,7 @@ mod seeded;
 mod service;
 mod signing;
 mod soak;
+mod sweep;
 mod table;
 mod usage;
 
@@ -63,6 +64,7 @@ processor and how often threads change.
   --plans            instead: how Postgres carries out each statement where there are many users, and many of everything else, with
                      statistics and after they were lost; fails where a table is read as a whole, or far more rows than are given:
                      about two minutes
+  --sweep            instead: session verify while a million dead sessions are swept, and at rest: about two minutes for each store
   --soak             instead: hours of mixed load on each store; fails where the service holds a tenth more memory in the last
                      quarter than in the second
   --events           instead: the figures of events and webhooks: what they cost whom they tell of, how fast they get their places, are
@@ -74,11 +76,11 @@ processor and how often threads change.
   --profile NAME     what is built and measured: dist, as it is shipped, when absent; release, which builds in half the time and
                      is a little slower; with --search and --plans also dev, which is good for all but the times
   --no-install       do not install wrk or Postgres; psql and sqlite3 have to be there
-  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster, --builds and --soak, 10 with --operations and --signing)
+  --seconds N        length of each measurement (2; 1 with --quick; 5 with --peers, --cluster, --builds and --soak, 2 with --sweep, 10 with --operations and --signing)
   --note TEXT        what has to be known to read the figures, such as other work on the machine; stands in the record
   --users N          how many users there are (100000; with --search how many \"many\" is: 1000000). A run with other than 100000
                      keeps nothing
-  --connections N    with --operations, --signing, --peers, --cluster, --builds and --soak: open connections (64)
+  --connections N    with --operations, --signing, --peers, --cluster, --builds, --sweep and --soak: open connections (64)
   --calls N          with --operations: calls of each that needs preparation (500), over 16 connections
   --wallets N        with --signing: how many \"many\" is (100000)
   --minutes N        with --soak: how long on each store (240)
@@ -108,6 +110,8 @@ enum Mode {
     /// Ours beside those of others.
     Peers(Load, peers::Comparison),
     Soak(Load, soak::Soak),
+    /// What is swept, beside load.
+    Sweep(Load),
     /// A cluster in turn with one Postgres, so many rounds.
     Cluster(Load, u32),
     /// Another build in turn with this one, so many rounds.
@@ -135,6 +139,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Mode::Signing(load, comparison) => signing::run(&options, load, &comparison),
         Mode::Peers(load, comparison) => peers::run(&options, load, &comparison),
         Mode::Soak(load, soak) => soak::run(&options, load, &soak),
+        Mode::Sweep(load) => sweep::run(&options, load),
         Mode::Cluster(load, rounds) => cluster::run(&options, load, rounds),
         Mode::Builds(load, against, rounds) => builds::run(&options, load, &against, rounds),
         Mode::Plans(users) => plans::run(&options, users),
@@ -203,7 +208,7 @@ struct Line {
 }
 
 /// The flags that say what is measured.
-const MODES: [&str; 11] = [
+const MODES: [&str; 12] = [
     "--builds",
     "--cluster",
     "--events",
@@ -215,6 +220,7 @@ const MODES: [&str; 11] = [
     "--signing",
     "--peers",
     "--soak",
+    "--sweep",
 ];
 
 fn parse(arguments: &[String]) -> Result<(Options, Mode), Failure> {
@@ -340,6 +346,10 @@ impl Line {
                     rounds: self.rounds.unwrap_or(3),
                 },
             ),
+            Some("--sweep") => Mode::Sweep(Load {
+                seconds: self.seconds.unwrap_or(2),
+                ..load
+            }),
             Some("--soak") => Mode::Soak(
                 Load {
                     seconds: self.seconds.unwrap_or(5),

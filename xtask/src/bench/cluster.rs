@@ -5,8 +5,9 @@ use std::process::Command;
 
 use super::load::Load;
 use super::pairs::{median, ratio};
-use super::scene::{COMPARED, Scene, Whom};
+use super::scene::{COMPARED, Sample, Scene, Whom};
 use super::seeded::{Copy, Seeded, installed};
+use super::usage::Usage;
 use super::{Options, course};
 use crate::failure::Failure;
 use crate::postgres::{Cluster, Durability};
@@ -37,34 +38,66 @@ pub(super) fn run(options: &Options, load: Load, rounds: u32) -> Result<(), Fail
     distribute(&copy, &workers)?;
     let mut spread = Scene::on(copy, options, 1)?;
     let mut alone = Scene::set(Kind::Postgres, course::USERS, options)?;
-    println!("| operation | one Postgres: per second | cluster: per second | as much work |");
-    println!("|---|---:|---:|---:|");
+    println!(
+        "| operation | one Postgres: per second | cluster: per second | as much work | one: µs service, Postgres | \
+         cluster: µs service, coordinator, others |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|");
     for (name, operation) in COMPARED {
-        let (mut of_one, mut of_many) = (Vec::new(), Vec::new());
+        let (mut of_one, mut of_many, mut of_workers) = (Vec::new(), Vec::new(), Vec::new());
         // The first of each fills pools and caches, and does not count.
         for round in 0..=rounds {
-            let one = alone.sample(Whom::Service, operation, load)?.per_second;
-            let many = spread.sample(Whom::Service, operation, load)?.per_second;
+            let one = alone.sample(Whom::Service, operation, load)?;
+            let before = used(&workers)?;
+            let many = spread.sample(Whom::Service, operation, load)?;
+            let took = used(&workers)? - before;
             if round > 0 {
                 of_one.push(one);
                 of_many.push(many);
+                of_workers.push(took / (many.per_second * f64::from(load.seconds)));
             }
         }
-        let times = ratio(&of_one, &of_many).map_or_else(String::new, |ratio| {
-            format!(
-                "{:.2} ({:.2} to {:.2})",
-                ratio.median, ratio.least, ratio.most
-            )
-        });
-        println!(
-            "| {name} | {:.0} | {:.0} | {times} |",
-            median(&of_one),
-            median(&of_many)
-        );
+        print(name, &of_one, &of_many, &of_workers);
     }
     alone.strike(0.0)?;
     spread.strike(0.0)?;
     workers.into_iter().try_for_each(Cluster::stop)
+}
+
+/// Microseconds of processor that the workers have had.
+fn used(workers: &[Cluster]) -> Result<f64, Failure> {
+    let mut used = 0.0;
+    for worker in workers {
+        used += Usage::below(worker.keeper())?
+            .since(&Usage::default())
+            .microseconds;
+    }
+    Ok(used)
+}
+
+fn print(name: &str, one: &[Sample], many: &[Sample], workers: &[f64]) {
+    let each = |samples: &[Sample], figure: fn(&Sample) -> f64| -> Vec<f64> {
+        samples.iter().map(figure).collect()
+    };
+    let rates = |samples| each(samples, |sample| sample.per_second);
+    let service = |samples| median(&each(samples, |sample| sample.cost.service));
+    let database = |samples| median(&each(samples, |sample| sample.cost.database));
+    let times = ratio(&rates(one), &rates(many)).map_or_else(String::new, |ratio| {
+        format!(
+            "{:.2} ({:.2} to {:.2})",
+            ratio.median, ratio.least, ratio.most
+        )
+    });
+    println!(
+        "| {name} | {:.0} | {:.0} | {times} | {:.0}, {:.0} | {:.0}, {:.0}, {:.0} |",
+        median(&rates(one)),
+        median(&rates(many)),
+        service(one),
+        database(one),
+        service(many),
+        database(many),
+        median(workers),
+    );
 }
 
 /// Makes the copy the coordinator of the workers, and distributes what is on it.

@@ -58,12 +58,21 @@ struct Pair {
 const WITH_PASSWORD: u32 = 64;
 const LIST: &str = "users.password";
 
+/// As many sessions of ours as each of the others has.
+const AS_MANY: &str = "sessions.as_many";
+
 /// As many as the command line says.
 const ANY: u32 = u32::MAX;
 
-const PAIRS: [Pair; 4] = [
+const PAIRS: [Pair; 5] = [
     Pair {
-        name: "session verify, get-session",
+        name: "session verify, get-session: as many sessions as they have",
+        ours: operation("session_verify", AS_MANY, 1.0),
+        theirs: ["better_auth_session", "allauth_session"],
+        most: ANY,
+    },
+    Pair {
+        name: "session verify, get-session: all of ours",
         ours: operation("session_verify", "sessions.cold", 1.0),
         theirs: ["better_auth_session", "allauth_session"],
         most: ANY,
@@ -106,6 +115,7 @@ pub(super) fn run(options: &Options, load: Load, comparison: &Comparison) -> Res
     };
     let mut scene = Scene::set(Kind::Postgres, comparison.users, options)?;
     make_users_with_passwords(&scene)?;
+    draw_as_many(&scene, comparison)?;
     let mut better_auth = Command::new("node");
     better_auth
         .arg("better_auth.mjs")
@@ -156,6 +166,16 @@ pub(super) fn run(options: &Options, load: Load, comparison: &Comparison) -> Res
         .into_iter()
         .try_for_each(|peer| peer.keeper.stop().map(drop))?;
     scene.strike(idle).map(drop)
+}
+
+/// Takes sessions from all over the list.
+fn draw_as_many(scene: &Scene, comparison: &Comparison) -> Result<(), Failure> {
+    let all = fs::read_to_string(scene.store("sessions.cold").0);
+    let all = all.context("cannot read the sessions")?;
+    let apart = usize::try_from(comparison.users / comparison.of_peer).unwrap_or(1);
+    let few = all.lines().step_by(apart.max(1));
+    let few: String = few.map(|line| format!("{line}\n")).collect();
+    fs::write(scene.store(AS_MANY).0, few).context("cannot write a list")
 }
 
 /// Signs users up who get the password that `draw.lua` knows: sessions that were copied are too old to set one.
