@@ -28,7 +28,7 @@ const VERIFY: &str = "/v1/auth/oauth/verify";
 
 /// The path of an address of the service, whichever process it names.
 #[track_caller]
-fn path(url: &str) -> &str {
+pub(crate) fn path(url: &str) -> &str {
     let at = url
         .find("/v1/")
         .unwrap_or_else(|| panic!("{url} is not ours"));
@@ -36,7 +36,7 @@ fn path(url: &str) -> &str {
 }
 
 #[track_caller]
-fn location(answer: &Answer) -> String {
+pub(crate) fn location(answer: &Answer) -> String {
     assert_eq!(answer.status, 302, "{}", answer.text);
     answer.headers["location"].to_str().unwrap().to_owned()
 }

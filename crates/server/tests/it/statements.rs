@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
 
+use crate::oauth_races::{location, path as path_of};
 use crate::support::client::{Answer, Api};
 use crate::support::database::Database;
 use crate::support::journey::{Owner, new_owner, sign, sign_in};
@@ -33,14 +34,14 @@ struct Meter<'a> {
 }
 
 impl Meter<'_> {
-    async fn row(&mut self, name: &'static str, call: impl Future<Output = Answer>) -> Value {
+    async fn row(&mut self, name: &'static str, call: impl Future<Output = Answer>) -> Answer {
         // Places are given beside the calls, a moment after what they tell is there.
         while !self.is_placed().await {}
         // Both that and mails take longer than a key is remembered.
         let session = self.api.post("/v1/auth/sessions/verify", &self.session);
         session.await.ok();
         let before = self.wire.counts();
-        let answer = call.await.ok();
+        let answer = call.await;
         let took = self.wire.counts().since(before);
         match self.rows.iter_mut().find(|(known, _)| *known == name) {
             Some((_, least)) => *least = least.min(took),
@@ -58,11 +59,14 @@ impl Meter<'_> {
         let (api, path) = (self.api.clone(), format!("/v1/{path}"));
         self.row(name, async move { api.post(&path, &body).await })
             .await
+            .ok()
     }
 
     async fn get(&mut self, name: &'static str, path: &str) -> Value {
         let (api, path) = (self.api.clone(), format!("/v1/{path}"));
-        self.row(name, async move { api.get(&path).await }).await
+        self.row(name, async move { api.get(&path).await })
+            .await
+            .ok()
     }
 
     /// Signs in with a mailed code.
@@ -140,6 +144,20 @@ impl Meter<'_> {
         self.post(verify, "auth/wallets/verify", body).await;
     }
 
+    /// Signs in at the identity provider that every test environment has.
+    async fn provider(&mut self, verify: &'static str, email: &str) {
+        let api = self.api.clone();
+        let query = format!("identity=verified&email={email}");
+        let path = format!("auth/oauth/test/begin?{query}");
+        let begun = self.get("oauth/test/begin", &path).await;
+        let sent_back = location(&api.get(path_of(&text(&begun, "url"))).await);
+        let back = async move { api.get(path_of(&sent_back)).await };
+        let landed = location(&self.row("oauth/test/callback", back).await);
+        let (_, token) = landed.split_once("?token=").unwrap();
+        let body = json!({ "token": token, "session_expires_in": 60 });
+        self.post(verify, "auth/oauth/verify", body).await;
+    }
+
     async fn round(&mut self, number: usize) {
         let email = format!("code{number}@example.com");
         let names = [
@@ -175,7 +193,7 @@ impl Meter<'_> {
         self.passkey(&user).await;
         let api = self.api.clone();
         let delete = async move { api.delete("/v1/auth/sessions/delete", &named).await };
-        self.row("sessions/delete", delete).await;
+        self.row("sessions/delete", delete).await.ok();
 
         let email = format!("link{number}@example.com");
         let names = [
@@ -200,6 +218,11 @@ impl Meter<'_> {
             "otps/verify by SMS, known user",
         ];
         self.sms(names, &phone_number).await;
+
+        let email = format!("provider{number}%40example.com");
+        for verify in ["oauth/verify, new user", "oauth/verify, known user"] {
+            self.provider(verify, &email).await;
+        }
 
         let pocket = new_owner(&self.pockets, &format!("pocket{number}@example.com")).await;
         let names = [
