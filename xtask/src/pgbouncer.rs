@@ -11,11 +11,16 @@ use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
 use crate::{debian, temporary, wait};
 
-/// In transaction mode, as it is set up for services; few connections for many clients. What a start-up message asks of the session is
-/// refused, as it is by default.
+/// For services.
+pub(crate) const KEEPING_STATEMENTS: &str =
+    "pool_mode = transaction\nmax_prepared_statements = 200";
+/// As every PgBouncer was before 1.21.
+pub(crate) const LOSING_STATEMENTS: &str = "pool_mode = transaction\nmax_prepared_statements = 0";
+/// A server for each session.
+pub(crate) const OF_SESSIONS: &str = "pool_mode = session\nmax_prepared_statements = 0";
+
+/// Few connections for many clients. What a start-up message asks of the session is refused, as it is by default.
 const SETTINGS: &str = "\
-pool_mode = transaction
-max_prepared_statements = 200
 default_pool_size = 4
 max_client_conn = 4000
 auth_type = any
@@ -30,13 +35,14 @@ pub(crate) struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts one in front of every database of the Postgres at this port.
-    pub(crate) fn start(program: &Path, postgres: u16) -> Result<Self, Failure> {
+    /// Starts one in front of every database of the Postgres at this port, in one of the modes above.
+    pub(crate) fn start(program: &Path, postgres: u16, mode: &str) -> Result<Self, Failure> {
         let directory = temporary::directory("pgbouncer")?;
         let port = wait::free_port()?;
         let settings = directory.join("pgbouncer.ini");
         let text = format!(
-            "[databases]\n* = host=127.0.0.1 port={postgres} user=postgres\n[pgbouncer]\nlisten_port = {port}\n{SETTINGS}"
+            "[databases]\n* = host=127.0.0.1 port={postgres} user=postgres\n[pgbouncer]\nlisten_port = {port}\n\
+             {mode}\n{SETTINGS}"
         );
         fs::write(&settings, text).context("cannot write the settings of PgBouncer")?;
         let log = File::create(directory.join("log")).context("cannot create its log")?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Context, Failure};
-use crate::pgbouncer::PgBouncer;
+use crate::pgbouncer::{KEEPING_STATEMENTS, LOSING_STATEMENTS, OF_SESSIONS, PgBouncer};
 use crate::test::Servers;
 use crate::{process, project};
 
@@ -27,6 +27,10 @@ const ALL: &str = "postgres";
 
 /// The same on clusters of the tests' own.
 const CLUSTER: &str = "spread::";
+
+/// What is said to tests whose databases are clusters of one server, and to those that make clusters of their own.
+const SPREAD: &str = "VESTRY_TEST_POSTGRES_SPREAD";
+const OF_CLUSTERS: &str = "VESTRY_TEST_CITUS";
 
 /// Tests that a Citus cannot pass, and why.
 const NOT_ON_CITUS: [(&str, &str); 5] = [
@@ -145,10 +149,20 @@ pub(crate) fn build(servers: &Path, which: &str) -> Result<PathBuf, Failure> {
 fn through_pgbouncer(request: &Request) -> Result<(), Failure> {
     let program = build(&request.servers, "pgbouncer")?;
     let servers = Servers::start(request.install)?;
-    let pgbouncer = PgBouncer::start(&program, port(servers.postgres()?)?)?;
-    let url = pgbouncer.url();
-    let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_POOLER", &url));
-    pgbouncer.stop()?;
+    let postgres = port(servers.postgres()?)?;
+    let modes = [
+        ("VESTRY_TEST_POSTGRES_POOLER", KEEPING_STATEMENTS),
+        ("VESTRY_TEST_POSTGRES_LOSING_POOLER", LOSING_STATEMENTS),
+        ("VESTRY_TEST_POSTGRES_SESSION_POOLER", OF_SESSIONS),
+    ];
+    let (mut poolers, mut said) = (Vec::new(), Vec::new());
+    for (variable, mode) in modes {
+        let pooler = PgBouncer::start(&program, postgres, mode)?;
+        said.push((variable, pooler.url()));
+        poolers.push(pooler);
+    }
+    let tested = tests(request, &servers, &said);
+    poolers.into_iter().try_for_each(PgBouncer::stop)?;
     servers.stop()?;
     tested
 }
@@ -156,7 +170,7 @@ fn through_pgbouncer(request: &Request) -> Result<(), Failure> {
 fn on_citus(request: &Request) -> Result<(), Failure> {
     build(&request.servers, "citus")?;
     let servers = Servers::start_with(request.install, CITUS)?;
-    let tested = tests(request, &servers, ("VESTRY_TEST_POSTGRES_SPREAD", "yes"));
+    let tested = tests(request, &servers, &[(SPREAD, "yes".to_owned())]);
     let across = tested.and_then(|()| across::look(servers.postgres()?));
     servers.stop()?;
     across
@@ -166,17 +180,15 @@ fn on_citus(request: &Request) -> Result<(), Failure> {
 fn on_cluster(request: &Request) -> Result<(), Failure> {
     build(&request.servers, "citus")?;
     let servers = Servers::start(request.install)?;
-    let tested = tests(request, &servers, ("VESTRY_TEST_CITUS", "yes"));
+    let tested = tests(request, &servers, &[(OF_CLUSTERS, "yes".to_owned())]);
     servers.stop()?;
     tested
 }
 
 /// The integration tests that are asked for, with this said to them.
-fn tests(request: &Request, servers: &Servers, said: (&str, &str)) -> Result<(), Failure> {
-    let all = match said.0 {
-        "VESTRY_TEST_CITUS" => CLUSTER,
-        _ => ALL,
-    };
+fn tests(request: &Request, servers: &Servers, said: &[(&str, String)]) -> Result<(), Failure> {
+    let is_said = |name| said.iter().any(|(said, _)| *said == name);
+    let all = if is_said(OF_CLUSTERS) { CLUSTER } else { ALL };
     let all = [all.to_owned()];
     let filters = match request.filters.as_slice() {
         [] => &all,
@@ -186,9 +198,9 @@ fn tests(request: &Request, servers: &Servers, said: (&str, &str)) -> Result<(),
     command.args(["test", "--workspace", "--no-fail-fast", "--test", "it"]);
     command.arg(project::LIGHT);
     servers.tell(&mut command);
-    command.env(said.0, said.1);
+    command.envs(said.iter().map(|(name, value)| (name, value)));
     command.arg("--").args(filters);
-    if said.0 == "VESTRY_TEST_POSTGRES_SPREAD" {
+    if is_said(SPREAD) {
         for (test, why) in NOT_ON_CITUS {
             println!("left out on Citus: {test}: {why}");
             command.args(["--skip", test]);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
-use vestry_store_sql::Spread;
+use vestry_store_sql::{Pooler, Spread};
 
 use crate::cli::Answer;
 use crate::compose;
@@ -89,6 +89,14 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
         Finding::of("database", ready),
         Finding::of("durability", durability),
     ];
+    match store.pooler().await {
+        Ok(None) => {}
+        Ok(Some(found)) => findings.push(Finding::of("pooler", pooler(found))),
+        Err(error) => findings.push(Finding::of(
+            "pooler",
+            Err(error).context("what stands before the database does not answer"),
+        )),
+    }
     match store.spread().await {
         Ok(None) => {}
         Ok(Some(spread)) => findings.push(Finding::of("cluster", cluster(&spread))),
@@ -98,6 +106,22 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether statements survive what stands before Postgres.
+fn pooler(found: Pooler) -> Result<String, Failure> {
+    match found {
+        Pooler::OfSessions => {
+            Ok("a pooler stands before Postgres, and gives each session a server".to_owned())
+        }
+        Pooler::KeepsStatements => {
+            Ok("a pooler stands before Postgres, and keeps prepared statements".to_owned())
+        }
+        Pooler::LosesStatements => Err(Failure::new(
+            "the pooler before Postgres loses prepared statements, so calls fail now and then: use PgBouncer 1.21 or newer, and set \
+             max_prepared_statements (200, say)",
+        )),
+    }
 }
 
 /// How the Apps are spread over the servers.

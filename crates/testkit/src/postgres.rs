@@ -43,6 +43,16 @@ impl Throwaway {
         with_database(pooler.as_ref().unwrap_or(&self.server), &self.name)
     }
 
+    /// The same through a pooler that loses prepared statements, and through one of sessions; `None` where the tests do not go
+    /// through poolers.
+    pub fn other_pooler_urls(&self) -> Option<[String; 2]> {
+        let url = |variable| Some(with_database(&lane::variable(variable)?, &self.name));
+        Some([
+            url("VESTRY_TEST_POSTGRES_LOSING_POOLER")?,
+            url("VESTRY_TEST_POSTGRES_SESSION_POOLER")?,
+        ])
+    }
+
     /// The same without a pooler, for what is not the service's.
     pub fn direct_url(&self) -> String {
         with_database(&self.server, &self.name)

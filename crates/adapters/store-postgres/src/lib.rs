@@ -14,6 +14,7 @@ mod events;
 mod lists;
 mod manager;
 mod migrate;
+mod pooler;
 mod primary;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
@@ -44,6 +45,7 @@ use vestry_store_rows::settings::{PostgresUrl, Settings};
 pub use self::connection::{Conn, classify};
 pub use self::connector::Connector;
 pub use self::migrate::{distribute, migrate};
+pub use self::pooler::Pooler;
 pub use self::spread::Spread;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
@@ -132,6 +134,20 @@ impl PostgresStore {
     /// See [`vestry_ports::store::Store::is_spread`].
     pub const fn is_spread(&self) -> bool {
         self.is_spread
+    }
+
+    /// The pooler that stands before the server, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pooler(&self) -> StoreResult<Option<Pooler>> {
+        let mut one = self.get().await?;
+        if !self.pool.manager().is_bare() {
+            return Ok(None);
+        }
+        let other = self.limiter.0.get().await;
+        let mut other = other.map_err(failure::of_pool)?;
+        pooler::find(&mut one, &mut other).await.map(Some)
     }
 
     /// How the tables are spread, where they are.

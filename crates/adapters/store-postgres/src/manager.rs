@@ -69,7 +69,8 @@ impl Manager {
         }
     }
 
-    fn is_bare(&self) -> bool {
+    /// Whether a pooler stands before the server.
+    pub(super) fn is_bare(&self) -> bool {
         // Named in full: every value has a method `load` where diesel's are in scope.
         AtomicBool::load(&self.is_bare, Ordering::Relaxed)
     }
@@ -79,12 +80,8 @@ impl Manager {
         if self.is_bare() {
             return connect(&self.plain, self.keep_statements).await;
         }
-        let mut connection = match connect(&self.telling, self.keep_statements).await {
-            Err(refusal) if is_of_options(&refusal) => {
-                connect(&self.plain, self.keep_statements).await?
-            }
-            outcome => outcome?,
-        };
+        let mut connection =
+            connect_telling(&self.telling, &self.plain, self.keep_statements).await?;
         let told = diesel::select(sql::<Bool>(IS_TOLD))
             .get_result(&mut connection)
             .await;
@@ -92,6 +89,18 @@ impl Manager {
             self.is_bare.store(true, Ordering::Relaxed);
         }
         Ok(connection)
+    }
+}
+
+/// A connection that was told something at its start, or one of a pooler that refuses to be told.
+pub(super) async fn connect_telling(
+    telling: &Connector,
+    plain: &Connector,
+    keeps_statements: bool,
+) -> StoreResult<Conn> {
+    match connect(telling, keeps_statements).await {
+        Err(refusal) if is_of_options(&refusal) => connect(plain, keeps_statements).await,
+        outcome => outcome,
     }
 }
 

@@ -2,8 +2,10 @@
 //! it expires when its holder is gone.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::time::Duration;
 
+use diesel::Connection;
 use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::async_connection_wrapper::AsyncConnectionWrapper;
@@ -14,7 +16,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
 use super::connector::Connector;
-use super::manager::connect;
+use super::manager::connect_telling;
 use super::repositories::migrations::applied_migrations;
 use super::spread;
 use vestry_store_rows::migrations::missing;
@@ -27,9 +29,13 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// How long others wait in all. A migration that takes longer than this should not run at the start of a process.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Migrations say what they need; a pooler may hand over a session that somebody else has set up.
-const SETUP: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; \
-                     SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+/// What a session is told at its start: a migration may take as long as it takes. Behind a pooler it is not told ([`WITHOUT_LIMITS`]).
+const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
+     -c lock_timeout=0 -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+
+/// The same for one transaction, whoever's session it is: what is set for a session of a pooler is set for whoever has it next.
+const WITHOUT_LIMITS: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
+     SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
 const CREATE_LOCK: &str = "CREATE TABLE IF NOT EXISTS migration_lock (\
     name TEXT COLLATE \"C\" NOT NULL, holder TEXT NOT NULL, expires_at INT8 NOT NULL, \
@@ -108,10 +114,7 @@ fn connector(url: &PostgresUrl, settings: &Settings) -> StoreResult<Connector> {
 
 /// A connection of its own: migrations may take longer than anything else is allowed to.
 async fn open(connector: &Connector) -> StoreResult<Conn> {
-    let mut conn = connect(connector, true).await?;
-    let set_up = conn.batch_execute(SETUP).await;
-    set_up.map_err(|error| classify(error, Some(&mut conn)))?;
-    Ok(conn)
+    connect_telling(&connector.telling(OPTIONS), connector, true).await
 }
 
 async fn missing_in(conn: &mut Conn) -> StoreResult<Vec<String>> {
@@ -146,8 +149,14 @@ async fn unique_name(conn: &mut Conn) -> StoreResult<String> {
 async fn apply(conn: Conn) -> StoreResult<Vec<String>> {
     let applying = tokio::task::spawn_blocking(move || {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn.into_inner());
-        let applied = conn.run_pending_migrations(crate::MIGRATIONS)?;
-        let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
+        let mut applied = Vec::new();
+        for migration in conn.pending_migrations(crate::MIGRATIONS)? {
+            let version = conn.transaction::<_, Box<dyn Error + Send + Sync>, _>(|conn| {
+                diesel::connection::SimpleConnection::batch_execute(conn, WITHOUT_LIMITS)?;
+                Ok(conn.run_migration(&*migration)?.to_string())
+            })?;
+            applied.push(version);
+        }
         Ok(applied)
     });
     match applying.await {

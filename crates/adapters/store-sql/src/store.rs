@@ -7,7 +7,7 @@ use vestry_domain::ids::AuditChainId;
 use vestry_ports::port;
 use vestry_ports::store::{Bell, Repositories, Store, StoreError, StoreResult, Tx};
 
-use vestry_store_postgres::{PostgresStore, Spread};
+use vestry_store_postgres::{Pooler, PostgresStore, Spread};
 use vestry_store_rows::migrations::MissingMigrations;
 use vestry_store_rows::settings::{Database, Settings};
 use vestry_store_sqlite::{BackupError, SqliteStore};
@@ -54,6 +54,17 @@ impl SqlStore {
         match &self.0 {
             Engine::Sqlite(_) => Ok(None),
             Engine::Postgres(store) => store.spread().await,
+        }
+    }
+
+    /// The pooler that stands before Postgres, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pooler(&self) -> StoreResult<Option<Pooler>> {
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(None),
+            Engine::Postgres(store) => store.pooler().await,
         }
     }
 

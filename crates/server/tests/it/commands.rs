@@ -461,6 +461,36 @@ fn check_says_what_is_wrong() {
     assert!(said.stdout.contains("FAILED"));
 }
 
+/// PR-51: whether prepared statements survive the pooler, where there is one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_says_what_stands_before_postgres() {
+    let Some(mut site) = Site::postgres().await else {
+        return;
+    };
+    let finding = |site: &Site| {
+        let said = tokio::task::block_in_place(|| site.run(&["check", "--json"])).json();
+        let checks = said["checks"].as_array().unwrap();
+        let found = checks.iter().find(|check| check["name"] == "pooler");
+        found.map(|found| (found["ok"].clone(), found["detail"].to_string()))
+    };
+    let found = finding(&site);
+    assert_eq!(found.is_some(), site.database.is_pooled());
+    if let Some((ok, detail)) = found {
+        assert_eq!(ok, true, "{detail}");
+    }
+    if let Some([losing, of_sessions]) = site.database.other_pooler_urls() {
+        for (url, is_ok, says) in [
+            (losing, false, "max_prepared_statements"),
+            (of_sessions, true, "each session"),
+        ] {
+            site.set("database.url", &url);
+            let (ok, detail) = finding(&site).unwrap();
+            assert_eq!(ok, is_ok, "{detail}");
+            assert!(detail.contains(says), "{detail}");
+        }
+    }
+}
+
 /// OPS-4: `vestry provider set|list|remove`.
 #[test]
 fn providers_are_set_listed_and_removed() {

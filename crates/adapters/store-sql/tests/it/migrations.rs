@@ -5,8 +5,9 @@ use std::sync::Arc;
 use vestry_contract::race::race;
 use vestry_ports::store::{Store, StoreError};
 use vestry_store_sql::{MissingMigrations, migrate};
+use vestry_testkit::postgres::execute;
 
-use crate::places::{self, Place, on_both};
+use crate::places::{self, Ground, Place, on_both};
 
 on_both! { sqlite, postgres:
     eight_processes_migrate_an_empty_database_once
@@ -48,6 +49,25 @@ async fn ready_names_what_is_missing(place: &Place) {
         .execute("DELETE FROM __diesel_schema_migrations WHERE version = '20261121000003'")
         .await;
     assert_eq!(missing(&store).await, ["20261121000003"]);
+}
+
+/// PR-51: what is set for a session of a pooler is somebody else's next. Without a pooler every session is new, and this shows little.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn migrations_set_nothing_for_a_postgres_session() {
+    let Some(place) = places::postgres().await else {
+        return;
+    };
+    assert!(!migrate(&place.settings).await.unwrap().is_empty());
+    let Ground::Server(server) = &place.ground else {
+        panic!("this is not Postgres");
+    };
+    let is_set = "DO $$ BEGIN IF EXISTS (SELECT FROM pg_settings WHERE source = 'session' AND name IN ('lock_timeout', \
+                  'statement_timeout', 'idle_in_transaction_session_timeout', 'default_transaction_isolation', \
+                  'default_transaction_read_only')) THEN RAISE 'something is set'; END IF; END $$";
+    // More than the pooler has.
+    for _ in 0..8 {
+        execute(&server.url(), is_set).await.unwrap();
+    }
 }
 
 async fn missing(store: &dyn Store) -> Vec<String> {

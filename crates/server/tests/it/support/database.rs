@@ -45,6 +45,19 @@ impl Database {
         matches!(self, Self::Postgres(_)) && vestry_testkit::postgres::is_spread()
     }
 
+    /// Whether a pooler stands before it.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.url() != self.direct_url()
+    }
+
+    /// The same behind a pooler that loses prepared statements, and behind one of sessions, where the tests go through poolers.
+    pub(crate) fn other_pooler_urls(&self) -> Option<[String; 2]> {
+        match self {
+            Self::Postgres(postgres) => postgres.other_pooler_urls(),
+            Self::Sqlite(_) | Self::Elsewhere(_) => None,
+        }
+    }
+
     /// The same without a pooler.
     fn direct_url(&self) -> String {
         match self {
