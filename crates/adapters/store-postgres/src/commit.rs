@@ -17,7 +17,7 @@ use super::primary;
 const COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
 /// How much longer it may take where statements are sent with it, which may wait for a lock: one that was not to be had in time is
-/// answered after five seconds, and that is told apart from no answer.
+/// answered after five seconds, and that is told apart from no answer. Where two of them wait for long, one after the other, it is not.
 const LOCKED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The answer to what commits, unless it takes too long: then it is open whether it happened, and the connection is to be closed.

@@ -34,6 +34,10 @@ impl Unit {
         status: UserStatus,
         by: i64,
     ) -> StoreResult<()> {
+        let rank = Rank::Users {
+            shard: shard(id),
+            is_active: status == UserStatus::Active,
+        };
         let upsert = diesel::insert_into(user_counts::table)
             .values((
                 user_counts::app_id.eq(world.app_id.to_string()),
@@ -50,8 +54,7 @@ impl Unit {
             ))
             .do_update()
             .set(user_counts::users.eq(user_counts::users + by));
-        let counted =
-            dialect::last!(self.writing()?, Rank::Users(shard(id)), Prepared(upsert)).await;
+        let counted = dialect::last!(self.writing()?, rank, Prepared(upsert)).await;
         self.done(counted)
     }
 
@@ -70,7 +73,11 @@ impl Unit {
             from: from.as_str(),
             to: to.as_str(),
         };
-        let counted = dialect::last!(self.writing()?, Rank::Users(recount.shard), recount).await;
+        let rank = Rank::Users {
+            shard: recount.shard,
+            is_active: from == UserStatus::Active,
+        };
+        let counted = dialect::last!(self.writing()?, rank, recount).await;
         self.done(counted)
     }
 

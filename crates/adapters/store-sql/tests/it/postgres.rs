@@ -8,6 +8,7 @@ use tokio::sync::Barrier;
 use tokio::time::Instant;
 use vestry_contract::samples::Samples;
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::user::UserStatus;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Store, StoreError, StoreResult, Tx};
 use vestry_store_sql::{Settings, SqlStore};
@@ -295,9 +296,16 @@ async fn counters_are_locked_for_the_commit_alone() {
     let store = place.connect().await;
     let mut samples = Samples::fresh();
     let world = a_world();
-    // In every part of the counter.
+    // In every part of the counter, and of both statuses.
     let mut users: Vec<_> = (0..64).map(|_| samples.user(world)).collect();
-    for round in 1..=10 {
+    for (user, status) in users.iter_mut().zip(
+        [UserStatus::Pending, UserStatus::Active]
+            .into_iter()
+            .cycle(),
+    ) {
+        user.status = status;
+    }
+    for round in 1..=60 {
         let [mut one, mut other, mut given_up] = [
             store.begin().await.unwrap(),
             store.begin().await.unwrap(),
