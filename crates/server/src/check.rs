@@ -78,7 +78,13 @@ fn configuration(settings: &Settings) -> Result<String, Failure> {
 async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
     let store = match compose::store(settings).await {
         Ok(store) => store,
-        Err(failure) => return vec![Finding::of("database", Err(failure))],
+        Err(failure) => {
+            // It may lose them already while it is looked for.
+            let loses = failure.to_string().contains("prepared statement");
+            let pooler = loses.then(|| Finding::of("pooler", pooler(Pooler::LosesStatements)));
+            let database = Finding::of("database", Err(failure));
+            return [database].into_iter().chain(pooler).collect();
+        }
     };
     let ready = store.ready().await;
     let ready = ready

@@ -136,7 +136,7 @@ impl PostgresStore {
         self.is_spread
     }
 
-    /// The pooler that stands before the server, if there is one.
+    /// The pooler that stands before the server, if there is one that refuses or drops what a session is told at its start.
     ///
     /// # Errors
     /// [`StoreError`].

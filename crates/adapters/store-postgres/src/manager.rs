@@ -69,7 +69,7 @@ impl Manager {
         }
     }
 
-    /// Whether a pooler stands before the server.
+    /// Whether sessions were found that were not told: a pooler stands before the server.
     pub(super) fn is_bare(&self) -> bool {
         // Named in full: every value has a method `load` where diesel's are in scope.
         AtomicBool::load(&self.is_bare, Ordering::Relaxed)

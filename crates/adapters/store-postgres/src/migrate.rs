@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
      -c lock_timeout=0 -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
 
-/// The same for one transaction, whoever's session it is: what is set for a session of a pooler is set for whoever has it next.
+/// The same for one transaction, whosever session it is: what is set for a session of a pooler is set for whoever has it next.
 const WITHOUT_LIMITS: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
      SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
@@ -151,11 +151,14 @@ async fn apply(conn: Conn) -> StoreResult<Vec<String>> {
         let mut conn = AsyncConnectionWrapper::<AsyncPgConnection>::from(conn.into_inner());
         let mut applied = Vec::new();
         for migration in conn.pending_migrations(crate::MIGRATIONS)? {
-            let version = conn.transaction::<_, Box<dyn Error + Send + Sync>, _>(|conn| {
-                diesel::connection::SimpleConnection::batch_execute(conn, WITHOUT_LIMITS)?;
-                Ok(conn.run_migration(&*migration)?.to_string())
-            })?;
-            applied.push(version);
+            let version = match migration.metadata().run_in_transaction() {
+                true => conn.transaction::<_, Box<dyn Error + Send + Sync>, _>(|conn| {
+                    diesel::connection::SimpleConnection::batch_execute(conn, WITHOUT_LIMITS)?;
+                    conn.run_migration(&*migration)
+                }),
+                false => conn.run_migration(&*migration),
+            };
+            applied.push(version?.to_string());
         }
         Ok(applied)
     });

@@ -1,7 +1,9 @@
-//! Whether a pooler stands before the server, and whether statements survive it (PR-51).
+//! Whether statements survive a pooler that stands before the server (PR-51). One that is told of a session's settings and passes them on is
+//! not seen.
 
 use diesel::QueryResult;
 use diesel::dsl::sql;
+use diesel::result::Error;
 use diesel::sql_types::{Bool, Integer};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use vestry_ports::store::StoreResult;
@@ -24,18 +26,31 @@ pub enum Pooler {
 const ARE_RENAMED: &str =
     "EXISTS (SELECT FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%')";
 
-/// How often two sessions are asked which server they have. A pooler of transactions gives the server that it was given back last, unless
-/// somebody else asked for it in between.
+/// How often two sessions are asked which server they have. A pooler of transactions gives the server that it was given back last, or, where
+/// others ask as well, any.
 const LOOKS: u32 = 20;
+
+/// What a server says of a statement that another session left behind under the same name, or that is on another server.
+const OF_STATEMENTS: &str = "prepared statement";
 
 /// What the pooler does between these two sessions and the server.
 pub(super) async fn find(one: &mut Conn, other: &mut Conn) -> StoreResult<Pooler> {
-    let renamed = are_renamed(one).await;
-    if renamed.map_err(|error| classify(error, Some(one)))? {
+    match seen(one, other).await {
+        Err(Error::DatabaseError(_, refusal)) if refusal.message().contains(OF_STATEMENTS) => {
+            Ok(Pooler::LosesStatements)
+        }
+        seen => seen.map_err(|error| classify(error, Some(one))),
+    }
+}
+
+async fn seen(one: &mut Conn, other: &mut Conn) -> QueryResult<Pooler> {
+    if are_renamed(one).await? {
         return Ok(Pooler::KeepsStatements);
     }
+    let first = server(one).await?;
     for _ in 0..LOOKS {
-        if server(one).await? == server(other).await? {
+        // A session that has a server of its own never sees another one, and nobody else sees that one.
+        if server(other).await? == first || server(one).await? != first {
             return Ok(Pooler::LosesStatements);
         }
     }
@@ -53,12 +68,7 @@ async fn are_renamed(conn: &mut Conn) -> QueryResult<bool> {
 }
 
 /// Which process of the server a session has now. In a transaction, so that the statement is carried out where it was prepared.
-async fn server(conn: &mut Conn) -> StoreResult<i32> {
-    let asked = asked(conn).await;
-    asked.map_err(|error| classify(error, Some(conn)))
-}
-
-async fn asked(conn: &mut Conn) -> QueryResult<i32> {
+async fn server(conn: &mut Conn) -> QueryResult<i32> {
     conn.batch_execute("BEGIN").await?;
     let server = diesel::select(sql::<Integer>("pg_backend_pid()"))
         .get_result(conn)

@@ -477,6 +477,7 @@ async fn check_says_what_stands_before_postgres() {
     assert_eq!(found.is_some(), site.database.is_pooled());
     if let Some((ok, detail)) = found {
         assert_eq!(ok, true, "{detail}");
+        assert!(detail.contains("keeps prepared statements"), "{detail}");
     }
     if let Some([losing, of_sessions]) = site.database.other_pooler_urls() {
         for (url, is_ok, says) in [

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio_postgres::NoTls;
 use vestry_contract::race::race;
 use vestry_ports::store::{Store, StoreError};
 use vestry_store_sql::{MissingMigrations, migrate};
-use vestry_testkit::postgres::execute;
 
 use crate::places::{self, Ground, Place, on_both};
 
@@ -51,6 +51,9 @@ async fn ready_names_what_is_missing(place: &Place) {
     assert_eq!(missing(&store).await, ["20261121000003"]);
 }
 
+/// As xtask sets it up (`default_pool_size`).
+const SESSIONS_OF_POOLER: usize = 4;
+
 /// PR-51: what is set for a session of a pooler is somebody else's next. Without a pooler every session is new, and this shows little.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migrations_set_nothing_for_a_postgres_session() {
@@ -64,9 +67,14 @@ async fn migrations_set_nothing_for_a_postgres_session() {
     let is_set = "DO $$ BEGIN IF EXISTS (SELECT FROM pg_settings WHERE source = 'session' AND name IN ('lock_timeout', \
                   'statement_timeout', 'idle_in_transaction_session_timeout', 'default_transaction_isolation', \
                   'default_transaction_read_only')) THEN RAISE 'something is set'; END IF; END $$";
-    // More than the pooler has.
-    for _ in 0..8 {
-        execute(&server.url(), is_set).await.unwrap();
+    // All that the pooler has, one for each of those that are in a transaction.
+    let mut open = Vec::new();
+    for _ in 0..SESSIONS_OF_POOLER {
+        let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute("BEGIN").await.unwrap();
+        client.batch_execute(is_set).await.unwrap();
+        open.push(client);
     }
 }
 
