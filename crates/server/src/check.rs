@@ -78,13 +78,7 @@ fn configuration(settings: &Settings) -> Result<String, Failure> {
 async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
     let store = match compose::store(settings).await {
         Ok(store) => store,
-        Err(failure) => {
-            // It may lose them already while it is looked for.
-            let loses = failure.to_string().contains("prepared statement");
-            let pooler = loses.then(|| Finding::of("pooler", pooler(Pooler::LosesStatements)));
-            let database = Finding::of("database", Err(failure));
-            return [database].into_iter().chain(pooler).collect();
-        }
+        Err(failure) => return vec![Finding::of("database", Err(failure))],
     };
     let ready = store.ready().await;
     let ready = ready

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::load::Load;
 use super::pairs::{median, ratio};
-use super::scene::{COMPARED, Operation, Sample, Scene, Whom};
+use super::scene::{COMPARED, Operation, Sample, Scene, Whom, each};
 use super::seeded::Seeded;
 use super::{Options, course};
 use crate::failure::Failure;
@@ -81,19 +81,12 @@ impl Build {
 }
 
 fn print(kind: Kind, name: &str, this: &[Sample], other: &[Sample]) {
-    let each = |samples: &[Sample], figure: fn(&Sample) -> f64| -> Vec<f64> {
-        samples.iter().map(figure).collect()
-    };
     let rates = |samples: &[Sample]| each(samples, |sample| sample.per_second);
     let service = |samples| median(&each(samples, |sample| sample.cost.service));
     let database = |samples| median(&each(samples, |sample| sample.cost.database));
     let p99 = |samples| median(&each(samples, |sample| sample.times.p99));
-    let times = ratio(&rates(this), &rates(other)).map_or_else(String::new, |ratio| {
-        format!(
-            "{:.2} ({:.2} to {:.2})",
-            ratio.median, ratio.least, ratio.most
-        )
-    });
+    let times =
+        ratio(&rates(this), &rates(other)).map_or_else(String::new, |ratio| ratio.to_string());
     println!(
         "| {} | {name} | {:.0} | {:.0} | {times} | {:.0}, {:.0} | {:.0}, {:.0} | {:.2} | {:.2} |",
         kind.name(),

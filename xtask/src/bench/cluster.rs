@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::load::Load;
 use super::pairs::{median, ratio};
-use super::scene::{COMPARED, Sample, Scene, Whom};
+use super::scene::{COMPARED, Sample, Scene, Whom, each};
 use super::seeded::{Copy, Seeded, installed};
 use super::usage::Usage;
 use super::{Options, course};
@@ -76,18 +76,11 @@ fn used(workers: &[Cluster]) -> Result<f64, Failure> {
 }
 
 fn print(name: &str, one: &[Sample], many: &[Sample], workers: &[f64]) {
-    let each = |samples: &[Sample], figure: fn(&Sample) -> f64| -> Vec<f64> {
-        samples.iter().map(figure).collect()
-    };
     let rates = |samples| each(samples, |sample| sample.per_second);
     let service = |samples| median(&each(samples, |sample| sample.cost.service));
     let database = |samples| median(&each(samples, |sample| sample.cost.database));
-    let times = ratio(&rates(one), &rates(many)).map_or_else(String::new, |ratio| {
-        format!(
-            "{:.2} ({:.2} to {:.2})",
-            ratio.median, ratio.least, ratio.most
-        )
-    });
+    let times =
+        ratio(&rates(one), &rates(many)).map_or_else(String::new, |ratio| ratio.to_string());
     println!(
         "| {name} | {:.0} | {:.0} | {times} | {:.0}, {:.0} | {:.0}, {:.0}, {:.0} |",
         median(&rates(one)),

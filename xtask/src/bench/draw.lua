@@ -99,12 +99,14 @@ function operations.better_auth_session(head)
   return function() return top .. one() .. "\r\n\r\n" end
 end
 
-function operations.better_auth_password(head)
-  local top, middle, after = post(head, "/api/auth/sign-in/email", '{"email":"password', 2,
+local function sign_in(head, path)
+  local top, middle, after = post(head, path, '{"email":"password', 2,
     '@bench.example","password":"correct horse battery staple"}')
   local before = top .. middle
   return function() return before .. string.format("%02d", math.random(64) - 1) .. after end
 end
+
+function operations.better_auth_password(head) return sign_in(head, "/api/auth/sign-in/email") end
 
 function operations.better_auth_create(head, number)
   local top, middle, after = post(head, "/create", '{"email":"new', 14, '@bench.example"}')
@@ -140,16 +142,9 @@ function operations.allauth_session(head)
   return function() return top .. one() .. "\r\n\r\n" end
 end
 
-function operations.allauth_password(head)
-  local top, middle, after = post(head, "/_allauth/app/v1/auth/login", '{"email":"password', 2,
-    '@bench.example","password":"correct horse battery staple"}')
-  local before = top .. middle
-  return function() return before .. string.format("%02d", math.random(64) - 1) .. after end
-end
+function operations.allauth_password(head) return sign_in(head, "/_allauth/app/v1/auth/login") end
 
-function operations.allauth_create(head, number)
-  return operations.better_auth_create(head, number)
-end
+operations.allauth_create = operations.better_auth_create
 
 -- Whoever signs up is sent a code, and is signed in when he brings it.
 function operations.allauth_code(head, number)

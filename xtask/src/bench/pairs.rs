@@ -1,5 +1,7 @@
 //! The arithmetic of measurements that are taken again and again.
 
+use std::fmt;
+
 /// The middle one; of an even number, the mean of the two in the middle. 0 of nothing.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -36,6 +38,19 @@ pub(super) struct Ratio {
     pub(super) least: f64,
     pub(super) median: f64,
     pub(super) most: f64,
+}
+
+/// With two digits behind the point, or as many as are asked for.
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            least,
+            median,
+            most,
+        } = self;
+        let digits = f.precision().unwrap_or(2);
+        write!(f, "{median:.digits$} ({least:.digits$} to {most:.digits$})")
+    }
 }
 
 /// How many a second could do both, one after the other, were there nothing else to do.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::load::{self, Draw, Load, Measured};
 use super::pairs::{median, ratio};
 use super::scene::{Operation, Scene, Whom};
+use super::seeded::from_all_over;
 use super::{Options, baseline, http};
 use crate::failure::{Context, Failure};
 use crate::keeper::Keeper;
@@ -172,9 +173,7 @@ pub(super) fn run(options: &Options, load: Load, comparison: &Comparison) -> Res
 fn draw_as_many(scene: &Scene, comparison: &Comparison) -> Result<(), Failure> {
     let all = fs::read_to_string(scene.store("sessions.cold").0);
     let all = all.context("cannot read the sessions")?;
-    let apart = usize::try_from(comparison.users / comparison.of_peer).unwrap_or(1);
-    let few = all.lines().step_by(apart.max(1));
-    let few: String = few.map(|line| format!("{line}\n")).collect();
+    let few = from_all_over(&all, comparison.of_peer);
     fs::write(scene.store(AS_MANY).0, few).context("cannot write a list")
 }
 
@@ -218,12 +217,8 @@ fn row(name: &str, ours: &[Measured], theirs: &[Vec<Measured>]) -> String {
     };
     let mut row = format!("| {name} | {}", side(ours));
     for theirs in theirs {
-        let times = ratio(&rates(ours), &rates(theirs)).map_or_else(String::new, |ratio| {
-            format!(
-                "{:.1} ({:.1} to {:.1})",
-                ratio.median, ratio.least, ratio.most
-            )
-        });
+        let times = ratio(&rates(ours), &rates(theirs))
+            .map_or_else(String::new, |ratio| format!("{ratio:.1}"));
         row = format!("{row} {} {times} |", side(theirs));
     }
     row

@@ -221,10 +221,7 @@ fn circumstances(record: &Record) -> String {
 }
 
 fn with_range(ratio: Option<Ratio>) -> String {
-    ratio.map_or_else(
-        || "–".to_owned(),
-        |of| format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most),
-    )
+    ratio.map_or_else(|| "–".to_owned(), |of| of.to_string())
 }
 
 fn shown(ratio: Option<f64>) -> String {

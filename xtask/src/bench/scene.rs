@@ -81,6 +81,11 @@ pub(super) struct Sample {
     pub(super) cost: Cost,
 }
 
+/// One figure of each.
+pub(super) fn each(samples: &[Sample], figure: fn(&Sample) -> f64) -> Vec<f64> {
+    samples.iter().map(figure).collect()
+}
+
 impl Scene {
     pub(super) fn set(kind: Kind, users: u32, options: &Options) -> Result<Self, Failure> {
         let programs = options.programs();

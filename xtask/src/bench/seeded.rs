@@ -103,7 +103,8 @@ impl Seeded {
             let all = site.file(&format!("{list}.cold"));
             let text = fs::read_to_string(site.file(&format!("{list}.txt")));
             let text = text.context("cannot read what was seeded")?;
-            fs::write(site.file(&format!("{list}.hot")), hot(&text)).context("cannot write")?;
+            fs::write(site.file(&format!("{list}.hot")), from_all_over(&text, HOT))
+                .context("cannot write")?;
             fs::write(all, text).context("cannot write")?;
         }
         Ok(Copy { site, cluster, key })
@@ -111,8 +112,8 @@ impl Seeded {
 }
 
 /// A few lines from all over a list, so that their rows lie on pages of their own.
-fn hot(all: &str) -> String {
-    let most = usize::try_from(HOT).unwrap_or(usize::MAX);
+pub(super) fn from_all_over(all: &str, most: u32) -> String {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
     let apart = (all.lines().count() / most).max(1);
     let few = all.lines().step_by(apart).take(most);
     few.map(|line| format!("{line}\n")).collect()

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::load::Load;
 use super::pairs::median;
-use super::scene::{Operation, Sample, Scene, Whom};
+use super::scene::{Operation, Sample, Scene, Whom, each};
 use super::seeded::{Seeded, run_script};
 use super::{Options, course};
 use crate::failure::{Context, Failure};
@@ -126,16 +126,15 @@ fn count(kind: Kind, scene: &Scene) -> Result<u32, Failure> {
 }
 
 fn print(kind: Kind, when: &str, samples: &[Sample]) {
-    let each = |figure: fn(&Sample) -> f64| samples.iter().map(figure).collect::<Vec<_>>();
-    let mut p99 = each(|sample| sample.times.p99);
+    let mut p99 = each(samples, |sample| sample.times.p99);
     p99.sort_unstable_by(f64::total_cmp);
     let end = |found: Option<&f64>| found.copied().unwrap_or_default();
     println!(
         "| {} | {when} | {} | {:.0} | {:.2} | {:.2} | {:.2}, {:.2} |",
         kind.name(),
         samples.len(),
-        median(&each(|sample| sample.per_second)),
-        median(&each(|sample| sample.times.p50)),
+        median(&each(samples, |sample| sample.per_second)),
+        median(&each(samples, |sample| sample.times.p50)),
         median(&p99),
         end(p99.first()),
         end(p99.last()),

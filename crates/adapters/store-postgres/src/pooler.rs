@@ -4,7 +4,7 @@
 use diesel::QueryResult;
 use diesel::dsl::sql;
 use diesel::result::Error;
-use diesel::sql_types::{Bool, Integer};
+use diesel::sql_types::Integer;
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use vestry_ports::store::StoreResult;
 
@@ -23,8 +23,11 @@ pub enum Pooler {
 
 /// PgBouncer gives the statements that it keeps names of its own. A statement that looks for them is prepared itself, so there is
 /// one in any case, and its name on the server is ours where nobody keeps it.
-const ARE_RENAMED: &str =
-    "EXISTS (SELECT FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%')";
+const RENAMED: &str =
+    "(SELECT count(*)::INT4 FROM pg_prepared_statements WHERE name LIKE 'PGBOUNCER%')";
+
+/// Which process of the server a session has.
+const SERVER: &str = "pg_backend_pid()";
 
 /// How often two sessions are asked which server they have. A pooler of transactions gives the server that it was given back last, or, where
 /// others ask as well, any.
@@ -44,35 +47,25 @@ pub(super) async fn find(one: &mut Conn, other: &mut Conn) -> StoreResult<Pooler
 }
 
 async fn seen(one: &mut Conn, other: &mut Conn) -> QueryResult<Pooler> {
-    if are_renamed(one).await? {
+    if asked(one, RENAMED).await? > 0 {
         return Ok(Pooler::KeepsStatements);
     }
-    let first = server(one).await?;
+    let first = asked(one, SERVER).await?;
     for _ in 0..LOOKS {
         // A session that has a server of its own never sees another one, and nobody else sees that one.
-        if server(other).await? == first || server(one).await? != first {
+        if asked(other, SERVER).await? == first || asked(one, SERVER).await? != first {
             return Ok(Pooler::LosesStatements);
         }
     }
     Ok(Pooler::OfSessions)
 }
 
-/// In a transaction, which stays on one server.
-async fn are_renamed(conn: &mut Conn) -> QueryResult<bool> {
+/// A number, asked for in a transaction, so that the statement is carried out on the server on which it was prepared.
+async fn asked(conn: &mut Conn, number: &'static str) -> QueryResult<i32> {
     conn.batch_execute("BEGIN").await?;
-    let renamed = diesel::select(sql::<Bool>(ARE_RENAMED))
+    let answer = diesel::select(sql::<Integer>(number))
         .get_result(conn)
         .await;
     conn.batch_execute("ROLLBACK").await?;
-    renamed
-}
-
-/// Which process of the server a session has now. In a transaction, so that the statement is carried out where it was prepared.
-async fn server(conn: &mut Conn) -> QueryResult<i32> {
-    conn.batch_execute("BEGIN").await?;
-    let server = diesel::select(sql::<Integer>("pg_backend_pid()"))
-        .get_result(conn)
-        .await;
-    conn.batch_execute("ROLLBACK").await?;
-    server
+    answer
 }

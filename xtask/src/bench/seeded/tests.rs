@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn the_hot_ones_are_few_and_from_all_over() {
     let all: String = (0..1_000).map(|number| format!("{number}\n")).collect();
-    let few = hot(&all);
+    let few = from_all_over(&all, HOT);
     let lines: Vec<_> = few.lines().collect();
     assert_eq!((lines.len(), lines[0], lines[63]), (64, "0", "945"));
-    assert_eq!(hot("one\ntwo\n"), "one\ntwo\n");
+    assert_eq!(from_all_over("one\ntwo\n", HOT), "one\ntwo\n");
 }
 
 #[test]
