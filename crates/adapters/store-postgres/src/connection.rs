@@ -31,7 +31,10 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
         }
         DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
             Some(Trouble::Deadlock) => StoreError::Retry,
-            Some(Trouble::Waited) => StoreError::Busy,
+            Some(Trouble::Waited) => {
+                primary::did_not_write();
+                StoreError::Busy
+            }
             Some(Trouble::Late) => StoreError::TooLong,
             Some(Trouble::Gone) => StoreError::Unavailable(Box::new(error)),
             Some(Trouble::Standby) => {

@@ -38,6 +38,7 @@ use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
 use self::manager::Manager;
+use self::primary::Leaving;
 use self::repositories::{Pooled, Site, Unit};
 use self::statistics::Statistics;
 use vestry_store_rows::settings::{PostgresUrl, Settings};
@@ -76,6 +77,7 @@ pub struct PostgresStore {
     is_spread: bool,
     bell: Arc<OnceLock<Bell>>,
     _statistics: Statistics,
+    _leaving: Leaving,
 }
 
 impl PostgresStore {
@@ -96,10 +98,12 @@ impl PostgresStore {
                 .map_err(|impossible| StoreError::Other(Box::new(impossible)))
         };
         let (runtime, connections) = (Handle::current(), pool(settings.connections)?);
+        let limiter = pool(LIMITER_CONNECTIONS)?;
         let mut pools = Self {
-            limiter: LimiterPool(pool(LIMITER_CONNECTIONS)?),
             findings: Vec::new(),
             _statistics: Statistics::keep(connections.clone(), &runtime),
+            _leaving: Leaving::keep([connections.clone(), limiter.clone()], &runtime),
+            limiter: LimiterPool(limiter),
             pool: connections,
             runtime,
             is_spread: false,

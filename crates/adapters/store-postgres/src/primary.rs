@@ -1,11 +1,20 @@
 //! Whether a connection still leads to the primary.
 //!
 //! After a failover our connections may lead to a server that lives on and is not the primary any more: a standby, which refuses writes
-//! (25006), or one that waits in vain for a standby to have what it commits. Reads find there what was before. So such a write ends every
-//! connection that is older than it, and a while later, when the name of the primary leads elsewhere, those that were opened in between.
+//! (25006), or one that waits in vain for a standby to have what it commits, and keeps the locks of what waits. Reads find there what was
+//! before. So such a write ends every connection that is older than it, and a while later, when the name of the primary leads elsewhere,
+//! those that were opened in between.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+use deadpool::managed::Pool;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::manager::Manager;
 
 /// Connections are ended at most so often: a database that is read-only for long must not have all of them opened anew for each write
 /// that it refuses.
@@ -38,23 +47,55 @@ impl NotDone {
 }
 
 /// One for the process: at worst a pool of another database opens its connections anew.
-static NOT_DONE: RwLock<Option<NotDone>> = RwLock::new(None);
+static NOT_DONE: LazyLock<watch::Sender<Option<NotDone>>> = LazyLock::new(watch::Sender::default);
 
-/// A write was refused because the server is read-only, or its commit was not answered.
+/// A write was refused because the server is read-only, or its commit was not answered, or it waited too long for a lock: whoever holds
+/// that may be waiting for a standby, and on the server goes on to when nobody asks any more.
 pub(crate) fn did_not_write() {
     let now = Instant::now();
-    let mut not_done = NOT_DONE.write().unwrap_or_else(PoisonError::into_inner);
-    let counted = match *not_done {
-        Some(known) if now.duration_since(known.counted) < AT_MOST_EACH => known.counted,
-        _ => now,
-    };
-    *not_done = Some(NotDone { counted, last: now });
+    NOT_DONE.send_modify(|not_done| {
+        let counted = match *not_done {
+            Some(known) if now.duration_since(known.counted) < AT_MOST_EACH => known.counted,
+            _ => now,
+        };
+        *not_done = Some(NotDone { counted, last: now });
+    });
 }
 
 /// Whether a connection that was opened then may lead to an old primary.
 pub(crate) fn may_have_moved(opened: Instant) -> bool {
-    let not_done = *NOT_DONE.read().unwrap_or_else(PoisonError::into_inner);
+    let not_done = *NOT_DONE.borrow();
     not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
+}
+
+/// The task that ends such connections while nobody uses them; it ends with this value. Those in use are not given out again.
+pub(super) struct Leaving(AbortHandle);
+
+impl Leaving {
+    pub(super) fn keep(pools: [Pool<Manager>; 2], runtime: &Handle) -> Self {
+        let task = async move {
+            let mut not_done = NOT_DONE.subscribe();
+            let leave = || {
+                for pool in &pools {
+                    drop(pool.retain(|_, metrics| !may_have_moved(metrics.created)));
+                }
+            };
+            while not_done.changed().await.is_ok() {
+                leave();
+                while let Ok(Ok(())) = timeout(SETTLED_AFTER, not_done.changed()).await {
+                    leave();
+                }
+                leave();
+            }
+        };
+        Self(runtime.spawn(task).abort_handle())
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 #[cfg(test)]
