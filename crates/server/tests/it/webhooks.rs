@@ -60,14 +60,25 @@ async fn user(api: &Api, number: usize) -> String {
 
 /// Looks until something is so.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let lacks = async || match is_so().await {
+        true => Vec::new(),
+        false => vec![what.to_owned()],
+    };
+    until_nothing_lacks(what, lacks).await;
+}
+
+/// Looks until nothing is named that is still lacking.
+async fn until_nothing_lacks(what: &str, mut lacking: impl AsyncFnMut() -> Vec<String>) {
     let mut look = tokio::time::interval(Duration::from_millis(100));
+    let mut lacks = Vec::new();
     for _ in 0..1_200 {
         look.tick().await;
-        if is_so().await {
+        lacks = lacking().await;
+        if lacks.is_empty() {
             return;
         }
     }
-    panic!("{what} does not come to pass");
+    panic!("{what}: there is still no {lacks:?}");
 }
 
 /// The whole log.
@@ -158,15 +169,16 @@ async fn no_receiver_misses_an_event_across_kills(mut site: Site) {
     let behind = all.iter().skip_while(|event| event["id"] != *from).skip(1);
     let ids: BTreeSet<String> = behind.map(|event| text(event, "id")).collect();
     // What was on its way to a killed process, or has failed, is due by the test clock.
-    for receiver in [&sound, &flaky] {
-        until("every event", async || {
+    for (name, receiver) in [("sound", &sound), ("flaky", &flaky)] {
+        until_nothing_lacks(name, async || {
             let taken = taken(&receiver.arrived());
-            if ids.iter().all(|id| taken.contains_key(id)) {
-                return true;
+            let missing = ids.iter().filter(|id| !taken.contains_key(*id));
+            let missing: Vec<String> = missing.cloned().collect();
+            if !missing.is_empty() {
+                let ahead = json!({ "advance_seconds": 3_600 });
+                api.post("/v1/test/clock", &ahead).await.ok();
             }
-            let ahead = json!({ "advance_seconds": 3_600 });
-            api.post("/v1/test/clock", &ahead).await.ok();
-            false
+            missing
         })
         .await;
     }
