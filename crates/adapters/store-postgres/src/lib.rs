@@ -11,6 +11,7 @@ mod connector;
 mod dialect;
 mod durability;
 mod events;
+mod leaving;
 mod lists;
 mod manager;
 mod migrate;
@@ -37,8 +38,8 @@ use vestry_ports::store::{Bell, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
+use self::leaving::Leaving;
 use self::manager::Manager;
-use self::primary::Leaving;
 use self::repositories::{Pooled, Site, Unit};
 use self::statistics::Statistics;
 use vestry_store_rows::settings::{PostgresUrl, Settings};

@@ -8,13 +8,7 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use deadpool::managed::Pool;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
-
-use super::manager::Manager;
 
 /// Connections are ended at most so often: a database that is read-only for long must not have all of them opened anew for each write
 /// that it refuses.
@@ -22,11 +16,11 @@ const AT_MOST_EACH: Duration = Duration::from_millis(500);
 
 /// So long after the last such write a new connection is taken to lead to the new primary: a process that is asked for anything, or that
 /// delivers messages, tries to write more often than that.
-const SETTLED_AFTER: Duration = Duration::from_secs(3);
+pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// When writes were not done.
 #[derive(Clone, Copy)]
-struct NotDone {
+pub(crate) struct NotDone {
     /// The one that ended connections last.
     counted: Instant,
     /// The last one.
@@ -68,34 +62,9 @@ pub(crate) fn may_have_moved(opened: Instant) -> bool {
     not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
 }
 
-/// The task that ends such connections while nobody uses them; it ends with this value. Those in use are not given out again.
-pub(super) struct Leaving(AbortHandle);
-
-impl Leaving {
-    pub(super) fn keep(pools: [Pool<Manager>; 2], runtime: &Handle) -> Self {
-        let task = async move {
-            let mut not_done = NOT_DONE.subscribe();
-            let leave = || {
-                for pool in &pools {
-                    drop(pool.retain(|_, metrics| !may_have_moved(metrics.created)));
-                }
-            };
-            while not_done.changed().await.is_ok() {
-                leave();
-                while let Ok(Ok(())) = timeout(SETTLED_AFTER, not_done.changed()).await {
-                    leave();
-                }
-                leave();
-            }
-        };
-        Self(runtime.spawn(task).abort_handle())
-    }
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Tells of each write that was not done.
+pub(crate) fn not_done() -> watch::Receiver<Option<NotDone>> {
+    NOT_DONE.subscribe()
 }
 
 #[cfg(test)]
