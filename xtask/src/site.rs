@@ -205,10 +205,12 @@ impl Site {
         text(self.admin(&["key", "create", &app, "test"])?, "key")
     }
 
-    /// Starts the service and waits until it is ready. Its log is `target/site-<number>.log`.
+    /// Starts the service and waits until it is ready. Its log is `target/site-<scheme>-<number>.log`, so that two stores can be
+    /// measured at the same time.
     pub(crate) fn serve(&self, number: usize) -> Result<Server, Failure> {
         let address = format!("127.0.0.1:{}", wait::free_port()?);
-        let path = project::target().join(format!("site-{number}.log"));
+        let scheme = self.database_url.split(':').next().unwrap_or_default();
+        let path = project::target().join(format!("site-{scheme}-{number}.log"));
         // Appended to, so that whoever measures for long can empty it meanwhile.
         drop(fs::remove_file(&path));
         let log = File::options().create(true).append(true).open(&path);
