@@ -32,7 +32,7 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
         DatabaseErrorKind::Unknown => match Trouble::of(information.message()) {
             Some(Trouble::Deadlock) => StoreError::Retry,
             Some(Trouble::Waited) => {
-                primary::did_not_write();
+                primary::waited_in_vain();
                 StoreError::Busy
             }
             Some(Trouble::Late) => StoreError::TooLong,

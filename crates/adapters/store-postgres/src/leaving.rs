@@ -2,6 +2,8 @@
 //!
 //! Those in use are not given out again ([`Manager`]).
 
+use std::time::Duration;
+
 use deadpool::managed::Pool;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -10,19 +12,31 @@ use tokio::time::timeout;
 use super::manager::Manager;
 use super::primary::{SETTLED_AFTER, may_have_moved, not_done};
 
+/// How long after a write that was not done the pools are gone over again: when the address leads elsewhere, and when what was in use
+/// came back.
+const AGAIN_AFTER: [Duration; 2] = [SETTLED_AFTER, Duration::from_secs(30)];
+
 /// The task that ends them; it ends with this value.
 pub(super) struct Leaving(AbortHandle);
 
 impl Leaving {
     pub(super) fn keep(pools: [Pool<Manager>; 2], runtime: &Handle) -> Self {
+        let mut not_done = not_done();
         let task = async move {
-            let mut not_done = not_done();
-            while not_done.changed().await.is_ok() {
-                leave(&pools);
-                while let Ok(Ok(())) = timeout(SETTLED_AFTER, not_done.changed()).await {
-                    leave(&pools);
+            let mut again: &[Duration] = &[];
+            loop {
+                let outcome = match again.split_first() {
+                    None => Ok(not_done.changed().await),
+                    Some((pause, _)) => timeout(*pause, not_done.changed()).await,
+                };
+                again = match outcome {
+                    Ok(Ok(())) => &AGAIN_AFTER,
+                    Ok(Err(_nobody_tells)) => return,
+                    Err(_elapsed) => again.split_first().map_or(&[], |(_, later)| later),
+                };
+                for pool in &pools {
+                    drop(pool.retain(|_, metrics| !may_have_moved(metrics.created)));
                 }
-                leave(&pools);
             }
         };
         Self(runtime.spawn(task).abort_handle())
@@ -32,11 +46,5 @@ impl Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-fn leave(pools: &[Pool<Manager>]) {
-    for pool in pools {
-        drop(pool.retain(|_, metrics| !may_have_moved(metrics.created)));
     }
 }

@@ -14,6 +14,10 @@ use tokio::sync::watch;
 /// that it refuses.
 const AT_MOST_EACH: Duration = Duration::from_millis(500);
 
+/// The same after a lock that was waited for in vain, which does not always mean a failover: while somebody holds a lock for long, as a
+/// migration does, connections and what they have prepared are worth keeping.
+const AT_MOST_EACH_FOR_LOCKS: Duration = Duration::from_secs(10);
+
 /// So long after the last such write a new connection is taken to lead to the new primary: a process that is asked for anything, or that
 /// delivers messages, tries to write more often than that.
 pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
@@ -43,8 +47,7 @@ impl NotDone {
 /// One for the process: at worst a pool of another database opens its connections anew.
 static NOT_DONE: LazyLock<watch::Sender<Option<NotDone>>> = LazyLock::new(watch::Sender::default);
 
-/// A write was refused because the server is read-only, or its commit was not answered, or it waited too long for a lock: whoever holds
-/// that may be waiting for a standby, and on the server goes on to when nobody asks any more.
+/// A write was refused because the server is read-only, or its commit was not answered.
 pub(crate) fn did_not_write() {
     let now = Instant::now();
     NOT_DONE.send_modify(|not_done| {
@@ -56,13 +59,24 @@ pub(crate) fn did_not_write() {
     });
 }
 
+/// A lock was not to be had in time. Whoever holds it may be waiting for a standby, and on the server goes on to when nobody asks any
+/// more.
+pub(crate) fn waited_in_vain() {
+    let is_known = NOT_DONE
+        .borrow()
+        .is_some_and(|known| known.last.elapsed() < AT_MOST_EACH_FOR_LOCKS);
+    if !is_known {
+        did_not_write();
+    }
+}
+
 /// Whether a connection that was opened then may lead to an old primary.
 pub(crate) fn may_have_moved(opened: Instant) -> bool {
     let not_done = *NOT_DONE.borrow();
     not_done.is_some_and(|not_done| opened < not_done.opened_before(Instant::now()))
 }
 
-/// Tells of each write that was not done.
+/// Tells of each write that was not done, from now on.
 pub(crate) fn not_done() -> watch::Receiver<Option<NotDone>> {
     NOT_DONE.subscribe()
 }
