@@ -390,7 +390,9 @@ def check_refusals(check, wallet, stranger):
         make = Maker(check.random, wallet)
         transaction = make.transaction(kind)
         good = {"transaction": encoded(bytes(transaction), "base64"), "encoding": "base64"}
-        check_broken(wallet, good, "transaction", "base64", check.random)
+        # In v1 the signatures come last: without them it is a message alone.
+        messages = {len(to_bytes_versioned(transaction.message))} if kind == "v1" else ()
+        check_broken(wallet, good, "transaction", "base64", check.random, messages)
         theirs = encoded(bytes(Maker(check.random, stranger).transaction(kind)), "base64")
         wallet.refuses_transaction(good | {"transaction": theirs}, "transaction", f"{kind} of another wallet")
         message = encoded(to_bytes_versioned(transaction.message), "base64")

@@ -241,10 +241,12 @@ def check_common_refusals(wallet, good, method):
     wallet.refuses("rpc", {"method": method, "params": {"message": 7}}, "params.message", f"{method} of a number")
 
 
-def check_broken(wallet, good, field, encoding, rng):
-    """Refuses a binary transaction that is cut off, that goes on behind its end, or that is no text of its encoding."""
+def check_broken(wallet, good, field, encoding, rng, also_whole=()):
+    """Refuses a binary transaction that is cut off, that goes on behind its end, or that is no text of its encoding.
+
+    also_whole: lengths at which what is cut off is no broken transaction."""
     data = decoded(good[field], encoding)
-    for cut in {0, 1, len(data) - 1, *(rng.randrange(len(data)) for _ in range(6))}:
+    for cut in {0, 1, len(data) - 1, *(rng.randrange(len(data)) for _ in range(6))}.difference(also_whole):
         broken = good | {field: encoded(data[:cut], encoding)}
         wallet.refuses_transaction(broken, field, f"{cut} of {len(data)} bytes")
     for more in (b"\0", b"\1", rng.randbytes(3), data):
