@@ -43,3 +43,4 @@ pub mod samples;
 pub mod sealing;
 pub mod store;
 pub mod vault;
+pub mod words;

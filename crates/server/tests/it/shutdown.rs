@@ -92,10 +92,10 @@ async fn what_runs_is_finished_and_nothing_new_is_accepted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_goes_before_the_listener() {
     let mut site = Site::sqlite();
-    site.set("http.drain_delay", "2");
+    site.set("http.drain_delay", "6");
     let (keys, mut server) = start(&site).await;
     let api = server.api(&keys.test);
-    assert_eq!(api.get("/readyz").await.status, 200);
+    api.until_ready().await;
     server.process.signal(Signal::TERM);
     server.process.logged("stopping").await;
     tokio::time::timeout(PATIENCE, async {

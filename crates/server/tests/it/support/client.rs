@@ -114,6 +114,13 @@ impl Api {
         read(self.request(Method::GET, path)).await.unwrap()
     }
 
+    /// Asks until the service says that it is ready: it gives itself half a second to look, which is short on a machine that runs other
+    /// tests too.
+    pub(crate) async fn until_ready(&self) {
+        let ready = async { while self.get("/readyz").await.status != 200 {} };
+        tokio::time::timeout(PATIENCE, ready).await.unwrap();
+    }
+
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.try_post(path, body).await.unwrap()
     }

@@ -1,6 +1,7 @@
 //! OTP-9: somebody reads the log.
 
 use serde_json::json;
+use vestry_contract::words::has_word;
 
 use super::people::{self, PASSWORD};
 use crate::journeys::{sent, signed_in, verified};
@@ -9,31 +10,6 @@ use crate::rig::{Api, on_both};
 
 on_both! {
     otp_9_no_code_reaches_the_log
-}
-
-/// Whether a text has this word, and not only as a part of a longer one or of a fraction of a second.
-fn has_word(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        let is_inside = |letter: char| letter.is_alphanumeric() || letter == '.';
-        !before.is_some_and(is_inside) && !after.is_some_and(char::is_alphanumeric)
-    })
-}
-
-#[test]
-fn a_word_is_found_where_it_stands_alone() {
-    for text in [
-        "\"code\":\"123456\"",
-        "123456",
-        "code=123456.",
-        "is 123456,",
-    ] {
-        assert!(has_word(text, "123456"), "{text}");
-    }
-    for text in ["2026-11-21T10:00:00.123456Z", "1123456", "123456a", "12345"] {
-        assert!(!has_word(text, "123456"), "{text}");
-    }
 }
 
 /// Whatever proves something, sent by mail and text, right and wrong, at the most talkative level, by request and by worker.

@@ -35,7 +35,7 @@ mod endless {
 }
 
 fn hasty_wishes() -> Wishes {
-    wishes_within(Duration::from_secs(1))
+    wishes_within(Duration::from_secs(2))
 }
 
 const fn is_endless(reply: &Reply) -> bool {

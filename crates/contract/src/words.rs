@@ -1,0 +1,52 @@
+//! Whether a text gives something away.
+
+/// Whether a text has this word, and not only as a part of a longer one or of a fraction of a second.
+#[must_use]
+pub fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let before = before.chars().next_back();
+        let after = rest.chars().nth(word.chars().count());
+        let is_inside = |letter: char| letter.is_alphanumeric() || letter == '.';
+        !before.is_some_and(is_inside) && !after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+/// Whether a text has a secret anywhere. A code of six digits counts where it stands alone: the fraction of a second may be the same.
+#[must_use]
+pub fn reveals(text: &str, secret: &str) -> bool {
+    let is_code = secret.len() == 6 && secret.bytes().all(|letter| letter.is_ascii_digit());
+    match is_code {
+        true => has_word(text, secret),
+        false => text.contains(secret),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_where_it_stands_alone() {
+        for text in [
+            "\"code\":\"123456\"",
+            "123456",
+            "code=123456.",
+            "is 123456,",
+        ] {
+            assert!(has_word(text, "123456"), "{text}");
+        }
+        for text in ["2026-11-21T10:00:00.123456Z", "1123456", "123456a", "12345"] {
+            assert!(!has_word(text, "123456"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_code_is_no_fraction_of_a_second_and_a_key_is_found_anywhere() {
+        let line = "2026-11-21T10:00:00.123456Z key=sk_abc9 to=+14155552671";
+        assert!(!reveals(line, "123456"));
+        assert!(reveals("it is 123456", "123456"));
+        assert!(reveals(line, "abc"));
+        assert!(reveals(line, "4155552671"));
+    }
+}
