@@ -31,14 +31,18 @@ pub(super) struct Soak {
 /// Puts load on each store and fails where memory grew.
 pub(super) fn run(options: &Options, load: Load, soak: &Soak) -> Result<(), Failure> {
     for kind in &options.stores {
-        let held = measure(*kind, options, load, soak)?;
+        let looks = measure(*kind, options, load, soak)?;
+        let held: Vec<f64> = looks.iter().map(|look| look.held).collect();
         let [_, second, _, last] = quarters(&held);
+        let (settled, millions) = (looks.len() / 2, requests_of(&looks) / 1e6);
         println!(
-            "{}: {} MiB in the second quarter of {} minutes, {} in the last",
+            "{}: {} MiB in the second quarter of {} minutes and {millions:.1} million requests, {} in the last; {:+.2} for a million in the \
+             second half",
             kind.name(),
             second.round(),
             soak.minutes,
             last.round(),
+            slope(looks.get(settled..).unwrap_or_default()) * 1e6,
         );
         if last > second * MOST_GROWTH {
             let name = kind.name();
@@ -50,15 +54,44 @@ pub(super) fn run(options: &Options, load: Load, soak: &Soak) -> Result<(), Fail
     Ok(())
 }
 
-/// MiB that the service held after each turn.
-fn measure(kind: Kind, options: &Options, load: Load, soak: &Soak) -> Result<Vec<f64>, Failure> {
+/// What was seen after a turn.
+struct Look {
+    /// Requests so far.
+    requests: f64,
+    /// MiB that the service held.
+    held: f64,
+}
+
+fn requests_of(looks: &[Look]) -> f64 {
+    looks.last().map_or(0.0, |look| look.requests)
+}
+
+/// How much more is held with each request: the line of least squares.
+fn slope(looks: &[Look]) -> f64 {
+    let mean = |of: &dyn Fn(&Look) -> f64| {
+        looks.iter().map(of).sum::<f64>() / float(looks.len().try_into().unwrap_or(u64::MAX))
+    };
+    let (requests, held) = (mean(&|look| look.requests), mean(&|look| look.held));
+    let together: f64 = looks
+        .iter()
+        .map(|look| (look.requests - requests) * (look.held - held))
+        .sum();
+    let apart: f64 = looks
+        .iter()
+        .map(|look| (look.requests - requests).powi(2))
+        .sum();
+    if apart > 0.0 { together / apart } else { 0.0 }
+}
+
+/// Puts load on a store and looks after each turn.
+fn measure(kind: Kind, options: &Options, load: Load, soak: &Soak) -> Result<Vec<Look>, Failure> {
     let mut scene = Scene::set(kind, soak.users, options)?;
     let idle = scene.resident()?;
     let (begun, whole) = (
         Instant::now(),
         Duration::from_secs(60 * u64::from(soak.minutes)),
     );
-    let mut held = Vec::new();
+    let mut looks = Vec::new();
     let mut requests = 0.0;
     while begun.elapsed() < whole {
         for (name, list, requests_of_one) in MIX {
@@ -70,16 +103,16 @@ fn measure(kind: Kind, options: &Options, load: Load, soak: &Soak) -> Result<Vec
             let sample = scene.sample(Whom::Service, operation, load)?;
             requests += sample.per_second * requests_of_one * float(u64::from(load.seconds));
         }
-        held.push(scene.resident()?);
+        let held = scene.resident()?;
+        looks.push(Look { requests, held });
         eprintln!(
-            "{}: {} s, {requests:.0} requests, {:.1} MiB",
+            "{}: {} s, {requests:.0} requests, {held:.1} MiB",
             kind.name(),
             begun.elapsed().as_secs(),
-            held.last().copied().unwrap_or_default(),
         );
     }
     scene.strike(idle)?;
-    Ok(held)
+    Ok(looks)
 }
 
 /// The median of each quarter.
@@ -93,7 +126,21 @@ fn quarters(held: &[f64]) -> [f64; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::quarters;
+    use super::{Look, quarters, slope};
+
+    #[test]
+    fn a_slope_is_what_each_request_adds() {
+        let looks = |points: &[(f64, f64)]| -> Vec<Look> {
+            let points = points.iter();
+            points
+                .map(|&(requests, held)| Look { requests, held })
+                .collect()
+        };
+        assert_eq!(slope(&looks(&[(0.0, 1.0), (2.0, 2.0), (4.0, 3.0)])), 0.5);
+        assert_eq!(slope(&looks(&[(0.0, 1.0), (1.0, 3.0), (2.0, 1.0)])), 0.0);
+        assert_eq!(slope(&looks(&[(1.0, 7.0)])), 0.0);
+        assert_eq!(slope(&[]), 0.0);
+    }
 
     #[test]
     fn a_quarter_is_its_median() {
