@@ -31,19 +31,18 @@ fn memory(process: u32, name: &str) -> usize {
     kib / 1024
 }
 
-/// Waits until the process holds so much less than now, in MiB: what hashes needed is given back a while after the last of them,
-/// also where the service locks its memory.
-async fn given_back(process: u32, wanted: usize) {
-    let before = memory(process, "VmRSS");
+/// Waits until the process holds so much less than at its peak, in MiB: what hashes needed is given back a while after the last of
+/// them, also where the service locks its memory.
+async fn given_back(process: u32, peak: usize, wanted: usize) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     let less = async {
-        while memory(process, "VmRSS") + wanted > before {
+        while memory(process, "VmRSS") + wanted > peak {
             looks.tick().await;
         }
     };
     let in_time = tokio::time::timeout(PATIENCE, less).await.is_ok();
     let now = memory(process, "VmRSS");
-    assert!(in_time, "{before} MiB after the flood, and still {now}");
+    assert!(in_time, "{peak} MiB in the flood, and still {now}");
 }
 
 /// How long session verifies take, sorted.
@@ -90,6 +89,9 @@ async fn attack_22_a_flood_of_verifies_takes_no_more_than_its_share() {
     let mut site = Site::sqlite();
     site.set("limits.test_per_minute", "0");
     site.set("passwords.threads", &THREADS.to_string());
+    // The allocator of glibc, which builds for tests have, stops mapping blocks as large as the first one that was freed. On a slow
+    // machine that is the memory of a thread which was idle before the flood, and none would be given back after it.
+    site.set_variable("MALLOC_MMAP_THRESHOLD_", "131072");
     let keys = block_in_place(|| site.set_up());
     let server = site.serve().await;
     let api = server.api(&keys.test);
@@ -132,7 +134,7 @@ async fn attack_22_a_flood_of_verifies_takes_no_more_than_its_share() {
         peak <= before + THREADS * MEMORY + 100,
         "{before} MiB before, {peak} MiB at the peak"
     );
-    given_back(server.process.id(), THREADS * (MEMORY - 1)).await;
+    given_back(server.process.id(), peak, THREADS * (MEMORY - 1)).await;
     // How long the verifies took is printed and not judged: the flood, the service and the clients share this machine.
     server.process.stop().await;
 }

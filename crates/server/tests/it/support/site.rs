@@ -105,6 +105,11 @@ impl Site {
         self.variables.push((variable, value.to_owned()));
     }
 
+    /// Sets a variable that is not the service's own.
+    pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
     /// What a setting was set to.
     pub(crate) fn setting(&self, name: &str) -> String {
         let variable = format!("VESTRY_{}", name.to_uppercase().replace('.', "__"));
