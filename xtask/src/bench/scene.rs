@@ -217,6 +217,11 @@ impl Scene {
         usage::resident(self.server.keeper())
     }
 
+    /// The most memory that the service has had in core, in MiB.
+    pub(super) fn peak(&self) -> Result<f64, Failure> {
+        usage::peak(self.server.keeper())
+    }
+
     /// The store and its version.
     pub(super) fn store_name(&self, kind: Kind) -> Result<String, Failure> {
         match kind {

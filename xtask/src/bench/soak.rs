@@ -37,12 +37,13 @@ pub(super) fn run(options: &Options, load: Load, soak: &Soak) -> Result<(), Fail
         let (settled, millions) = (looks.len() / 2, requests_of(&looks) / 1e6);
         println!(
             "{}: {} MiB in the second quarter of {} minutes and {millions:.1} million requests, {} in the last; {:+.2} for a million in the \
-             second half",
+             second half; {} at most at any moment",
             kind.name(),
             second.round(),
             soak.minutes,
             last.round(),
             slope(looks.get(settled..).unwrap_or_default()) * 1e6,
+            looks.last().map_or(0.0, |look| look.peak).round(),
         );
         if last > second * MOST_GROWTH {
             let name = kind.name();
@@ -60,6 +61,8 @@ struct Look {
     requests: f64,
     /// MiB that the service held.
     held: f64,
+    /// The most that it has held until then: reading alone fills caches that the writing after it throws away.
+    peak: f64,
 }
 
 fn requests_of(looks: &[Look]) -> f64 {
@@ -103,10 +106,14 @@ fn measure(kind: Kind, options: &Options, load: Load, soak: &Soak) -> Result<Vec
             let sample = scene.sample(Whom::Service, operation, load)?;
             requests += sample.per_second * requests_of_one * float(u64::from(load.seconds));
         }
-        let held = scene.resident()?;
-        looks.push(Look { requests, held });
+        let (held, peak) = (scene.resident()?, scene.peak()?);
+        looks.push(Look {
+            requests,
+            held,
+            peak,
+        });
         eprintln!(
-            "{}: {} s, {requests:.0} requests, {held:.1} MiB",
+            "{}: {} s, {requests:.0} requests, {held:.1} MiB, {peak:.1} at most",
             kind.name(),
             begun.elapsed().as_secs(),
         );
@@ -133,7 +140,11 @@ mod tests {
         let looks = |points: &[(f64, f64)]| -> Vec<Look> {
             let points = points.iter();
             points
-                .map(|&(requests, held)| Look { requests, held })
+                .map(|&(requests, held)| Look {
+                    requests,
+                    held,
+                    peak: held,
+                })
                 .collect()
         };
         assert_eq!(slope(&looks(&[(0.0, 1.0), (2.0, 2.0), (4.0, 3.0)])), 0.5);

@@ -75,14 +75,20 @@ pub(super) fn of_ended_children() -> Result<f64, Failure> {
 
 /// The most memory that a process below this one has in core, in MiB.
 pub(super) fn resident(root: u32) -> Result<f64, Failure> {
+    memory(root, "VmRSS:")
+}
+
+/// The most that one of them has ever had in core, in MiB.
+pub(super) fn peak(root: u32) -> Result<f64, Failure> {
+    memory(root, "VmHWM:")
+}
+
+fn memory(root: u32, name: &str) -> Result<f64, Failure> {
     let largest = processes_below(root)?
         .iter()
         .filter_map(|process| {
             let status = fs::read_to_string(format!("/proc/{}/status", process.id)).ok()?;
-            field(&status, "VmRSS:")?
-                .trim_end_matches(" kB")
-                .parse()
-                .ok()
+            field(&status, name)?.trim_end_matches(" kB").parse().ok()
         })
         .max()
         .unwrap_or(0);

@@ -47,5 +47,5 @@ fn this_process_is_below_whoever_started_it() {
     let this = Process::parse(&stat).unwrap();
     let below = processes_below(this.parent).unwrap();
     assert!(below.iter().any(|process| process.id == this.id));
-    assert!(resident(this.parent).unwrap() > 0.0);
+    assert!(resident(this.parent).unwrap() > 0.0 && peak(this.parent).unwrap() > 0.0);
 }
