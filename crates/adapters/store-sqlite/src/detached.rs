@@ -1,5 +1,6 @@
 //! Where the blocking calls of SQLite run.
 
+use std::any::Any;
 use std::error::Error;
 
 use diesel_async::sync_connection_wrapper::SpawnBlocking;
@@ -19,7 +20,11 @@ impl Detached {
     }
 }
 
+type Outcome = Box<dyn Any + Send>;
+
 impl SpawnBlocking for Detached {
+    /// Whatever the task is, the runtime sees one type: else everything it has for a task is compiled again for each of some four
+    /// hundred statements.
     fn spawn_blocking<'a, R>(
         &mut self,
         task: impl FnOnce() -> R + Send + 'static,
@@ -27,8 +32,14 @@ impl SpawnBlocking for Detached {
     where
         R: Send + 'static,
     {
+        let task: Box<dyn FnOnce() -> Outcome + Send> = Box::new(|| Box::new(task()));
         let running = self.0.spawn_blocking(task);
-        async move { running.await.map_err(Box::from) }.boxed()
+        async move {
+            let outcome = running.await?.downcast::<R>();
+            let outcome = outcome.map_err(|_other| "it is not what the task answered")?;
+            Ok(*outcome)
+        }
+        .boxed()
     }
 
     fn get_runtime() -> Self {
