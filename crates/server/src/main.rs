@@ -27,6 +27,7 @@ mod tls;
 mod worker;
 
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -161,7 +162,9 @@ where
     C: AsyncFnOnce(tokio::runtime::Handle) -> Result<(), Failure>,
 {
     let runtime = runtime()?;
-    let done = runtime.block_on(command(runtime.handle().clone()));
+    // Behind a pointer: what `block_on` is given by value, it has compiled three times, and all commands are in here.
+    let command: Pin<Box<dyn Future<Output = _>>> = Box::pin(command(runtime.handle().clone()));
+    let done = runtime.block_on(command);
     end(runtime);
     done
 }
