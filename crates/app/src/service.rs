@@ -1,11 +1,12 @@
 //! The service: its ports, its settings, and the crossing into its runtime.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
@@ -150,14 +151,22 @@ impl Service {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let task = self.runtime.spawn(command(Arc::clone(self)));
+        let (answer, answered) = oneshot::channel();
+        let command = command(Arc::clone(self));
+        self.spawn(async move {
+            // Nobody may be there any more.
+            let _unheard = answer.send(command.await);
+        });
         // What a panic says may hold what the command held, and is not passed on; where it was is the panic hook's to tell.
-        task.await
-            .map_err(|_panic| Fault::Internal("a command panicked, or its runtime stopped".into()))
+        answered
+            .await
+            .map_err(|_gone| Fault::Internal("a command panicked, or its runtime stopped".into()))
     }
 
     /// Runs something of the service's own beside its commands, until it ends or is aborted.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        // Behind a pointer, whatever it is: else everything that the runtime has for a task is compiled twice for each command.
+        let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
         self.runtime.spawn(work).abort_handle()
     }
 
