@@ -169,7 +169,8 @@ where
     done
 }
 
-/// What still runs has nobody left to answer to; statements that were begun get a moment to end.
+/// What still runs has nobody left to answer to; what blocks gets a moment to end. A statement of SQLite that is cut was not
+/// acknowledged, and the next start finds the file as it was before it.
 fn end(runtime: Runtime) {
     runtime.shutdown_timeout(Duration::from_secs(2));
 }

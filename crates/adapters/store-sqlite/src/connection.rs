@@ -6,11 +6,11 @@ use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
-use super::detached::Detached;
 use super::in_time::TOO_LATE;
+use super::thread::OwnThread;
 
 /// A connection of this store.
-pub type Conn = SyncConnectionWrapper<SqliteConnection, Detached>;
+pub type Conn = SyncConnectionWrapper<SqliteConnection, OwnThread>;
 
 /// The port's name for an error of the database. SQLite's messages are never translated and repeat no values.
 pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {

@@ -3,7 +3,6 @@
 //! `repositories` are the queries of `vestry-store-rows`, compiled for this database; `dialect` is what it has of its own.
 
 mod connection;
-mod detached;
 mod dialect;
 mod events;
 mod in_time;
@@ -12,6 +11,7 @@ mod manager;
 mod migrate;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
+mod thread;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,9 +67,8 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the file, and makes it when it is not there.
     pub async fn open(path: &Path, settings: &Settings) -> StoreResult<Self> {
-        let runtime = Handle::current();
         let pool = |role, size| {
-            let manager = Manager::new(path, role, settings, runtime.clone());
+            let manager = Manager::new(path, role, settings);
             Pool::builder(manager)
                 .max_size(size)
                 .wait_timeout(Some(settings.acquire_timeout))
@@ -91,7 +90,7 @@ impl SqliteStore {
             writer,
             findings: findings(settings),
             site: Site {
-                runtime: runtime.clone(),
+                runtime: Handle::current(),
                 begin: dialect::BEGIN,
                 is_spread: false,
                 bell: Arc::default(),
@@ -184,8 +183,7 @@ impl SqliteStore {
     }
 
     async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
-        let runtime = self.site.runtime.clone();
-        let manager = Manager::new(&self.path, Role::Copier, &self.settings, runtime);
+        let manager = Manager::new(&self.path, Role::Copier, &self.settings);
         let mut connection = deadpool::managed::Manager::create(&manager).await?;
         let name = file.to_string_lossy().into_owned();
         let copied = diesel::sql_query("VACUUM INTO ?")

@@ -9,13 +9,12 @@ use deadpool::managed::{Metrics, RecycleResult};
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::{Integer, Text};
 use diesel::{Connection, RunQueryDsl, SqliteConnection};
-use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use tokio::runtime::Handle;
+use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
-use super::detached::Detached;
 use super::in_time;
+use super::thread::OwnThread;
 use vestry_store_rows::failure::Cause;
 use vestry_store_rows::settings::{Settings, Synchronous};
 
@@ -37,18 +36,28 @@ pub enum Role {
     Copier,
 }
 
+impl Role {
+    const fn thread(self) -> &'static str {
+        match self {
+            Self::Writer => "sqlite-writer",
+            Self::Reader => "sqlite-reader",
+            Self::Limiter => "sqlite-limiter",
+            Self::Copier => "sqlite-copier",
+        }
+    }
+}
+
 /// Opens connections of one role.
 pub struct Manager {
     path: PathBuf,
     role: Role,
     synchronous: Synchronous,
     busy_timeout: Duration,
-    runtime: Handle,
 }
 
 impl Manager {
-    /// Opens connections to the file at `path`, on the threads of `runtime` that may block.
-    pub fn new(path: &Path, role: Role, settings: &Settings, runtime: Handle) -> Self {
+    /// Opens connections to the file at `path`, each on a thread of its own.
+    pub fn new(path: &Path, role: Role, settings: &Settings) -> Self {
         Self {
             path: path.to_owned(),
             role,
@@ -57,21 +66,20 @@ impl Manager {
                 Role::Writer | Role::Reader | Role::Copier => settings.synchronous,
             },
             busy_timeout: settings.acquire_timeout,
-            runtime,
         }
     }
 
-    async fn open(&self) -> StoreResult<SqliteConnection> {
+    async fn open(&self) -> StoreResult<Conn> {
         let opener = Opener {
             path: self.path.clone(),
             role: self.role,
             pragmas: self.pragmas(),
             synchronous: self.synchronous,
         };
-        self.runtime
-            .spawn_blocking(move || opener.open())
-            .await
-            .unwrap_or_else(|ended| Err(StoreError::Other(Box::new(ended))))
+        let mut thread = OwnThread::named(self.role.thread());
+        let opened = thread.spawn_blocking(move || opener.open()).await;
+        let opened = opened.map_err(StoreError::Other)??;
+        Ok(SyncConnectionWrapper::with_runtime(opened, thread))
     }
 
     /// What every connection says first. The timeout comes before anything that may have to wait.
@@ -106,10 +114,7 @@ impl deadpool::managed::Manager for Manager {
                     tries += 1;
                     tokio::time::sleep(BETWEEN_TRIES).await;
                 }
-                opened => {
-                    let runtime = Detached::on(self.runtime.clone());
-                    return opened.map(|conn| SyncConnectionWrapper::with_runtime(conn, runtime));
-                }
+                opened => return opened,
             }
         }
     }

@@ -16,7 +16,7 @@ use vestry_store_rows::settings::Settings;
 /// waits, and finds nothing to do.
 pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String>> {
     let runtime = Handle::current();
-    let manager = Manager::new(path, Role::Writer, settings, runtime.clone());
+    let manager = Manager::new(path, Role::Writer, settings);
     let mut connection = manager.create().await?;
     let applied = connection
         .spawn_blocking(|conn| {

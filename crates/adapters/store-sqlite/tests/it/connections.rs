@@ -1,9 +1,10 @@
 //! Connections to the file.
 
 use deadpool::managed::Manager as _;
+use diesel::connection::SimpleConnection as _;
 use diesel::result::{DatabaseErrorKind, Error};
+use diesel::{QueryResult, SqliteConnection};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
-use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
 use vestry_store_rows::settings::{Database, Settings};
@@ -14,7 +15,7 @@ async fn pragma(role: Role, name: &str) -> String {
     let path = directory.path().join("vestry.db");
     let settings = Settings::new(Database::Sqlite(path.clone()));
     let open = async |role| {
-        let manager = Manager::new(&path, role, &settings, Handle::current());
+        let manager = Manager::new(&path, role, &settings);
         manager.create().await.unwrap()
     };
     let _writer = open(Role::Writer).await;
@@ -40,7 +41,7 @@ async fn a_reader_cannot_write() {
     let path = directory.path().join("vestry.db");
     let settings = Settings::new(Database::Sqlite(path.clone()));
     let open = async |role| {
-        let manager = Manager::new(&path, role, &settings, Handle::current());
+        let manager = Manager::new(&path, role, &settings);
         manager.create().await.unwrap()
     };
     let mut writer = open(Role::Writer).await;
@@ -59,6 +60,34 @@ async fn a_reader_cannot_write() {
         .batch_execute("INSERT INTO t VALUES (1)")
         .await
         .unwrap();
+}
+
+/// What threads hold for themselves must not become more with time.
+#[tokio::test]
+async fn a_connection_keeps_to_one_thread() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings::new(Database::Sqlite(directory.path().join("vestry.db")));
+    let open = async |role| {
+        let manager = Manager::new(&directory.path().join("vestry.db"), role, &settings);
+        manager.create().await.unwrap()
+    };
+    let mut writer = open(Role::Writer).await;
+    let mut reader = open(Role::Reader).await;
+    let thread = |_: &mut SqliteConnection| Ok(std::thread::current().id());
+    let own = writer.spawn_blocking(thread).await.unwrap();
+    assert_ne!(reader.spawn_blocking(thread).await.unwrap(), own);
+
+    // Nobody waits for it, and it is done all the same, before what comes after it.
+    drop(writer.spawn_blocking(|conn| conn.batch_execute("CREATE TABLE t (x INTEGER)")));
+    let insert = "INSERT INTO t VALUES (1)";
+    SimpleAsyncConnection::batch_execute(&mut writer, insert)
+        .await
+        .unwrap();
+
+    let panicked = writer.spawn_blocking(|_| -> QueryResult<()> { panic!("on purpose") });
+    let error = classify(panicked.await.unwrap_err(), None);
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    assert_eq!(writer.spawn_blocking(thread).await.unwrap(), own);
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! Where the blocking calls of SQLite run.
+
+use std::any::Any;
+use std::error::Error;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
+
+use diesel_async::sync_connection_wrapper::SpawnBlocking;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+type Job = Box<dyn FnOnce() + Send>;
+type Outcome = Box<dyn Any + Send>;
+type Refused = Box<dyn Error + Send + Sync>;
+
+/// The thread of one connection. It begins with the first call, ends with the connection, and finishes what it has begun when
+/// nobody waits any more.
+///
+/// diesel-async's own choice, the runtime's threads for blocking work, waits in `Drop` with `block_in_place`, which panics on
+/// the current-thread runtimes of actix workers when a client goes away in the middle of a query. And the runtime starts a thread
+/// whenever none is free at that moment, and wakes the one that has slept longest, so that none is ever idle for long enough to end:
+/// on a busy machine seven connections came to have 72 threads within an hour, each with pages of its own in the allocator's caches.
+pub struct OwnThread {
+    name: &'static str,
+    jobs: Option<Sender<Job>>,
+}
+
+impl OwnThread {
+    /// A thread that has this name in the system, of 15 bytes at most.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, jobs: None }
+    }
+
+    fn jobs(&mut self) -> io::Result<&Sender<Job>> {
+        let jobs = match self.jobs.take() {
+            Some(jobs) => jobs,
+            None => start(self.name)?,
+        };
+        Ok(self.jobs.insert(jobs))
+    }
+
+    /// Whatever the task is, the thread sees one type: else all this is compiled again for each of some four hundred statements.
+    fn begin(
+        &mut self,
+        task: Box<dyn FnOnce() -> Outcome + Send>,
+    ) -> io::Result<oneshot::Receiver<Outcome>> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            // Nobody may be there any more.
+            let _unheard = answer.send(task());
+        });
+        let sent = self.jobs()?.send(job);
+        sent.map_err(|_gone| io::Error::other("the thread of a connection has ended"))?;
+        Ok(answered)
+    }
+}
+
+fn start(name: &str) -> io::Result<Sender<Job>> {
+    let (jobs, to_do) = channel();
+    let thread = Builder::new().name(name.to_owned());
+    thread.spawn(move || work(to_do))?;
+    Ok(jobs)
+}
+
+/// One after the other, until nobody is left who could ask. A job that panics takes its answer with it; the thread goes on.
+fn work(to_do: Receiver<Job>) {
+    for job in to_do {
+        let _panicked = catch_unwind(AssertUnwindSafe(job));
+    }
+}
+
+impl SpawnBlocking for OwnThread {
+    fn spawn_blocking<'a, R>(
+        &mut self,
+        task: impl FnOnce() -> R + Send + 'static,
+    ) -> BoxFuture<'a, Result<R, Refused>>
+    where
+        R: Send + 'static,
+    {
+        let begun = self.begin(Box::new(|| Box::new(task())));
+        async move {
+            let outcome = begun?.await?.downcast::<R>();
+            let outcome = outcome.map_err(|_other| "it is not what the task answered")?;
+            Ok(*outcome)
+        }
+        .boxed()
+    }
+
+    fn get_runtime() -> Self {
+        Self::named("sqlite")
+    }
+}
