@@ -154,7 +154,7 @@ impl Service {
         let (answer, answered) = oneshot::channel();
         let command = command(Arc::clone(self));
         self.spawn(async move {
-            // Nobody may be there any more.
+            // The caller may be gone.
             let _unheard = answer.send(command.await);
         });
         // What a panic says may hold what the command held, and is not passed on; where it was is the panic hook's to tell.

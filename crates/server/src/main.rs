@@ -147,7 +147,7 @@ fn not_built(command: &str, instead: &str) -> Failure {
     Failure::new(format!("`vestry {command}` is not built yet: {instead}"))
 }
 
-/// The runtime of the service: several threads, because the SQLite driver must not block the only one.
+/// The runtime of the service: several threads, so that commands run side by side.
 fn runtime() -> Result<Runtime, Failure> {
     Builder::new_multi_thread()
         .enable_all()
@@ -162,15 +162,15 @@ where
     C: AsyncFnOnce(tokio::runtime::Handle) -> Result<(), Failure>,
 {
     let runtime = runtime()?;
-    // Behind a pointer: what `block_on` is given by value, it has compiled three times, and all commands are in here.
+    // Boxed: a future that `block_on` is given by value is compiled three times, and this one holds every command.
     let command: Pin<Box<dyn Future<Output = _>>> = Box::pin(command(runtime.handle().clone()));
     let done = runtime.block_on(command);
     end(runtime);
     done
 }
 
-/// What still runs has nobody left to answer to; what blocks gets a moment to end. A statement of SQLite that is cut was not
-/// acknowledged, and the next start finds the file as it was before it.
+/// What still runs has nobody left to answer to; what blocks gets a moment to end. SQLite's threads are not waited for: a transaction
+/// that was under way is in the file whole or not at all, and nobody was told that it is.
 fn end(runtime: Runtime) {
     runtime.shutdown_timeout(Duration::from_secs(2));
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     };
     let handle = runtime.handle().clone();
     let served = edge.serve(&handle, async || {
-        // On the service's runtime: the database driver must not wait on the thread that accepts connections.
+        // On the service's runtime, and not on the thread that accepts connections.
         let (ready, vault, sign_in_key) = service
             .run(|service| async move {
                 (

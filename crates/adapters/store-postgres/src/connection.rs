@@ -1,7 +1,6 @@
 //! A connection, what its errors mean, and how it ends.
 
 use diesel::result::{DatabaseErrorKind, Error};
-use tokio::runtime::Handle;
 use vestry_ports::store::StoreError;
 
 use super::primary;
@@ -94,6 +93,6 @@ impl Trouble {
 }
 
 /// Closes a connection. The server undoes what it had open.
-pub(crate) fn close(connection: Conn, _runtime: &Handle) {
+pub(crate) fn close(connection: Conn) {
     drop(connection);
 }

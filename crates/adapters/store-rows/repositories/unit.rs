@@ -216,19 +216,17 @@ impl Drop for Unit {
                 drop(connection)
             }
             (Access::Transaction, Progress::Ready | Progress::Failed) => {
-                let doomed = Doomed(Some(connection), self.site.runtime.clone());
+                let doomed = Doomed(Some(connection));
                 self.site.runtime.spawn(doomed.roll_back());
             }
             // Nobody knows what the connection is doing.
-            (_, Progress::Running | Progress::Failed) => {
-                drop(Doomed(Some(connection), self.site.runtime.clone()));
-            }
+            (_, Progress::Running | Progress::Failed) => drop(Doomed(Some(connection))),
         }
     }
 }
 
 /// A connection that is closed, outside the pool, unless it was shown to be clean.
-struct Doomed(Option<Pooled>, Handle);
+struct Doomed(Option<Pooled>);
 
 impl Doomed {
     /// Undoes what was not committed. A new connection would cost the server more than this one statement.
@@ -249,7 +247,7 @@ impl Doomed {
 impl Drop for Doomed {
     fn drop(&mut self) {
         if let Some(connection) = self.0.take() {
-            dialect::close(Object::take(connection), &self.1);
+            dialect::close(Object::take(connection));
         }
     }
 }

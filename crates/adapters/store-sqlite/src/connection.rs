@@ -1,9 +1,11 @@
 //! A connection, what its errors mean, and how it ends.
 
-use diesel::SqliteConnection;
+use std::sync::mpsc::channel;
+
 use diesel::result::{DatabaseErrorKind, Error};
+use diesel::{QueryResult, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
-use tokio::runtime::Handle;
+use futures_util::future::BoxFuture;
 use vestry_ports::store::StoreError;
 
 use super::in_time::TOO_LATE;
@@ -42,7 +44,20 @@ fn is_trouble_with_the_file(message: &str) -> bool {
     .any(|trouble| message.starts_with(trouble))
 }
 
-/// Closes a connection where it may block: the last one to close a file writes its log back.
-pub(crate) fn close(connection: Conn, runtime: &Handle) {
-    drop(runtime.spawn_blocking(move || drop(connection)));
+/// Closes a connection behind its back.
+pub(crate) fn close(connection: Conn) {
+    drop(closed(connection));
+}
+
+/// Closes a connection on its own thread, and says when that is done: the last one to close a file writes its log back.
+pub(crate) fn closed(mut connection: Conn) -> BoxFuture<'static, QueryResult<()>> {
+    // Whoever holds the connection last closes it, so its thread waits until nobody else does.
+    let (let_go, is_alone) = channel::<()>();
+    let closed = connection.spawn_blocking(move |_| {
+        let _is_alone = is_alone.recv();
+        Ok(())
+    });
+    drop(connection);
+    drop(let_go);
+    closed
 }

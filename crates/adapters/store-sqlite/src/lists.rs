@@ -1,4 +1,4 @@
-//! Statements for lists of things, in one go on a blocking thread: one by one, since there is no round trip to save, and a statement
+//! Statements for lists of things, in one go on the connection's thread: one by one, since there is no round trip to save, and a statement
 //! whose length varies would be prepared anew each time; users, of whom pages have many, in portions of few sizes.
 
 use std::collections::{BTreeMap, HashSet};

@@ -78,7 +78,7 @@ impl Manager {
         };
         let mut thread = OwnThread::named(self.role.thread());
         let opened = thread.spawn_blocking(move || opener.open()).await;
-        let opened = opened.map_err(StoreError::Other)??;
+        let opened = opened.map_err(StoreError::Unavailable)??;
         Ok(SyncConnectionWrapper::with_runtime(opened, thread))
     }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use deadpool::managed::Manager as _;
 use diesel::result::Error;
 use diesel_migrations::MigrationHarness;
-use tokio::runtime::Handle;
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection;
@@ -15,7 +14,6 @@ use vestry_store_rows::settings::Settings;
 /// Applies what is missing, all in one transaction that holds the write lock from its beginning: whoever comes second
 /// waits, and finds nothing to do.
 pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String>> {
-    let runtime = Handle::current();
     let manager = Manager::new(path, Role::Writer, settings);
     let mut connection = manager.create().await?;
     let applied = connection
@@ -30,7 +28,8 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
         })
         .await
         .map_err(|error| connection::classify(error, None))?;
-    connection::close(connection, &runtime);
+    // What was applied is committed, whatever becomes of the connection.
+    let _closed = connection::closed(connection).await;
     applied.map_err(|refused| match refused {
         Refused::Database(error) => connection::classify(error, None),
         Refused::Harness(error) => StoreError::Other(error),

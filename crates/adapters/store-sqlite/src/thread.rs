@@ -4,6 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
@@ -11,6 +12,11 @@ use diesel_async::sync_connection_wrapper::SpawnBlocking;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
+
+/// So many at most, of all stores of this process. Where the disk hangs, each read that nobody waits for any more leaves its thread
+/// behind until the disk answers, and the next read has a new connection.
+const MOST_RUNNING: usize = 512;
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 type Job = Box<dyn FnOnce() + Send>;
 type Outcome = Box<dyn Any + Send>;
@@ -22,14 +28,14 @@ type Refused = Box<dyn Error + Send + Sync>;
 /// diesel-async's own choice, the runtime's threads for blocking work, waits in `Drop` with `block_in_place`, which panics on
 /// the current-thread runtimes of actix workers when a client goes away in the middle of a query. And the runtime starts a thread
 /// whenever none is free at that moment, and wakes the one that has slept longest, so that none is ever idle for long enough to end:
-/// on a busy machine seven connections came to have 72 threads within an hour, each with pages of its own in the allocator's caches.
+/// on a busy machine seven connections came to have 72 threads in 80 minutes, each with memory of its own in the allocator's caches.
 pub struct OwnThread {
     name: &'static str,
     jobs: Option<Sender<Job>>,
 }
 
 impl OwnThread {
-    /// A thread that has this name in the system, of 15 bytes at most.
+    /// A thread with this name, at most 15 bytes.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self { name, jobs: None }
     }
@@ -49,7 +55,7 @@ impl OwnThread {
     ) -> io::Result<oneshot::Receiver<Outcome>> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move || {
-            // Nobody may be there any more.
+            // The caller may be gone.
             let _unheard = answer.send(task());
         });
         let sent = self.jobs()?.send(job);
@@ -58,15 +64,37 @@ impl OwnThread {
     }
 }
 
+/// One of the threads that run.
+struct Running;
+
+impl Running {
+    fn begin() -> io::Result<Self> {
+        let running = Self;
+        if RUNNING.fetch_add(1, Ordering::Relaxed) < MOST_RUNNING {
+            return Ok(running);
+        }
+        Err(io::Error::other(
+            "too many threads wait for the database file",
+        ))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 fn start(name: &str) -> io::Result<Sender<Job>> {
+    let running = Running::begin()?;
     let (jobs, to_do) = channel();
     let thread = Builder::new().name(name.to_owned());
-    thread.spawn(move || work(to_do))?;
+    thread.spawn(move || work(to_do, running))?;
     Ok(jobs)
 }
 
 /// One after the other, until nobody is left who could ask. A job that panics takes its answer with it; the thread goes on.
-fn work(to_do: Receiver<Job>) {
+fn work(to_do: Receiver<Job>, _running: Running) {
     for job in to_do {
         let _panicked = catch_unwind(AssertUnwindSafe(job));
     }

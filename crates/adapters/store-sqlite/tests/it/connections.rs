@@ -1,5 +1,9 @@
 //! Connections to the file.
 
+use std::cell::OnceCell;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
 use deadpool::managed::Manager as _;
 use diesel::connection::SimpleConnection as _;
 use diesel::result::{DatabaseErrorKind, Error};
@@ -88,6 +92,15 @@ async fn a_connection_keeps_to_one_thread() {
     let error = classify(panicked.await.unwrap_err(), None);
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     assert_eq!(writer.spawn_blocking(thread).await.unwrap(), own);
+
+    // What belongs to the thread is dropped when it ends.
+    thread_local!(static HELD: OnceCell<Sender<()>> = const { OnceCell::new() });
+    let (held, ends) = channel();
+    let hold = writer.spawn_blocking(move |_| Ok(HELD.with(|own| own.set(held).is_ok())));
+    assert!(hold.await.unwrap());
+    drop(writer);
+    let ended = ends.recv_timeout(Duration::from_secs(60));
+    assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
 }
 
 #[test]
