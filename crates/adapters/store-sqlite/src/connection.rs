@@ -44,7 +44,7 @@ fn is_trouble_with_the_file(message: &str) -> bool {
     .any(|trouble| message.starts_with(trouble))
 }
 
-/// Closes a connection behind its back.
+/// Closes a connection, and does not wait for it.
 pub(crate) fn close(connection: Conn) {
     drop(closed(connection));
 }

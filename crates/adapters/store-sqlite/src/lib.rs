@@ -193,7 +193,7 @@ impl SqliteStore {
         let outcome = copied
             .map_err(|error| connection::classify(error, None))
             .map(drop);
-        // The copy is there, and all that the connection could still say is that it was not closed well.
+        // Whether there is a copy is known by now.
         let _closed = connection::closed(connection).await;
         outcome
     }

@@ -28,7 +28,7 @@ type Refused = Box<dyn Error + Send + Sync>;
 /// diesel-async's own choice, the runtime's threads for blocking work, waits in `Drop` with `block_in_place`, which panics on
 /// the current-thread runtimes of actix workers when a client goes away in the middle of a query. And the runtime starts a thread
 /// whenever none is free at that moment, and wakes the one that has slept longest, so that none is ever idle for long enough to end:
-/// on a busy machine seven connections came to have 72 threads in 80 minutes, each with memory of its own in the allocator's caches.
+/// on a busy machine five connections came to have 72 threads in 80 minutes, each with memory of its own in the allocator's caches.
 pub struct OwnThread {
     name: &'static str,
     jobs: Option<Sender<Job>>,
