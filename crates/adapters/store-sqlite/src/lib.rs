@@ -11,6 +11,7 @@ mod manager;
 mod migrate;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
+mod statistics;
 mod thread;
 
 use std::path::{Path, PathBuf};

@@ -9,10 +9,11 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection;
 use super::manager::{Manager, Role};
+use super::statistics;
 use vestry_store_rows::settings::Settings;
 
 /// Applies what is missing, all in one transaction that holds the write lock from its beginning: whoever comes second
-/// waits, and finds nothing to do.
+/// waits, and finds nothing to do. And tells SQLite what its tables look like, whether or not anything was missing.
 pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String>> {
     let manager = Manager::new(path, Role::Writer, settings);
     let mut connection = manager.create().await?;
@@ -23,6 +24,7 @@ pub async fn migrate(path: &Path, settings: &Settings) -> StoreResult<Vec<String
                     .run_pending_migrations(crate::MIGRATIONS)
                     .map_err(Refused::Harness)?;
                 let applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
+                statistics::tell(conn)?;
                 Ok(applied)
             }))
         })

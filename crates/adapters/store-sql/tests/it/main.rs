@@ -13,6 +13,7 @@ mod events;
 mod limiter;
 mod migrations;
 mod places;
+mod plans;
 mod postgres;
 mod search;
 mod sqlite;

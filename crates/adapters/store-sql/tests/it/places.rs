@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
 use vestry_ports::store::Store;
 use vestry_store_sql::{Database, Settings, SqlStore};
 use vestry_testkit::postgres::{Throwaway, execute};
+
+use crate::plans;
 
 /// A place for a database: how to reach it, and what removes it.
 pub(crate) struct Place {
@@ -17,6 +20,14 @@ pub(crate) struct Place {
 pub(crate) enum Ground {
     Directory(TempDir),
     Server(Throwaway),
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            plans::check();
+        }
+    }
 }
 
 impl Place {
@@ -41,11 +52,7 @@ impl Place {
                 let Database::Sqlite(path) = &self.settings.database else {
                     panic!("a directory holds a file");
                 };
-                use diesel::Connection;
-                use diesel::connection::SimpleConnection;
-                let path = path.to_str().unwrap();
-                let mut conn = diesel::SqliteConnection::establish(path).unwrap();
-                conn.batch_execute(sql).unwrap();
+                plans::unwatched(path).batch_execute(sql).unwrap();
             }
         }
     }
@@ -66,6 +73,7 @@ pub(crate) async fn migrated_sqlite() -> Option<Place> {
     let place = sqlite().await?;
     if let Database::Sqlite(path) = &place.settings.database {
         vestry_testkit::sqlite::migrated(path).await;
+        plans::look().await;
     }
     Some(place)
 }

@@ -1,0 +1,89 @@
+//! What SQLite is told of its tables.
+//!
+//! Every index begins with the App and the environment. As long as SQLite knows nothing of a table, it takes each column of an index
+//! for something that few rows have, all indexes look equally good to it, and it walks through the whole of an App for one row of
+//! a user's. What the service's own tables look like is known beforehand, so it is written down, by the names of the columns, where
+//! `ANALYZE` would write what it had counted. So a plan depends on nothing but the statement and the indexes, on every machine, and
+//! the tests look at each (`store-sql/tests/it/plans.rs`). <https://www.sqlite.org/fileformat2.html#stat1tab>
+
+use diesel::connection::SimpleConnection;
+use diesel::sql_types::{Bool, Text};
+use diesel::{QueryResult, QueryableByName, RunQueryDsl, SqliteConnection};
+
+/// Rows of a table; those of which only some are in an index are fewer.
+const ROWS: u64 = 1_000_000;
+const SOME: u64 = 100_000;
+/// How many rows have one value of a column such as a user, an address or a time.
+const FEW: u64 = 10;
+
+/// One of some Apps, of a few words, or of a few things of an App.
+const SHARED_BY_MANY: &[&str] = &[
+    "app_id",
+    "chain",
+    "endpoint_id",
+    "environment",
+    "issuer",
+    "kind",
+    "name",
+    "provider",
+    "purpose",
+    "rank",
+    "status",
+    "wallet_type",
+];
+
+#[derive(QueryableByName)]
+struct Column {
+    #[diesel(sql_type = Text)]
+    of_table: String,
+    #[diesel(sql_type = Text)]
+    of_index: String,
+    #[diesel(sql_type = Bool)]
+    is_unique: bool,
+    #[diesel(sql_type = Bool)]
+    is_partial: bool,
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Every column of every index, in order.
+const COLUMNS: &str = "\
+    SELECT t.name AS of_table, i.name AS of_index, i.\"unique\" AS is_unique, i.partial AS is_partial, c.name AS name \
+    FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c \
+    WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
+
+/// Writes it for every index there is. Connections that are opened from then on know it.
+pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
+    let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
+    // With what `ANALYZE` counted of single values, where somebody has called it.
+    conn.batch_execute("ANALYZE apps; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
+    for index in columns.chunk_by(|one, next| one.of_index == next.of_index) {
+        let Some(first) = index.first() else { continue };
+        diesel::sql_query("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)")
+            .bind::<Text, _>(&first.of_table)
+            .bind::<Text, _>(&first.of_index)
+            .bind::<Text, _>(said_of(first, index))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// How many rows are in the index, and how many have the same first column, the same first two, and so on.
+fn said_of(first: &Column, columns: &[Column]) -> String {
+    let mut rows = if first.is_partial { SOME } else { ROWS };
+    let mut said = vec![rows];
+    for column in columns {
+        let name = column.name.as_str();
+        rows = match rows {
+            many if SHARED_BY_MANY.contains(&name) => many.div_ceil(4),
+            FEW | 1 => 1,
+            _ => FEW,
+        };
+        said.push(rows);
+    }
+    if let (true, Some(last)) = (first.is_unique, said.last_mut()) {
+        *last = 1;
+    }
+    let said: Vec<String> = said.iter().map(u64::to_string).collect();
+    said.join(" ")
+}

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS sqlite_stat4;
+DROP TABLE sqlite_stat1;
