@@ -10,6 +10,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::StoreResult;
 
 use super::dialect::{self, Conn};
+use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::schema::rate_windows;
 use vestry_store_rows::window;
 
@@ -39,7 +40,7 @@ pub(crate) async fn hit(
                     .otherwise(rate_windows::opened_at)),
             ))
             .returning((rate_windows::used, rate_windows::opened_at));
-    match upsert.get_result(conn).await {
+    match Prepared(upsert).get_result(conn).await {
         Ok((used, opened)) => Ok(window::verdict(limit, used, opened)),
         Err(error) => Err(dialect::classify(error, Some(conn))),
     }

@@ -217,5 +217,8 @@ fn move_head(conn: &mut SqliteConnection, step: &AuditStepRow) -> QueryResult<us
         .filter(audit_chains::chain.eq(chain))
         .filter(audit_chains::sequence.eq(after))
         .filter(audit_chains::hash.eq(after_hash));
-    Prepared(diesel::update(head).set(step.change())).execute(conn)
+    // What is only executed is given on by reference, and is not seen as prepared.
+    let moved = diesel::update(head).set(step.change());
+    let moved: Vec<i64> = Prepared(moved.returning(audit_chains::sequence)).load(conn)?;
+    Ok(moved.len())
 }

@@ -1,12 +1,16 @@
 //! What only a SQLite file has.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use diesel::sql_types::Text;
+use diesel::{QueryableByName, RunQueryDsl};
 use vestry_contract::samples::Samples;
 use vestry_ports::store::Store;
 use vestry_store_sql::{BackupError, Database, Settings, SqlStore, Synchronous};
 
 use crate::places::{self, Ground};
+use crate::plans;
 
 /// The files hold everything but the root key: nobody else on the machine may read them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,6 +32,23 @@ async fn only_the_owner_may_read_the_files() {
     }
     // The file, its log and its index.
     assert_eq!(seen, 3);
+}
+
+/// `.cargo/config.toml` says why each.
+#[test]
+fn sqlite_is_built_as_it_should_be() {
+    #[derive(QueryableByName)]
+    struct Made {
+        #[diesel(sql_type = Text)]
+        compile_options: String,
+    }
+    let mut conn = plans::unwatched(Path::new(":memory:"));
+    let made = diesel::sql_query("SELECT compile_options FROM pragma_compile_options");
+    let made: Vec<Made> = made.load(&mut conn).unwrap();
+    let is_made = |with: &str| made.iter().any(|made| made.compile_options == with);
+    assert!(is_made("ENABLE_QPSG"));
+    assert!(is_made("DEFAULT_MEMSTATUS=0"));
+    assert!(!is_made("ENABLE_MEMORY_MANAGEMENT"));
 }
 
 /// K8: the weaker setting is named as a finding; the default has none.
