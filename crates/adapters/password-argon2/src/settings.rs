@@ -33,7 +33,7 @@ pub enum SettingsError {
 /// 19 MiB, two passes, one lane (P-4: OWASP's and RFC 9106's low-memory choice), one thread per core but one.
 ///
 /// One core stays free of hashes because a lower priority alone does not keep them out of everybody's way: a thread that wakes
-/// up still waits for the end of a hash's time slice, and a request wakes several (attack 22; docs/performance.md).
+/// up still waits for the end of a hash's time slice, and a request wakes several (attack 22; docs/measurements.md).
 impl Default for Settings {
     fn default() -> Self {
         Self {
