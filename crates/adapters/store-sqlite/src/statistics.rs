@@ -48,7 +48,7 @@ struct Column {
 
 /// Every column of every index, in order.
 const COLUMNS: &str = "\
-    SELECT t.name AS of_table, i.name AS of_index, i.\"unique\" AS is_unique, i.partial AS is_partial, c.name AS name \
+    SELECT t.name AS of_table, i.name AS of_index, i.`unique` AS is_unique, i.partial AS is_partial, c.name AS name \
     FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c \
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
 

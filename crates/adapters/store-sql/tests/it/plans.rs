@@ -1,7 +1,8 @@
 //! PR-58, for SQLite: how each statement is carried out that the tests of this crate make, which is every one of the repositories.
 //!
 //! It is asked when a statement is first begun, of a database of its own with no rows: what SQLite does depends on the text, the indexes
-//! and what the store tells of them, and on nothing that is in the tables. Statements with a semicolon are those of migrations.
+//! and what the store tells of them, and on nothing that is in the tables. Statements with a semicolon are those of migrations, and names in
+//! double quotes and `$1` stand in those for Postgres, whose connections are told of here too.
 
 use std::collections::HashSet;
 use std::mem;
@@ -79,7 +80,7 @@ impl Instrumentation for Look {
         };
         let query = query.to_string();
         let text = query.split(" -- binds").next().unwrap();
-        if text.contains(';') {
+        if text.contains([';', '"', '$']) {
             return;
         }
         let mut watch = watch();
