@@ -245,14 +245,17 @@ impl Seed {
 /// The statements that fill the tables. What differs is how a file is read and where a random digest comes from.
 fn sql(kind: Kind, app: &str, rows: &Path) -> String {
     let rows = rows.display();
-    let (read, digest) = match kind {
+    // SQLite goes by what it was told when the tables were made.
+    let (read, digest, analyze) = match kind {
         Kind::Postgres => (
             format!("\\copy seed FROM '{rows}' CSV\nBEGIN;"),
             "sha256(convert_to(user_id, 'UTF8'))",
+            "ANALYZE;",
         ),
         Kind::Sqlite => (
             format!(".timeout 10000\n.mode csv\n.import {rows} seed\nBEGIN;"),
             "randomblob(32)",
+            "",
         ),
     };
     format!(
@@ -272,7 +275,7 @@ INSERT INTO user_counts (app_id, environment, status, shard, users)
     SELECT app_id, environment, status, 0, count(*) FROM users WHERE app_id = '{app}' GROUP BY app_id, environment, status;
 COMMIT;
 DROP TABLE seed;
-ANALYZE;
+{analyze}
 "
     )
 }

@@ -8,7 +8,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 ///
 /// Diesel takes it that the text of those may be another each time, as a changeset may leave columns out, and has the database parse
 /// and plan them for each call, which is a round trip of its own on Postgres. Ours have one text each, or one of a few. They are kept
-/// by their text, so that two texts are two statements.
+/// by their text, so that two texts are two statements. On SQLite without a future only what is loaded is kept, not what is executed.
 pub struct Prepared<Q>(pub Q);
 
 impl<Q: Query> Query for Prepared<Q> {

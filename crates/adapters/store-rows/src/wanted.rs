@@ -415,7 +415,7 @@ where
     i64: ToSql<BigInt, DB>,
     Vec<u8>: ToSql<Binary, DB>,
 {
-    // The right plan depends on the values: how many users have this one.
+    // On Postgres the right plan depends on the values: how many users have this one.
     out.unsafe_to_cache_prepared();
     for piece in pieces {
         match piece {

@@ -217,7 +217,7 @@ fn move_head(conn: &mut SqliteConnection, step: &AuditStepRow) -> QueryResult<us
         .filter(audit_chains::chain.eq(chain))
         .filter(audit_chains::sequence.eq(after))
         .filter(audit_chains::hash.eq(after_hash));
-    // What is only executed is given on by reference, and is not seen as prepared.
+    // diesel hands on what is executed by reference, which forgets that it is prepared; what is loaded it does not.
     let moved = diesel::update(head).set(step.change());
     let moved: Vec<i64> = Prepared(moved.returning(audit_chains::sequence)).load(conn)?;
     Ok(moved.len())

@@ -1,13 +1,13 @@
 //! What SQLite is told of its tables.
 //!
-//! Every index begins with the App and the environment. As long as SQLite knows nothing of a table, it takes each column of an index
-//! for something that few rows have, all indexes look equally good to it, and it walks through the whole of an App for one row of
-//! a user's. What the service's own tables look like is known beforehand, so it is written down, by the names of the columns, where
+//! Nearly every index begins with the App and the environment. As long as SQLite knows nothing of a table, it takes each column of an
+//! index for something that few rows have, all indexes look equally good to it, and it walks through the whole of an App for one row
+//! of a user's. What the service's own tables look like is known beforehand, so it is written down, by the names of the columns, where
 //! `ANALYZE` would write what it had counted. So a plan depends on nothing but the statement and the indexes, on every machine, and
 //! the tests look at each (`store-sql/tests/it/plans.rs`). <https://www.sqlite.org/fileformat2.html#stat1tab>
 
 use diesel::connection::SimpleConnection;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{Bool, Nullable, Text};
 use diesel::{QueryResult, QueryableByName, RunQueryDsl, SqliteConnection};
 
 /// Rows of a table; those of which only some are in an index are fewer.
@@ -16,7 +16,7 @@ const SOME: u64 = 100_000;
 /// How many rows have one value of a column such as a user, an address or a time.
 const FEW: u64 = 10;
 
-/// One of some Apps, of a few words, or of a few things of an App.
+/// Columns of which many rows have the same value: one of some Apps, of a few words, or of a few things of an App.
 const SHARED_BY_MANY: &[&str] = &[
     "app_id",
     "chain",
@@ -42,8 +42,9 @@ struct Column {
     is_unique: bool,
     #[diesel(sql_type = Bool)]
     is_partial: bool,
-    #[diesel(sql_type = Text)]
-    name: String,
+    /// None where an operator's own index is of an expression.
+    #[diesel(sql_type = Nullable<Text>)]
+    name: Option<String>,
 }
 
 /// Every column of every index, in order.
@@ -52,10 +53,10 @@ const COLUMNS: &str = "\
     FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c \
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
 
-/// Writes it for every index there is. Connections that are opened from then on know it.
+/// Writes this for every index there is. Connections that are opened from then on know it.
 pub(crate) fn tell(conn: &mut SqliteConnection) -> QueryResult<()> {
     let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
-    // With what `ANALYZE` counted of single values, where somebody has called it.
+    // No other statement makes the two tables. What they say of single values goes too, where somebody has had them counted.
     conn.batch_execute("ANALYZE apps; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
     for index in columns.chunk_by(|one, next| one.of_index == next.of_index) {
         let Some(first) = index.first() else { continue };
@@ -73,11 +74,13 @@ fn said_of(first: &Column, columns: &[Column]) -> String {
     let mut rows = if first.is_partial { SOME } else { ROWS };
     let mut said = vec![rows];
     for column in columns {
-        let name = column.name.as_str();
-        rows = match rows {
-            many if SHARED_BY_MANY.contains(&name) => many.div_ceil(4),
-            FEW | 1 => 1,
-            _ => FEW,
+        let name = column.name.as_deref().unwrap_or_default();
+        rows = if SHARED_BY_MANY.contains(&name) {
+            rows.div_ceil(4)
+        } else if rows > FEW {
+            FEW
+        } else {
+            1
         };
         said.push(rows);
     }
