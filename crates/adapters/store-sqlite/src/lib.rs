@@ -39,6 +39,7 @@ use vestry_store_rows::settings::{Settings, Synchronous};
 pub use self::connection::{Conn, classify};
 pub use self::manager::{Manager, Role};
 pub use self::migrate::migrate;
+pub use self::statistics::SHARED_BY_MANY;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
 

@@ -17,7 +17,7 @@ const SOME: u64 = 100_000;
 const FEW: u64 = 10;
 
 /// Columns of which many rows have the same value: one of some Apps, of a few words, or of a few things of an App.
-const SHARED_BY_MANY: &[&str] = &[
+pub const SHARED_BY_MANY: &[&str] = &[
     "app_id",
     "chain",
     "endpoint_id",

@@ -1,4 +1,4 @@
-//! PR-58, for SQLite: how each statement is carried out that the tests of this crate make, which is every one of the repositories.
+//! PR-58, for SQLite: how each statement is carried out that the tests of this crate make, and so nearly every one of the repositories.
 //!
 //! It is asked when a statement is first begun, of a database of its own with no rows: what SQLite does depends on the text, the indexes
 //! and what the store tells of them, and on nothing that is in the tables. Statements with a semicolon are those of migrations.
@@ -14,6 +14,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection, define_sql_function};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
+use vestry_store_sqlite::SHARED_BY_MANY;
 
 /// What a row of `EXPLAIN QUERY PLAN` says.
 #[derive(QueryableByName)]
@@ -205,22 +206,6 @@ const ALLOWED: &[(&str, &str)] = &[
         "all that waits for one endpoint ends, or an operator looks through it",
     ),
     ("FROM sqlite_schema t JOIN pragma_index_list", "migrating"),
-];
-
-/// The columns that say least: one of some Apps, of a few words, or of a few things of an App.
-const SHARED_BY_MANY: &[&str] = &[
-    "app_id",
-    "chain",
-    "endpoint_id",
-    "environment",
-    "issuer",
-    "kind",
-    "name",
-    "provider",
-    "purpose",
-    "rank",
-    "status",
-    "wallet_type",
 ];
 
 fn flaw(text: &str, plan: &[String]) -> Option<String> {
