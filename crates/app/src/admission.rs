@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use vestry_domain::World;
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::limits::{Limit, Verdict};
 use vestry_domain::token::TokenHash;
+use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
 
-use crate::{AuthenticateError, Caller, Fault, Service};
+use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
 
 impl Service {
     /// Finds the caller behind a secret key.
@@ -37,6 +37,30 @@ impl Service {
         if let Some(caller) = self.callers.get(&hash, now) {
             return Ok(caller);
         }
+        self.read_caller(kind, hash, now).await
+    }
+
+    /// The caller of a call that has waited, with the rights that its key has by now. Nothing that this process remembers counts.
+    ///
+    /// # Errors
+    /// [`Refusal::KeyEnded`] when the key was revoked.
+    pub(crate) async fn authenticate_again(&self, caller: &Caller) -> Result<Arc<Caller>, Refusal> {
+        let (kind, hash) = (caller.key.kind, caller.key.hash);
+        let now = self.ports.clock.machine();
+        match self.read_caller(kind, hash, now).await {
+            Ok(caller) => Ok(caller),
+            Err(AuthenticateError::Unknown) => Err(Refusal::KeyEnded),
+            Err(AuthenticateError::Fault(fault)) => Err(fault.into()),
+        }
+    }
+
+    /// Finds the caller in the store, and remembers it for the rest of this second.
+    async fn read_caller(
+        &self,
+        kind: ApiKeyKind,
+        hash: TokenHash,
+        now: Timestamp,
+    ) -> Result<Arc<Caller>, AuthenticateError> {
         let mut read = self.ports.store.read().await.map_err(Fault::from)?;
         let found = read
             .api_keys()

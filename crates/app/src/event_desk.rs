@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use vestry_domain::World;
 use vestry_domain::event::EventHead;
-use vestry_domain::ids::ApiKeyId;
 use vestry_ports::store::Store;
+
+use crate::Caller;
+use crate::waiting_room::{Place, WaitingRoom};
 
 /// Calls of one key that may wait at the same time.
 const WAITING_PER_KEY: usize = 5;
-/// Calls that may wait at the same time.
-const WAITING: usize = 100;
 /// Ends of logs that are remembered at most. Beyond it all are forgotten: then nobody notices if exactly those are set back.
 const MOST_ENDS: usize = 10_000;
 
 /// Of one process.
-#[derive(Default)]
 pub(crate) struct Desk {
     /// Worlds with events that have no place yet.
     told: Arc<Told>,
     ends: Mutex<HashMap<World, EventHead>>,
-    waiting: Mutex<Waiting>,
+    pub(crate) room: WaitingRoom,
+    bells: Mutex<Bells>,
 }
 
 #[derive(Default)]
@@ -31,14 +31,8 @@ struct Told {
     bell: Notify,
 }
 
-#[derive(Default)]
-struct Waiting {
-    /// By the world whose events they wait for.
-    calls: HashMap<World, (usize, Arc<Notify>)>,
-    of_keys: HashMap<ApiKeyId, usize>,
-    whole: usize,
-    is_over: bool,
-}
+/// The bells of worlds for whose events calls wait, each with the number of those calls.
+type Bells = HashMap<World, (usize, Arc<Notify>)>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,7 +48,12 @@ impl Told {
 impl Desk {
     /// A desk that hears of every commit of events of this process.
     pub(crate) fn of(store: &dyn Store) -> Self {
-        let desk = Self::default();
+        let desk = Self {
+            told: Arc::default(),
+            ends: Mutex::default(),
+            room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
+            bells: Mutex::default(),
+        };
         let told = Arc::clone(&desk.told);
         store.when_told(Box::new(move |world| told.add([world])));
         desk
@@ -91,41 +90,23 @@ impl Desk {
         }
         ends.insert(world, head);
         drop(ends);
-        if let Some((_, bell)) = lock(&self.waiting).calls.get(&world) {
+        if let Some((_, bell)) = lock(&self.bells).get(&world) {
             bell.notify_waiters();
         }
     }
 
-    /// A place among those who wait for events of a world; `None` when too many do.
-    pub(crate) fn wait_for(&self, world: World, key: ApiKeyId) -> Option<Waiter<'_>> {
-        let mut waiting = lock(&self.waiting);
-        let of_key = waiting.of_keys.get(&key).copied().unwrap_or_default();
-        if waiting.is_over || waiting.whole >= WAITING || of_key >= WAITING_PER_KEY {
-            return None;
-        }
-        waiting.whole += 1;
-        waiting.of_keys.insert(key, of_key + 1);
-        let (calls, bell) = waiting.calls.entry(world).or_default();
+    /// A place among the calls that wait for events of the caller's world; `None` when too many do.
+    pub(crate) fn wait_for(&self, caller: &Caller) -> Option<Waiter<'_>> {
+        let place = self.room.place_for(caller)?;
+        let mut bells = lock(&self.bells);
+        let (calls, bell) = bells.entry(caller.world).or_default();
         *calls += 1;
         Some(Waiter {
             bell: Arc::clone(bell),
             desk: self,
-            world,
-            key,
+            world: caller.world,
+            _place: place,
         })
-    }
-
-    /// Sends all who wait away, and lets nobody wait any more: the service stops.
-    pub(crate) fn stop_waiting(&self) {
-        let mut waiting = lock(&self.waiting);
-        waiting.is_over = true;
-        for (_, bell) in waiting.calls.values() {
-            bell.notify_waiters();
-        }
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        lock(&self.waiting).is_over
     }
 }
 
@@ -135,23 +116,16 @@ pub(crate) struct Waiter<'a> {
     pub(crate) bell: Arc<Notify>,
     desk: &'a Desk,
     world: World,
-    key: ApiKeyId,
+    _place: Place<'a>,
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut waiting = lock(&self.desk.waiting);
-        waiting.whole = waiting.whole.saturating_sub(1);
-        if let Some(calls) = waiting.of_keys.get_mut(&self.key) {
+        let mut bells = lock(&self.desk.bells);
+        if let Some((calls, _)) = bells.get_mut(&self.world) {
             *calls -= 1;
             if *calls == 0 {
-                waiting.of_keys.remove(&self.key);
-            }
-        }
-        if let Some((calls, _)) = waiting.calls.get_mut(&self.world) {
-            *calls -= 1;
-            if *calls == 0 {
-                waiting.calls.remove(&self.world);
+                bells.remove(&self.world);
             }
         }
     }

@@ -59,6 +59,7 @@ mod spraying;
 mod starter;
 mod together;
 mod touches;
+mod waiting_room;
 mod webhook_desk;
 mod webhook_notes;
 

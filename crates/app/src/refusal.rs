@@ -27,6 +27,9 @@ pub enum RedirectError {
 /// Why nothing came of a call. Nothing has changed then, except where a use case says so.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
+    /// The key was revoked while the call waited.
+    #[error("the API key is not valid any more")]
+    KeyEnded,
     /// The key may not do this.
     #[error("the API key lacks the scope {0}")]
     NotAllowed(Scope),

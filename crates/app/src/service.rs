@@ -27,6 +27,7 @@ use crate::reads::{Kind, PresentedSessions, Reads, WalletsToUse, WholeUsers};
 use crate::refusal_log::RefusalLog;
 use crate::together::{Batch, Together};
 use crate::touches::Touches;
+use crate::waiting_room::WaitingRoom;
 use crate::webhook_desk::WebhookDesk;
 use crate::webhook_notes::WebhookNotes;
 use crate::{Fault, mint};
@@ -87,6 +88,8 @@ pub struct Service {
     pub(crate) outbox_bell: Notify,
     /// Rings when a message was captured.
     pub(crate) captured_bell: Notify,
+    /// The calls that wait for a captured message.
+    pub(crate) captured_room: WaitingRoom,
     pub(crate) test_clocks: TestClocks,
     pub(crate) trail: Arc<Together<Trail>>,
     pub(crate) control: Arc<ControlTrail>,
@@ -133,6 +136,7 @@ impl Service {
             signing_keys: SigningKeys::default(),
             outbox_bell: Notify::new(),
             captured_bell: Notify::new(),
+            captured_room: WaitingRoom::without_limit_per_key(),
             test_clocks: TestClocks::default(),
         }
     }

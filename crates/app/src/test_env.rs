@@ -1,7 +1,9 @@
 //! The captured messages of test worlds. A live caller gets [`TestEnvError::NotFound`], as for a route that is not there (S-17).
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::MessageId;
 use vestry_domain::message::{CapturedMessage, MessageKind};
@@ -18,6 +20,15 @@ pub const WAIT_MAX: u64 = 30;
 const PAGE: i64 = 100;
 /// How often another process's captures are looked for while waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Whether the key of a call was read for this look.
+#[derive(Clone, Copy)]
+enum Key {
+    /// Just now, when the call was let in.
+    IsFresh,
+    /// Before the call waited, so that it has to be read again.
+    IsOld,
+}
 
 /// What the caller asks for.
 #[derive(Clone, Default)]
@@ -57,10 +68,13 @@ pub(crate) fn powers(caller: &Caller) -> Result<(), TestEnvError> {
 impl Service {
     /// Captured messages that fit, newest first; waits for the first one if asked to.
     ///
+    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting. The key is read again
+    /// before each look after the first.
+    ///
     /// # Errors
-    /// [`TestEnvError`].
+    /// [`TestEnvError`]; [`Refusal::KeyEnded`] when the key was revoked meanwhile.
     pub async fn captured_messages(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         query: FindMessages,
     ) -> Result<Vec<CapturedMessage>, TestEnvError> {
@@ -82,21 +96,47 @@ impl Service {
             after: query.after,
             limit: PAGE,
         };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(wait);
-        loop {
-            let bell = self.captured_bell.notified();
-            let mut read = self.ports.store.read().await?;
-            let messages = read.captured().list(&caller.world, &filter).await?;
-            drop(read);
-            if !messages.is_empty() || tokio::time::Instant::now() >= deadline {
-                return Ok(messages);
-            }
+        let until = Instant::now() + Duration::from_secs(wait);
+        let mut bell = self.captured_bell.notified();
+        let mut messages = self
+            .look_for_messages(caller, &filter, Key::IsFresh)
+            .await?;
+        if !messages.is_empty() || wait == 0 {
+            return Ok(messages);
+        }
+        let Some(_place) = self.captured_room.place_for(caller) else {
+            self.captured_room.turn_away(until).await;
+            return self.look_for_messages(caller, &filter, Key::IsOld).await;
+        };
+        while messages.is_empty() && Instant::now() < until {
+            let look_again = until.min(Instant::now() + LOOK_EVERY);
             // Whichever comes first; a message of another process rings no bell here.
             tokio::select! {
                 () = bell => {}
-                () = tokio::time::sleep_until(deadline.min(tokio::time::Instant::now() + LOOK_EVERY)) => {}
+                () = tokio::time::sleep_until(look_again) => {}
+                () = self.captured_room.closed() => break,
             }
+            bell = self.captured_bell.notified();
+            messages = self.look_for_messages(caller, &filter, Key::IsOld).await?;
         }
+        Ok(messages)
+    }
+
+    async fn look_for_messages(
+        self: &Arc<Self>,
+        caller: &Caller,
+        filter: &CapturedFilter,
+        key: Key,
+    ) -> Result<Vec<CapturedMessage>, TestEnvError> {
+        let (caller, filter) = (caller.clone(), filter.clone());
+        let look = |service: Arc<Self>| async move {
+            if matches!(key, Key::IsOld) {
+                powers(&*service.authenticate_again(&caller).await?)?;
+            }
+            let mut read = service.ports.store.read().await?;
+            Ok(read.captured().list(&caller.world, &filter).await?)
+        };
+        self.run(look).await?
     }
 
     /// Deletes the captured messages of the world.

@@ -16,8 +16,9 @@ use crate::{Caller, Refusal, Service};
 
 /// Events that one call looks at, at most.
 const LOOKED_AT: i64 = 10_000;
-/// How often a call that waits looks by itself: for what other processes placed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a call that waits looks without being woken: for what other processes placed, and whether its key is still valid. Less
+/// than a second, so that a revoked key ends the call within one.
+const LOOK_EVERY: Duration = Duration::from_millis(800);
 
 /// What the caller asks for.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +63,13 @@ pub enum ListEventsError {
 
 has_common!(ListEventsError);
 
+impl EventPage {
+    /// Whether there is something to return to a call that waits.
+    fn ends_a_wait(&self) -> bool {
+        !self.events.is_empty() || self.has_more
+    }
+}
+
 impl ListEvents {
     fn filter(&self) -> EventFilter {
         EventFilter {
@@ -94,10 +102,11 @@ impl ListEvents {
 impl Service {
     /// Events of the caller's world, in the order of the log. Where none fits and the call may wait, it waits for one.
     ///
-    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting.
+    /// Runs on the caller's own task, and crosses for each look: a client that goes away leaves nobody waiting. The key is read again
+    /// before each look after the first.
     ///
     /// # Errors
-    /// [`ListEventsError`].
+    /// [`ListEventsError`]; [`Refusal::KeyEnded`] when the key was revoked meanwhile.
     pub async fn follow_events(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
@@ -108,30 +117,30 @@ impl Service {
         let patience = query.checked_wait()?;
         let until = Instant::now() + patience;
         let mut page = self.look(caller, &query).await?;
-        if patience.is_zero() || query.descending {
+        if patience.is_zero() || query.descending || page.ends_a_wait() {
             return Ok(page);
         }
-        let Some(waiter) = self.events.wait_for(caller.world, caller.key.id) else {
-            return Ok(page);
+        query.after = page.next_after;
+        let Some(waiter) = self.events.wait_for(caller) else {
+            self.events.room.turn_away(until).await;
+            return self.look_again(caller, &query).await;
         };
         let mut bell = std::pin::pin!(waiter.bell.notified());
-        while page.events.is_empty() && !page.has_more && !self.events.is_over() {
+        loop {
             // Before the look, so that what comes between it and the wait is heard.
             bell.as_mut().enable();
+            page = self.look_again(caller, &query).await?;
             query.after = page.next_after;
-            page = self.look(caller, &query).await?;
-            if !page.events.is_empty() || page.has_more || Instant::now() >= until {
-                break;
+            if page.ends_a_wait() || Instant::now() >= until {
+                return Ok(page);
             }
             let look_again = (Instant::now() + LOOK_EVERY).min(until);
-            if tokio::time::timeout_at(look_again, bell.as_mut())
-                .await
-                .is_ok()
-            {
-                bell.set(waiter.bell.notified());
+            tokio::select! {
+                () = bell.as_mut() => bell.set(waiter.bell.notified()),
+                () = tokio::time::sleep_until(look_again) => {}
+                () = self.events.room.closed() => return Ok(page),
             }
         }
-        Ok(page)
     }
 
     async fn look(
@@ -141,6 +150,20 @@ impl Service {
     ) -> Result<EventPage, ListEventsError> {
         let (caller, query) = (Arc::clone(caller), query.clone());
         let look = |service: Arc<Self>| async move { service.list_events(&caller, &query).await };
+        self.run(look).await?
+    }
+
+    /// The same by the rights that the key has by now.
+    async fn look_again(
+        self: &Arc<Self>,
+        caller: &Arc<Caller>,
+        query: &ListEvents,
+    ) -> Result<EventPage, ListEventsError> {
+        let (caller, query) = (Arc::clone(caller), query.clone());
+        let look = |service: Arc<Self>| async move {
+            let caller = service.authenticate_again(&caller).await?;
+            service.list_events(&caller, &query).await
+        };
         self.run(look).await?
     }
 
@@ -225,9 +248,10 @@ impl Service {
         Ok(EventHead { newest, ..head })
     }
 
-    /// Sends all calls away that wait for events: the service stops.
+    /// Ends all calls that wait for events or for captured messages: the service stops.
     pub fn stop_waiting(&self) {
-        self.events.stop_waiting();
+        self.events.room.close();
+        self.captured_room.close();
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
 use vestry_app::admin::AdminError;
-use vestry_app::{AuthenticateError, Service};
+use vestry_app::events::{ListEvents, ListEventsError};
+use vestry_app::test_env::{FindMessages, TestEnvError};
+use vestry_app::{AuthenticateError, Caller, Refusal, Service};
 use vestry_domain::api_key::{ApiKeyKind, Scope};
-use vestry_domain::ids::{ApiKeyId, AppId, Id};
+use vestry_domain::ids::{ApiKeyId, AppId, EventId, Id};
 use vestry_domain::invalid::Reason;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, World};
@@ -129,27 +132,79 @@ async fn s_15_only_a_hash_is_kept() {
     }
 }
 
-/// R12: a revoked key stops working within a second, everywhere, and never again.
+/// A call of each kind that waits, at one process, until it ends.
+fn waiting_calls(
+    service: &Arc<Service>,
+    caller: &Arc<Caller>,
+    after: Option<EventId>,
+) -> [JoinHandle<Result<usize, Refusal>>; 2] {
+    let (reader, by) = (Arc::clone(service), Arc::clone(caller));
+    let events = async move {
+        let query = ListEvents {
+            after,
+            wait: Some(30),
+            ..ListEvents::default()
+        };
+        match reader.follow_events(&by, query).await {
+            Ok(page) => Ok(page.events.len()),
+            Err(ListEventsError::Common(refusal)) => Err(refusal),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let (reader, by) = (Arc::clone(service), Arc::clone(caller));
+    let messages = async move {
+        let query = FindMessages {
+            wait: Some(30),
+            ..FindMessages::default()
+        };
+        match reader.captured_messages(&by, query).await {
+            Ok(messages) => Ok(messages.len()),
+            Err(TestEnvError::Common(refusal)) => Err(refusal),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    [tokio::spawn(events), tokio::spawn(messages)]
+}
+
+/// R12: a revoked key stops working within a second on every process, also in calls that wait at that moment, and never works again.
 #[tokio::test]
 async fn r12_a_revoked_key_stops_within_a_second() {
     let rig = Rig::new().await;
     let made = rig
         .service
-        .create_api_key(rig.world(Environment::Live), ApiKeyKind::Secret, Vec::new())
+        .create_api_key(rig.world(Environment::Test), ApiKeyKind::Secret, Vec::new())
         .await
         .unwrap();
     let key = made.key.expose();
     let other = rig.other_process();
-    rig.service.authenticate(key).await.unwrap();
-    other.authenticate(key).await.unwrap();
+    rig.service.sequence_all().await.unwrap();
+    let newest = rig.service.events_head(&*rig.test().await).await.unwrap();
+    let newest = newest.newest.map(|mark| mark.id);
+    let mut waiting = Vec::new();
+    for service in [&rig.service, &other] {
+        let caller = service.authenticate(key).await.unwrap();
+        waiting.extend(waiting_calls(service, &caller, newest));
+    }
+    // Each call has been let in, and looks for what there is.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(waiting.iter().all(|call| !call.is_finished()));
     rig.service
         .revoke_api_key(rig.app.id, made.record.id)
         .await
         .unwrap();
+    for call in waiting {
+        let ended = call.await.unwrap();
+        assert!(matches!(ended, Err(Refusal::KeyEnded)), "R12: {ended:?}");
+    }
     assert!(
         is_unknown(&rig.other_process(), key).await,
         "a process that had not seen it this second"
     );
+    for service in [&rig.service, &other] {
+        assert!(is_unknown(service, key).await);
+    }
     rig.pass(1);
     for service in [&rig.service, &other] {
         assert!(is_unknown(service, key).await);

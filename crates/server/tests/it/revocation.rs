@@ -1,12 +1,15 @@
 //! What an operator takes back at once, with processes that remember otherwise: two on Postgres, one on SQLite, and the command
 //! itself, which is another one.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::block_in_place;
 
 use crate::on_both_databases;
 use crate::races::Field;
-use crate::support::client::Api;
+use crate::support::client::{Answer, Api};
 use crate::support::journey::sign_in;
 use crate::support::process::PATIENCE;
 use crate::support::site::{Site, text};
@@ -16,6 +19,8 @@ on_both_databases! {
     m_23_a_withdrawn_signing_key_counts_nowhere => super::a_withdrawn_signing_key_counts_nowhere;
     /// S-4, S-5, S-6, attack-14
     attack_14_what_has_ended_stays_ended => super::what_has_ended_stays_ended;
+    /// R12
+    r12_a_key_that_ends_stops_calls_in_flight => super::a_key_that_ends_stops_calls_in_flight;
     /// M-22, S-4
     m_22_everybody_is_signed_out_everywhere => super::everybody_is_signed_out_everywhere;
 }
@@ -205,4 +210,98 @@ async fn what_has_ended_stays_ended(site: Site) {
     field.kill_and_start_again(&site).await;
     is_refused_everywhere(&field.clients(&key), "after a kill").await;
     field.stop("attack 14", 1, ended.len()).await;
+}
+
+/// Short calls of one key at each process while it ends.
+const BUSY: usize = 10;
+
+/// Reads on until there is nothing more; the last event.
+async fn newest_event(api: &Api) -> String {
+    let mut after = String::new();
+    loop {
+        let page = api
+            .get(&format!("/v1/events?limit=1000&wait=2{after}"))
+            .await;
+        let page = page.ok();
+        let last = text(&page, "next_after");
+        if page["events"].as_array().unwrap().is_empty() {
+            return last;
+        }
+        after = format!("&after={last}");
+    }
+}
+
+/// Calls one after another until one is refused: when the last success began, and the refusal. The first success is announced.
+async fn call_until_refused(api: Api, begun: UnboundedSender<()>) -> (Instant, Answer) {
+    let mut last = Instant::now();
+    loop {
+        let asked = Instant::now();
+        let answer = api.get("/v1/events/head").await;
+        if answer.status != 200 {
+            return (last, answer);
+        }
+        last = asked;
+        // Nobody listens any more once every caller has begun.
+        let _heard = begun.send(());
+    }
+}
+
+/// A key is revoked, and another one narrowed, while calls of it wait at every process and short ones follow one another.
+async fn a_key_that_ends_stops_calls_in_flight(site: Site) {
+    let field = Field::start(&site).await;
+    let app = field.keys.app.clone();
+    for (status, code) in [(401, "invalid_api_key"), (403, "key_not_allowed")] {
+        let made = block_in_place(|| site.admin(&["key", "create", app.as_str(), "test"]));
+        let (id, key) = (text(&made, "id"), text(&made, "key"));
+        let clients = field.clients(&key);
+        let newest = newest_event(&clients[0]).await;
+        let waiting = [
+            format!("/v1/events?wait=30&after={newest}"),
+            "/v1/test/messages?wait=30".to_owned(),
+        ];
+        let mut waits = Vec::new();
+        for api in &clients {
+            for path in waiting.clone() {
+                let api = api.clone();
+                waits.push(tokio::spawn(async move {
+                    let answer = api.get(&path).await;
+                    (path, Instant::now(), answer)
+                }));
+            }
+        }
+        let mut short = Vec::new();
+        for api in &clients {
+            for _ in 0..BUSY {
+                let (begun, mut has_begun) = unbounded_channel();
+                short.push(tokio::spawn(call_until_refused(api.clone(), begun)));
+                has_begun.recv().await.unwrap();
+            }
+        }
+        if status == 401 {
+            let revoke = ["key", "revoke", app.as_str(), id.as_str()];
+            let _revoked: Value = block_in_place(|| site.admin(&revoke));
+        } else {
+            let narrow =
+                format!("UPDATE api_keys SET scopes = '[\"wallets:read\"]' WHERE id = '{id}'");
+            site.database.execute(&narrow).await;
+        }
+        let ended = Instant::now();
+        for call in short {
+            let (last, refused) = call.await.unwrap();
+            assert_eq!(refused.error(status), code);
+            let late = last.saturating_duration_since(ended);
+            assert!(
+                late <= Duration::from_secs(1),
+                "a success began after {late:?}"
+            );
+        }
+        for call in waits {
+            let (path, answered, refused) = call.await.unwrap();
+            assert_eq!(refused.status, status, "R12: {path}: {}", refused.text);
+            assert_eq!(refused.error(status), code);
+            let after = answered.saturating_duration_since(ended);
+            println!("R12: {path} was refused with {status} after {after:?}");
+        }
+    }
+    field.stop("R12", 2, BUSY).await;
 }

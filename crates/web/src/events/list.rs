@@ -59,8 +59,9 @@ pub(crate) struct Answer {
 /// List events
 ///
 /// What changed in the App's environment, in the order of the log. Go on from `next_after`, and you get every event exactly once. One
-/// call looks at 10,000 events at most, so that a filtered page may be empty although `has_more` is true. With `wait`, the answer
-/// comes as soon as there is an event. Five calls of a key may wait at the same time; one more is answered at once.
+/// call looks at 10,000 events at most, so that a filtered page may be empty although `has_more` is true. With `wait`, the call
+/// returns as soon as there is an event. Five calls of a key and fifty of an App can wait at the same time; one more returns after a
+/// second.
 ///
 /// An `after` that the log does not know, since the event is older than the App keeps events, or was lost when the database was set
 /// back, is refused with 409 `cursor_unknown`: compare your copy by the list calls, and go on from `GET /v1/events/head`.

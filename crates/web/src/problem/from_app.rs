@@ -31,6 +31,7 @@ const FOR_OUR_CALLBACK: &str = "this sign-in was begun for the callback of this 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
+            Refusal::KeyEnded => Self::new(Code::InvalidApiKey),
             Refusal::NotAllowed(scope) => Self {
                 message: format!("the API key lacks the scope {scope}; use a key that has it")
                     .into(),

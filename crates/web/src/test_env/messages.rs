@@ -77,7 +77,8 @@ pub(crate) struct Message {
 /// Read captured messages
 ///
 /// Mail and text messages of the test environment are kept here instead of being sent. With `wait` the call answers as
-/// soon as there is a message that fits. With a live key this path does not exist.
+/// soon as there is a message that fits. Fifty calls of an App can wait at the same time; one more returns after a
+/// second. With a live key this path does not exist.
 ///
 /// Needs the scope `auth:write`.
 #[utoipa::path(
@@ -100,7 +101,7 @@ pub(crate) async fn handle(
         wait: filter.wait,
     };
     let captured = call
-        .run(|service, caller| async move { service.captured_messages(&caller, query).await })
+        .wait(|service, caller| async move { service.captured_messages(&caller, query).await })
         .await?;
     let messages = captured.into_iter().map(Message::from).collect();
     Ok(Json(Answer { messages }))

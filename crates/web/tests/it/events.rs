@@ -29,6 +29,7 @@ on_both! {
     a_reader_is_told_what_it_asks_wrongly
     a_call_waits_for_an_event
     five_calls_of_a_key_may_wait
+    api_23_an_app_holds_half_of_the_places
     events_need_a_scope
     optional_events_are_told_on_demand
     old_events_are_swept
@@ -413,9 +414,11 @@ async fn five_calls_of_a_key_may_wait(api: &Api) {
     let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
     let calls = (0..6).map(|_| client.get(&path));
     let mut calls: FuturesUnordered<_> = calls.collect();
-    // One is one too many, and is answered at once.
+    // One is one too many. It is answered after a second, so that a client that calls again at once does not keep the service busy.
+    let begun = Instant::now();
     let surplus = calls.next().await.unwrap().ok();
     assert_eq!(surplus.body["events"], json!([]));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
     let telling = async {
         create(&client, json!({"email": "fay@example.com"})).await;
         api.service.sequence_all().await.unwrap();
@@ -429,6 +432,39 @@ async fn five_calls_of_a_key_may_wait(api: &Api) {
     let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
     let (waited, ()) = tokio::join!(client.get(&path), async { api.service.stop_waiting() });
     assert_eq!(waited.ok().body["events"], json!([]));
+}
+
+async fn api_23_an_app_holds_half_of_the_places(api: &Api) {
+    let mut keys = Vec::new();
+    for _ in 0..11 {
+        keys.push(api.new_key(Environment::Test, &[]).await);
+    }
+    let clients: Vec<_> = keys.iter().map(|key| api.with_key(key)).collect();
+    told(api, &clients[0]).await;
+    let head = clients[0].get("/v1/events/head").await.ok();
+    let path = format!("/v1/events?wait=30&after={}", head.text_at("/newest/id"));
+    let calls = (0..51).map(|number| clients[number / 5].get(&path));
+    let mut calls: FuturesUnordered<_> = calls.collect();
+    let begun = Instant::now();
+    let surplus = calls.next().await.unwrap().ok();
+    assert_eq!(surplus.body["events"], json!([]));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    // The other half is there for other Apps.
+    let foreign = api.other_app().await;
+    told(api, &foreign).await;
+    let head = foreign.get("/v1/events/head").await.ok();
+    let theirs = format!("/v1/events?wait=2&after={}", head.text_at("/newest/id"));
+    let begun = Instant::now();
+    foreign.get(&theirs).await.ok();
+    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no place");
+    let telling = async {
+        create(&clients[0], json!({"email": "ivy@example.com"})).await;
+        api.service.sequence_all().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(calls.collect::<Vec<_>>(), telling);
+    for answer in answers {
+        assert_ne!(answer.ok().body["events"], json!([]));
+    }
 }
 
 async fn events_need_a_scope(api: &Api) {

@@ -1,5 +1,9 @@
 //! Captured messages.
 
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use crate::rig::{Api, assert_answer_snapshot, on_both};
@@ -11,6 +15,7 @@ on_both! {
     messages_are_found_by_what_is_asked_for
     a_query_names_what_it_refuses
     wait_answers_as_soon_as_there_is_a_message
+    api_23_an_app_holds_half_of_the_places
     messages_can_be_deleted
     a_clock_is_set_read_and_reset
     a_clock_names_what_it_refuses
@@ -125,6 +130,34 @@ async fn wait_answers_as_soon_as_there_is_a_message(api: &Api) {
         found.ok().body["messages"].as_array().map(Vec::len),
         Some(1)
     );
+}
+
+async fn api_23_an_app_holds_half_of_the_places(api: &Api) {
+    let client = api.test();
+    let path = format!("{MESSAGES}?to=late@example.com&wait=30");
+    let calls = (0..51).map(|_| client.get(&path));
+    let mut calls: FuturesUnordered<_> = calls.collect();
+    // One is one too many. It is answered after a second, so that a client that calls again at once does not keep the service busy.
+    let begun = Instant::now();
+    let surplus = calls.next().await.unwrap().ok();
+    assert_eq!(surplus.body["messages"], json!([]));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    // The other half is there for other Apps.
+    let foreign = api.other_app().await;
+    let begun = Instant::now();
+    foreign.get(&format!("{MESSAGES}?wait=2")).await.ok();
+    assert!(begun.elapsed() >= Duration::from_secs(2), "it had no place");
+    let sending = send(api, "late@example.com");
+    let (answers, ()) = tokio::join!(calls.collect::<Vec<_>>(), sending);
+    for answer in answers {
+        assert_ne!(answer.ok().body["messages"], json!([]));
+    }
+    // Calls that wait are ended when the service stops.
+    let path = format!("{MESSAGES}?to=never@example.com&wait=30");
+    let begun = Instant::now();
+    let (waited, ()) = tokio::join!(client.get(&path), async { api.service.stop_waiting() });
+    assert_eq!(waited.ok().body["messages"], json!([]));
+    assert!(begun.elapsed() < Duration::from_secs(25), "it waited on");
 }
 
 async fn messages_can_be_deleted(api: &Api) {
