@@ -33,12 +33,16 @@ pub fn classify(error: Error, _connection: Option<&mut Conn>) -> StoreError {
     }
 }
 
-/// SQLITE_FULL, SQLITE_IOERR and SQLITE_CANTOPEN: they may pass.
+/// SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM and SQLITE_PROTOCOL: they may pass, or an operator has to
+/// act, and no request is to blame.
 fn is_trouble_with_the_file(message: &str) -> bool {
     [
         "database or disk is full",
         "disk I/O error",
         "unable to open database file",
+        "attempt to write a readonly database",
+        "access permission denied",
+        "locking protocol",
     ]
     .iter()
     .any(|trouble| message.starts_with(trouble))

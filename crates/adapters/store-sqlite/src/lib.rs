@@ -11,10 +11,11 @@ mod manager;
 mod migrate;
 #[path = "../../store-rows/repositories/mod.rs"]
 mod repositories;
+mod same_file;
 mod statistics;
 mod thread;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use vestry_store_rows::failure;
 use vestry_store_rows::migrations::missing;
 
 use self::repositories::{Pooled, Site, Unit};
+use self::same_file::{SameFile, Watch};
 use vestry_store_rows::settings::{Settings, Synchronous};
 
 pub use self::connection::{Conn, classify};
@@ -56,7 +58,7 @@ const READY_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The connections to one file.
 pub struct SqliteStore {
-    path: PathBuf,
+    file: Arc<SameFile>,
     settings: Settings,
     /// Writers queue here, first come, first served: SQLite itself would let them poll.
     writer: Pool<Manager>,
@@ -64,13 +66,15 @@ pub struct SqliteStore {
     limiter: LimiterPool,
     findings: Vec<String>,
     site: Site,
+    _watch: Watch,
 }
 
 impl SqliteStore {
     /// Opens the file, and makes it when it is not there.
     pub async fn open(path: &Path, settings: &Settings) -> StoreResult<Self> {
+        let file = Arc::new(SameFile::at(path));
         let pool = |role, size| {
-            let manager = Manager::new(path, role, settings);
+            let manager = Manager::to_the_same(&file, role, settings);
             Pool::builder(manager)
                 .max_size(size)
                 .wait_timeout(Some(settings.acquire_timeout))
@@ -81,11 +85,14 @@ impl SqliteStore {
                 .map_err(|impossible| StoreError::Other(Box::new(impossible)))
         };
         let writer = pool(Role::Writer, 1)?;
-        let pools = Self {
-            path: path.to_owned(),
+        // Makes the file, switches it to write-ahead logging and checks both pragmas.
+        drop(writer.get().await.map_err(failure::of_pool)?);
+        let watch = Watch::over(Arc::clone(&file));
+        Ok(Self {
             settings: settings.clone(),
             readers: pool(Role::Reader, settings.readers.max(1))?,
             limiter: LimiterPool {
+                file: Arc::clone(&file),
                 turn: writer.clone(),
                 connection: pool(Role::Limiter, 1)?,
             },
@@ -97,10 +104,9 @@ impl SqliteStore {
                 is_spread: false,
                 bell: Arc::default(),
             },
-        };
-        // Makes the file, switches it to write-ahead logging and checks both pragmas.
-        drop(pools.get(&pools.writer).await?);
-        Ok(pools)
+            _watch: watch.map_err(|refused| StoreError::Unavailable(Box::new(refused)))?,
+            file,
+        })
     }
 
     /// See [`vestry_ports::store::Store::when_told`].
@@ -110,7 +116,11 @@ impl SqliteStore {
     }
 
     async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {
-        pool.get().await.map_err(failure::of_pool)
+        // Before the queue, so that the answer is not held up, and after it.
+        self.file.check()?;
+        let connection = pool.get().await.map_err(failure::of_pool)?;
+        self.file.check()?;
+        Ok(connection)
     }
 
     /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
@@ -185,7 +195,7 @@ impl SqliteStore {
     }
 
     async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
-        let manager = Manager::new(&self.path, Role::Copier, &self.settings);
+        let manager = Manager::to_the_same(&self.file, Role::Copier, &self.settings);
         let mut connection = deadpool::managed::Manager::create(&manager).await?;
         let name = file.to_string_lossy().into_owned();
         let copied = diesel::sql_query("VACUUM INTO ?")
@@ -228,6 +238,7 @@ fn findings(settings: &Settings) -> Vec<String> {
 /// but only one may write at a time, so it waits for its turn among the writers.
 #[derive(Clone)]
 pub struct LimiterPool {
+    file: Arc<SameFile>,
     turn: Pool<Manager>,
     connection: Pool<Manager>,
 }
@@ -238,6 +249,7 @@ impl LimiterPool {
     /// # Errors
     /// [`StoreError`].
     pub async fn hit(&self, world: &World, limit: Limit, now: Timestamp) -> StoreResult<Verdict> {
+        self.file.check()?;
         let _turn = self.turn.get().await.map_err(failure::of_pool)?;
         let mut connection = self.connection.get().await.map_err(failure::of_pool)?;
         repositories::hit(&mut connection, world, limit, now).await

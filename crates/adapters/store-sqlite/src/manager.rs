@@ -2,7 +2,8 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::managed::{Metrics, RecycleResult};
@@ -14,6 +15,7 @@ use vestry_ports::store::{StoreError, StoreResult};
 
 use super::connection::{Conn, classify};
 use super::in_time;
+use super::same_file::SameFile;
 use super::thread::OwnThread;
 use vestry_store_rows::failure::Cause;
 use vestry_store_rows::settings::{Settings, Synchronous};
@@ -49,7 +51,7 @@ impl Role {
 
 /// Opens connections of one role.
 pub struct Manager {
-    path: PathBuf,
+    file: Arc<SameFile>,
     role: Role,
     synchronous: Synchronous,
     busy_timeout: Duration,
@@ -58,8 +60,13 @@ pub struct Manager {
 impl Manager {
     /// Opens connections to the file at `path`, each on a thread of its own.
     pub fn new(path: &Path, role: Role, settings: &Settings) -> Self {
+        Self::to_the_same(&Arc::new(SameFile::at(path)), role, settings)
+    }
+
+    /// The same with connections that lead to the file which others opened before.
+    pub(crate) fn to_the_same(file: &Arc<SameFile>, role: Role, settings: &Settings) -> Self {
         Self {
-            path: path.to_owned(),
+            file: Arc::clone(file),
             role,
             synchronous: match role {
                 Role::Limiter => Synchronous::Normal,
@@ -71,7 +78,7 @@ impl Manager {
 
     async fn open(&self) -> StoreResult<Conn> {
         let opener = Opener {
-            path: self.path.clone(),
+            file: Arc::clone(&self.file),
             role: self.role,
             pragmas: self.pragmas(),
             synchronous: self.synchronous,
@@ -126,7 +133,7 @@ impl deadpool::managed::Manager for Manager {
 
 /// Opens one connection, on a thread that may block.
 struct Opener {
-    path: PathBuf,
+    file: Arc<SameFile>,
     role: Role,
     pragmas: String,
     synchronous: Synchronous,
@@ -135,20 +142,23 @@ struct Opener {
 impl Opener {
     fn open(&self) -> StoreResult<SqliteConnection> {
         let unavailable = |cause: String| StoreError::Unavailable(Box::new(Cause(cause)));
-        if self.role == Role::Writer {
-            match create_private(&self.path) {
+        let path = self.file.path();
+        // Only the first connection makes a file: one that is gone must not be followed by an empty one.
+        if self.role == Role::Writer && !self.file.was_opened() {
+            match create_private(path) {
                 Err(refused) if refused.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(unavailable(format!("the database file: {refused}")));
                 }
                 _made_or_there => {}
             }
         }
-        let path = self
-            .path
+        let found = self.file.found()?;
+        let path = path
             .to_str()
             .ok_or_else(|| unavailable("the path of the database is not UTF-8".to_owned()))?;
-        let mut conn = SqliteConnection::establish(path)
+        let mut conn = SqliteConnection::establish(&existing(path))
             .map_err(|refused| StoreError::Unavailable(Box::new(refused)))?;
+        self.file.was_opened_as(found)?;
         conn.batch_execute(&self.pragmas)
             .map_err(|error| classify(error, None))?;
         in_time::register(&mut conn).map_err(|error| classify(error, None))?;
@@ -168,6 +178,27 @@ impl Opener {
         let cause = format!("SQLite answers journal_mode={mode} and synchronous={level}");
         Err(StoreError::Unavailable(Box::new(Cause(cause))))
     }
+}
+
+/// A URI by which SQLite opens the file at a path, and makes none where there is none.
+fn existing(path: &str) -> String {
+    // What follows two slashes is a host, which an absolute path leaves empty.
+    let scheme = if path.starts_with('/') {
+        "file://"
+    } else {
+        "file:"
+    };
+    let mut uri = scheme.to_owned();
+    for character in path.chars() {
+        match character {
+            '%' => uri.push_str("%25"),
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            other => uri.push(other),
+        }
+    }
+    uri.push_str("?mode=rw");
+    uri
 }
 
 /// Makes an empty file that only its owner may read; SQLite gives the same rights to the files beside it.

@@ -1,11 +1,15 @@
 //! SQLite's file among processes.
 
+use std::time::Instant;
+
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use serde_json::json;
 
+use crate::support::client::Api;
 use crate::support::database::Database;
 use crate::support::journey::new_owner;
+use crate::support::process::PATIENCE;
 use crate::support::site::Site;
 
 /// K2: a service that waited in vain for another process throws its connection away, and must not give up its locks on the file
@@ -53,4 +57,80 @@ async fn k2_a_service_that_waited_in_vain_still_holds_the_file() {
         .pairs("SELECT integrity_check AS one, '' AS two FROM pragma_integrity_check")
         .await;
     assert_eq!(checked, [("ok".to_owned(), String::new())]);
+}
+
+const ALARM: &str = "ALARM: database file was deleted or replaced while in use; all requests return 503. Put the original file back, \
+    or restart to use the new one";
+
+/// Asks until the service says that it is not ready.
+async fn until_not_ready(api: &Api) {
+    let begun = Instant::now();
+    let noticed = async { while api.get("/readyz").await.status != 503 {} };
+    let in_time = tokio::time::timeout(PATIENCE, noticed).await;
+    in_time.expect("K12: the file is gone, and the service says that it is ready");
+    println!("K12: noticed after {:?}", begun.elapsed());
+}
+
+/// K12: a file that is deleted, moved or replaced while the service runs is noticed. Nothing is acknowledged that no later process would
+/// find, and no empty database takes its place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn k12_a_file_that_is_deleted_or_replaced_is_noticed() {
+    let mut site = Site::sqlite();
+    // The limiter in the database has a connection of its own.
+    site.set("limits.store", "database");
+    site.set("limits.test_per_minute", "1000000");
+    let keys = site.set_up();
+    let mut server = site.serve().await;
+    let api = server.api(&keys.test);
+    let Database::Sqlite(path) = &site.database else {
+        unreachable!("the site is on SQLite")
+    };
+    let owner = new_owner(&api, "ada@example.com").await;
+    let aside = path.with_extension("aside");
+    let copy = path.with_extension("copy");
+    site.database.copy_into(&copy);
+    for replacement in [None, Some(&copy)] {
+        std::fs::rename(path, &aside).unwrap();
+        if let Some(copy) = replacement {
+            std::fs::copy(copy, path).unwrap();
+        }
+        server.process.logged(ALARM).await;
+        until_not_ready(&api).await;
+        let body = json!({"email": "bob@example.com"});
+        let refused = api.post("/v1/auth/users/create", &body).await;
+        assert_eq!(refused.error(503), "unavailable");
+        assert!(refused.headers.contains_key("retry-after"));
+        let refused = api.get(&format!("/v1/auth/users/{}", owner.user_id)).await;
+        assert_eq!(refused.error(503), "unavailable");
+        assert_eq!(path.exists(), replacement.is_some(), "it was made again");
+        // The file comes back, and with it the service.
+        std::fs::rename(&aside, path).unwrap();
+        server.process.logged("the database file is back").await;
+        api.until_ready().await;
+        api.get(&format!("/v1/auth/users/{}", owner.user_id))
+            .await
+            .ok();
+    }
+    new_owner(&api, "bob@example.com").await;
+    // Whoever restarts the service decides for the file that is there.
+    std::fs::remove_file(path).unwrap();
+    server.process.logged(ALARM).await;
+    until_not_ready(&api).await;
+    server.process.stop().await;
+    assert!(!path.exists(), "a service that stops makes no file");
+}
+
+/// K7: a file that cannot be written is no error of the service.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn k7_a_read_only_file_is_unavailable() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    site.database.make_read_only("users");
+    let body = json!({"email": "ada@example.com"});
+    let refused = api.post("/v1/auth/users/create", &body).await;
+    assert_eq!(refused.error(503), "unavailable");
+    assert!(refused.headers.contains_key("retry-after"));
+    server.process.stop().await;
 }

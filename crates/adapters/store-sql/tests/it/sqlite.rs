@@ -2,11 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
+use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 use diesel::{QueryableByName, RunQueryDsl};
 use vestry_contract::samples::Samples;
-use vestry_ports::store::Store;
+use vestry_domain::limits::Limit;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::limiter::RateLimiter;
+use vestry_ports::store::{Store, StoreError};
 use vestry_store_sql::{BackupError, Database, Settings, SqlStore, Synchronous};
 
 use crate::places::{self, Ground};
@@ -90,4 +95,78 @@ async fn a_backup_holds_what_was_committed() {
     copy.ready().await.unwrap();
     let mut view = copy.read().await.unwrap();
     assert_eq!(view.apps().list().await.unwrap(), [committed]);
+}
+
+/// Asks until the store says that it is away, or is there.
+async fn until(store: &SqlStore, is_there: bool) {
+    let asked = async { while store.ready().await.is_ok() != is_there {} };
+    let answered = tokio::time::timeout(Duration::from_secs(60), asked).await;
+    answered.unwrap_or_else(|_elapsed| panic!("K12: the store was to be there: {is_there}"));
+}
+
+/// K12: once the file is deleted or replaced nothing is read or written, by connections that are open or opened then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn k12_a_file_that_is_replaced_is_not_used() {
+    let place = places::migrated_sqlite().await.unwrap();
+    let Database::Sqlite(path) = &place.settings.database else {
+        panic!("this is SQLite");
+    };
+    let aside = path.with_extension("aside");
+    for replaced in [false, true] {
+        let store = place.connect().await;
+        until(&store, true).await;
+        if replaced {
+            std::fs::rename(path, &aside).unwrap();
+            std::fs::copy(&aside, path).unwrap();
+        } else {
+            std::fs::rename(path, &aside).unwrap();
+        }
+        until(&store, false).await;
+        for refused in [
+            store.ready().await,
+            store.read().await.map(drop),
+            store.begin().await.map(drop),
+        ] {
+            assert!(
+                matches!(refused, Err(StoreError::Unavailable(_))),
+                "{refused:?}"
+            );
+        }
+        let limiter = store.rate_limiter();
+        let world = World::new(Samples::fresh().app().id, Environment::Live);
+        let start = Timestamp::from_unix(1_800_000_000);
+        let refused = limiter.hit(&world, Limit::per_minute(1), start).await;
+        assert!(refused.is_err(), "{refused:?}");
+        assert_eq!(path.exists(), replaced, "it was made again");
+        let backup = path.with_extension("backup");
+        let refused = store.backup_into(&backup).await;
+        assert!(
+            matches!(refused, Err(BackupError::Database(_))),
+            "{refused:?}"
+        );
+        std::fs::rename(&aside, path).unwrap();
+        until(&store, true).await;
+    }
+}
+
+/// K12: a path is taken as it is written, whatever it has of what a URI gives a meaning.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_may_have_any_character() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("50% of #1 & co?mode=memory.db");
+    let settings = Settings::new(Database::Sqlite(path.clone()));
+    let store = SqlStore::connect(&settings).await.unwrap();
+    drop(store.begin().await.unwrap());
+    assert!(path.exists());
+}
+
+/// K7: SQLite's refusal to write to a file that is read-only.
+#[test]
+fn k7_a_read_only_database_is_unavailable() {
+    let mut conn = plans::unwatched(Path::new(":memory:"));
+    let set_up = "CREATE TABLE t (a INTEGER); PRAGMA query_only = ON";
+    conn.batch_execute(set_up).unwrap();
+    let refused = conn.batch_execute("INSERT INTO t VALUES (1)").unwrap_err();
+    let refused = vestry_store_sqlite::classify(refused, None);
+    assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
 }

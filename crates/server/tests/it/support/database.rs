@@ -126,6 +126,27 @@ impl Database {
         }
     }
 
+    /// From now on a row of this table of a SQLite file is refused as SQLite refuses it in a file that is read-only.
+    pub(crate) fn make_read_only(&self, table: &str) {
+        let Self::Sqlite(path) = self else {
+            panic!("this is not SQLite");
+        };
+        let trigger = format!(
+            "CREATE TRIGGER {table}_read_only BEFORE INSERT ON {table} \
+             BEGIN SELECT RAISE(ROLLBACK, 'attempt to write a readonly database'); END"
+        );
+        sql_query(trigger).execute(&mut open(path)).unwrap();
+    }
+
+    /// Copies the database in a SQLite file, as it is now, into another file.
+    pub(crate) fn copy_into(&self, file: &std::path::Path) {
+        let Self::Sqlite(path) = self else {
+            panic!("this is not SQLite");
+        };
+        let copy = format!("VACUUM INTO '{}'", file.display());
+        sql_query(copy).execute(&mut open(path)).unwrap();
+    }
+
     /// There is room again.
     pub(crate) async fn clear(&self, table: &str) {
         match self {
