@@ -53,6 +53,34 @@ pub fn classify(error: Error, connection: Option<&mut Conn>) -> StoreError {
 const DISTRIBUTED_DEADLOCK: &str =
     "canceling the transaction since it was involved in a distributed deadlock";
 
+/// How messages begin when the server of an App cannot be reached through the coordinator of a Citus cluster.
+///
+/// Citus reports a connection that breaks during a statement with the text of libpq and the SQLSTATE of an internal error.
+const WORKER_IS_AWAY: [&str; 19] = [
+    // Citus: no connection, or none that works.
+    "connection to the remote node",
+    "connection establishment for node",
+    "could not establish any connections to the node",
+    "could not connect to any active placements",
+    "cannot connect to",
+    "failure on connection marked as essential",
+    "failed to assign",
+    "Adding wait event for node",
+    "modifying wait event for node",
+    "postmaster was shut down",
+    // Citus: at the end of a transaction.
+    "could not commit transaction for shard",
+    "failed to prepare transaction",
+    // libpq.
+    "server closed the connection unexpectedly",
+    "could not receive data from server",
+    "could not send data to server",
+    "no connection to the server",
+    "connection not open",
+    "lost synchronization with server",
+    "SSL ",
+];
+
 /// Troubles that diesel does not tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
@@ -62,7 +90,8 @@ enum Trouble {
     Waited,
     /// 57014: a statement took longer than it may.
     Late,
-    /// 57P01, 57P02, 57P03, 53100: the server goes down, comes up, or has no room; or one of a cluster does, which has the App.
+    /// 57P01, 57P02, 57P03, 53100, 53200: the server goes down, comes up, or has no room; or one of a cluster does, which has the App.
+    /// 57014 without a time limit: an operator cancelled the statement (`pg_cancel_backend`).
     Gone,
     /// 0A000: a standby is told that a transaction writes.
     Standby,
@@ -81,8 +110,12 @@ impl Trouble {
             Some(Self::Standby)
         } else if is("terminating connection")
             || is("the database system is")
-            || is("connection to the remote node")
-            || is("failure on connection marked as essential")
+            || is("canceling statement due to user request")
+            || is("out of memory")
+            || is("out of shared memory")
+            // libpq may have nothing to say of a connection that broke.
+            || message.is_empty()
+            || WORKER_IS_AWAY.into_iter().any(is)
             || message.contains("No space left on device")
         {
             Some(Self::Gone)

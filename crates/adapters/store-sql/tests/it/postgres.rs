@@ -74,6 +74,34 @@ async fn killed_connections_are_replaced() {
     }
 }
 
+/// K4: a statement that an operator cancels fails as unavailable, in a transaction and outside of one, and the pool serves again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_statement_is_unavailable() {
+    let Some(place) = places::migrated_postgres().await else {
+        return;
+    };
+    let store = Arc::new(place.connect().await);
+    let world = a_world();
+    let mut first = store.begin().await.unwrap();
+    first.guards().fail(&world, "somebody", NOW).await.unwrap();
+    let (waiting, subject) = (Arc::clone(&store), world);
+    let waits = tokio::spawn(async move { fail_once(&*waiting, &subject, "somebody").await });
+    // Nothing waits at first, and then there is nothing to cancel.
+    while !waits.is_finished() {
+        let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        place.execute(cancel).await;
+    }
+    let cancelled = waits.await.unwrap();
+    assert!(
+        matches!(cancelled, Err(StoreError::Unavailable(_))),
+        "{cancelled:?}"
+    );
+    first.commit().await.unwrap();
+    let failures = fail_once(&*store, &world, "somebody").await.unwrap();
+    assert_eq!(failures, 2);
+}
+
 /// The most that the runtime lets a task do in one turn, and a little more.
 const TURN: usize = 130;
 
