@@ -75,6 +75,8 @@ pub(crate) struct HttpSettings {
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// From the first byte of a request to the last byte of its body.
     pub(crate) request_timeout: Duration,
+    /// How long a connection may be idle between two requests.
+    pub(crate) keep_alive: Duration,
     pub(crate) workers: usize,
     /// Between the stop signal and the moment from which no connection is accepted any more.
     pub(crate) drain_delay: Duration,
@@ -511,6 +513,7 @@ impl HttpSettings {
                 "must be networks such as 10.0.0.0/8",
             )?,
             request_timeout: entries.seconds("http.request_timeout", 1..=300)?,
+            keep_alive: entries.seconds("http.keep_alive", 1..=3600)?,
             workers: entries.number("http.workers", 0..=1024)?,
             drain_delay: entries.seconds("http.drain_delay", 0..=300)?,
             shutdown_timeout: entries.seconds("http.shutdown_timeout", 1..=300)?,

@@ -59,6 +59,8 @@ pub(crate) struct Edge {
 pub(crate) struct Times {
     /// From the first byte of a request head to its last.
     pub(crate) request: Duration,
+    /// Between two requests on one connection.
+    pub(crate) keep_alive: Duration,
     /// Between the stop signal and the moment from which no connection is accepted.
     pub(crate) drain: Duration,
     /// For requests that run at that moment.
@@ -69,6 +71,7 @@ impl Times {
     pub(crate) const fn of(settings: &HttpSettings) -> Self {
         Self {
             request: settings.request_timeout,
+            keep_alive: settings.keep_alive,
             drain: settings.drain_delay,
             shutdown: settings.shutdown_timeout,
         }
@@ -131,6 +134,7 @@ impl Edge {
         let server = HttpServer::new(move || App::new().configure(configure.clone()))
             .disable_signals()
             .client_request_timeout(self.times.request)
+            .keep_alive(self.times.keep_alive)
             .shutdown_timeout(self.times.shutdown.as_secs());
         let server = match self.workers {
             0 => server,

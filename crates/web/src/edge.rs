@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     RETRY_AFTER, WWW_AUTHENTICATE,
 };
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpResponse};
@@ -42,6 +42,10 @@ pub(crate) async fn edge(
     let is_page = request.extensions().contains::<PageWanted>();
     let mut answer = present(answer, &id, is_page);
     finish_headers(answer.headers_mut(), &id);
+    if state.settings.draining.has_begun() {
+        // Else a client could send its next request at the moment at which the connection is closed.
+        answer.head_mut().set_connection_type(ConnectionType::Close);
+    }
     let answer = ServiceResponse::new(request, answer);
     log(&answer, &id, started.elapsed());
     Ok(answer)

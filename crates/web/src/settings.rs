@@ -31,7 +31,8 @@ impl Default for WebSettings {
     }
 }
 
-/// Tells `/readyz` that the process is about to stop, so that a load balancer looks elsewhere. Clones share one flag.
+/// Tells `/readyz` that the process is about to stop, so that a load balancer looks elsewhere, and closes each connection with its next
+/// response. Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct Draining(Arc<AtomicBool>);
 

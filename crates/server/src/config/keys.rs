@@ -55,6 +55,7 @@ pub(super) const KEYS: &[Key] = &[
     key("http.tls.key", Kind::Text, None),
     key("http.trusted_proxies", Kind::List, Some("")),
     key("http.request_timeout", Kind::Number, Some("30")),
+    key("http.keep_alive", Kind::Number, Some("75")),
     key("http.workers", Kind::Number, Some("0")),
     key("http.drain_delay", Kind::Number, Some("5")),
     key("http.shutdown_timeout", Kind::Number, Some("20")),

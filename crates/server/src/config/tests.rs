@@ -92,6 +92,7 @@ fn without_a_file_the_defaults_hold() {
     };
     assert_eq!(files.root, Path::new(".vestry/root.key"));
     assert_eq!(files.sign_in, Path::new(".vestry/sign-in.key"));
+    assert_eq!(settings.http.keep_alive, Duration::from_secs(75));
     assert_eq!(settings.http.drain_delay, Duration::from_secs(5));
     assert_eq!(settings.http.shutdown_timeout, Duration::from_secs(20));
     assert!(settings.http.base_url.is_none());

@@ -85,7 +85,103 @@ async fn what_runs_is_finished_and_nothing_new_is_accepted() {
     tokio::time::timeout(PATIENCE, refused).await.unwrap();
     let said = running.finish().await;
     assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+    assert_closes(&said);
     assert_eq!(server.process.ended().await.code(), Some(0));
+}
+
+const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+async fn connect(server: &Server) -> TcpStream {
+    let address = server.base_url.strip_prefix("http://").unwrap();
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// One response of a connection that stays open.
+async fn livez(stream: &mut TcpStream) -> String {
+    stream.write_all(LIVEZ.as_bytes()).await.unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"}") {
+        assert!(stream.read_buf(&mut said).await.unwrap() > 0);
+    }
+    String::from_utf8(said).unwrap()
+}
+
+/// What comes back until the service closes the connection.
+async fn all_that_is_said_to(server: &Server, request: &str) -> String {
+    let mut stream = connect(server).await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut said = Vec::new();
+    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut said));
+    let _reset = end.await.unwrap();
+    String::from_utf8(said).unwrap()
+}
+
+#[track_caller]
+fn assert_closes(said: &str) {
+    let (head, _body) = said.split_once("\r\n\r\n").unwrap();
+    let head = head.to_ascii_lowercase();
+    assert!(head.contains("\r\nconnection: close"), "API-24: {said}");
+}
+
+/// API-24: a client that reads this does not send its next request into a connection that ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn api_24_the_last_response_says_that_its_connection_closes() {
+    let mut site = Site::sqlite();
+    site.set("http.drain_delay", "300");
+    let (keys, mut server) = start(&site).await;
+    let key = &keys.test;
+    let too_large = format!(
+        "POST /v1/auth/users/create HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: 100000000\r\n\r\n"
+    );
+    for request in [
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "NONSENSE\r\n\r\n",
+        &too_large,
+    ] {
+        assert_closes(&all_that_is_said_to(&server, request).await);
+    }
+    let mut idle = connect(&server).await;
+    let said = livez(&mut idle).await;
+    assert!(!said.to_ascii_lowercase().contains("close"), "{said}");
+    server.process.signal(Signal::TERM);
+    server.process.logged("stopping").await;
+    assert_closes(&all_that_is_said_to(&server, LIVEZ).await);
+    assert_closes(&livez(&mut idle).await);
+    assert_eq!(idle.read(&mut [0]).await.unwrap(), 0, "it was closed");
+    // The rest of the delay is of no use.
+    server.process.signal(Signal::TERM);
+    assert_eq!(server.process.ended().await.code(), Some(1));
+}
+
+/// API-24: a connection stays as long as the setting says, and no longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn api_24_an_idle_connection_stays_for_the_time_that_is_set() {
+    let mut site = Site::sqlite();
+    site.set("http.keep_alive", "2");
+    let (_keys, server) = start(&site).await;
+    let mut idle = connect(&server).await;
+    livez(&mut idle).await;
+    let answered = Instant::now();
+    let closed = tokio::time::timeout(PATIENCE, idle.read(&mut [0])).await;
+    assert_eq!(closed.unwrap().unwrap(), 0);
+    // The service reads its clock twice a second.
+    assert!(answered.elapsed().as_millis() >= 1_000);
+    server.process.stop().await;
+}
+
+/// A connection without a request is not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_do_not_hold_up_the_end() {
+    let mut site = Site::sqlite();
+    site.set("http.shutdown_timeout", "60");
+    let (_keys, mut server) = start(&site).await;
+    let mut idle = connect(&server).await;
+    livez(&mut idle).await;
+    let asked = Instant::now();
+    server.process.signal(Signal::TERM);
+    assert_eq!(server.process.ended().await.code(), Some(0));
+    assert!(asked.elapsed().as_secs() < 50, "{:?}", asked.elapsed());
 }
 
 /// The load balancer sees `/readyz` say no while calls are still answered.

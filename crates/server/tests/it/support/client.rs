@@ -58,8 +58,8 @@ pub(crate) fn http(roots: &[&str]) -> Client {
         .map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap());
     Client::builder()
         .timeout(PATIENCE)
-        // The server closes connections that were idle for five seconds; a request on one of them at that moment is lost.
-        .pool_idle_timeout(Duration::from_secs(2))
+        // Shorter than `http.keep_alive`: a request that is sent while the server closes its connection is lost.
+        .pool_idle_timeout(Duration::from_secs(60))
         .tls_certs_only(roots)
         // Where a browser would go is an answer like any other.
         .redirect(reqwest::redirect::Policy::none())
