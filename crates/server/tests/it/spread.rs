@@ -1,19 +1,22 @@
 //! PR-57: Apps on the servers of a Citus cluster, with two processes of the service.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use tokio::task::block_in_place;
+use tokio::task::{JoinHandle, block_in_place};
 use vestry_contract::rng::{self, Rng};
 use vestry_testkit::lane;
 
 use crate::support::client::Api;
 use crate::support::cluster::{Cluster, Programs, only};
+use crate::support::journey::{Owner, new_owner, sign_in};
 use crate::support::mixed_load::{Client, Load, check_all, check_rows};
 use crate::support::process::PATIENCE;
-use crate::support::site::{Keys, Server, Site};
+use crate::support::site::{Keys, Server, Site, text};
 
 /// What is in doubt after a server died is settled within a second, and not within a minute as by default.
 const OPTIONS: &str = "-c listen_addresses= -c fsync=off -c wal_level=logical -c max_connections=200 -c max_prepared_transactions=200 \
@@ -123,7 +126,116 @@ async fn until_it_answers(api: &Api) {
     tokio::time::timeout(PATIENCE, answers).await.unwrap();
 }
 
-/// A server dies under load and comes back: the Apps on the other one go on without an error, mail and all; calls of its own Apps are
+/// Callers of one App that go on whatever they are answered, and count it.
+struct Poll {
+    stop: Arc<AtomicBool>,
+    callers: Vec<JoinHandle<Counted>>,
+}
+
+/// How often each call was answered in which way.
+type Counted = BTreeMap<(&'static str, String), usize>;
+
+/// Callers at each process.
+const CALLERS: usize = 12;
+
+impl Poll {
+    async fn start(servers: &[Server], key: &str, round: usize) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let mut callers = Vec::new();
+        for (place, server) in servers.iter().enumerate() {
+            for number in 0..CALLERS {
+                let name = format!("poll{round}-{place}-{number}");
+                let api = server.api(key);
+                let owner = new_owner(&api, &format!("{name}@example.com")).await;
+                let session = sign_in(&api, &format!("{name}-in@example.com")).await;
+                let token = text(&session, "session_token");
+                let caller = poll(api, name, owner, token, Arc::clone(&stop));
+                callers.push(tokio::spawn(caller));
+            }
+        }
+        Self { stop, callers }
+    }
+
+    /// All that was counted. The service has to be whole again, so that each caller ends.
+    async fn end(self) -> Counted {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut all = Counted::new();
+        for caller in self.callers {
+            for (answer, count) in caller.await.unwrap() {
+                *all.entry(answer).or_default() += count;
+            }
+        }
+        all
+    }
+}
+
+/// Reads and writes of every kind, in turn: single statements, shared reads, transactions, and what ends with an entry of the audit log.
+async fn poll(
+    api: Api,
+    name: String,
+    owner: Owner,
+    session: String,
+    stop: Arc<AtomicBool>,
+) -> Counted {
+    let mut counted = Counted::new();
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        number += 1;
+        let user = format!("/v1/auth/users/{}", owner.user_id);
+        let sign = format!("/v1/wallets/{}/sign_message", owner.wallet_id);
+        let new = json!({ "email": format!("{name}-{number}@example.com") });
+        let answers = [
+            ("users/get", api.try_get(&user).await),
+            (
+                "users/create",
+                api.try_post("/v1/auth/users/create", &new).await,
+            ),
+            ("users/update", {
+                let metadata = json!({ "trusted_metadata": { "number": number } });
+                Ok(api.put(&format!("{user}/update"), &metadata).await)
+            }),
+            ("sessions/verify", {
+                let named = json!({ "session_token": session });
+                api.try_post("/v1/auth/sessions/verify", &named).await
+            }),
+            ("login_or_create", {
+                let new = json!({ "email": format!("{name}-{number}-in@example.com") });
+                let path = "/v1/auth/otps/email/login_or_create";
+                api.try_post(path, &new).await
+            }),
+            ("sign_message", {
+                let message = json!({ "message": "test" });
+                api.try_post(&sign, &message).await
+            }),
+            ("events", api.try_get("/v1/events?order=desc").await),
+            (
+                "messages",
+                api.try_get("/v1/test/messages?wait=1&to=nobody@example.com")
+                    .await,
+            ),
+        ];
+        for (call, answer) in answers {
+            let answer = match answer {
+                Ok(answer) if answer.status < 300 => "2xx".to_owned(),
+                Ok(answer) if answer.status == 503 => {
+                    let has_wait = answer.headers.contains_key("retry-after");
+                    let kind = if has_wait {
+                        "503"
+                    } else {
+                        "503 without Retry-After"
+                    };
+                    kind.to_owned()
+                }
+                Ok(answer) => format!("{}: {}", answer.status, answer.text),
+                Err(error) => format!("no response: {error}"),
+            };
+            *counted.entry((call, answer)).or_default() += 1;
+        }
+    }
+    counted
+}
+
+/// A server dies under load and comes back: the Apps on the other one go on without an error, mail and all; every call of its own Apps is
 /// answered with 503 and `Retry-After` meanwhile; and nothing that was acknowledged is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
@@ -138,6 +250,7 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
         let (here, there) = (&servers[round], &servers[1 - round]);
         let steady = Load::start_undisturbed(&here.api(&near.test), 2 * round, &mut rng);
         let struck = Load::start(&there.api(&far.test), 2 * round + 1, &mut rng);
+        let poll = Poll::start(&servers, &far.test, round).await;
         steady.go_on(&mut rng).await;
         nodes.workers[1].stop();
         for (server, email) in [(here, "one@example.com"), (there, "two@example.com")] {
@@ -153,9 +266,25 @@ async fn pr_57_a_server_that_dies_fails_its_own_apps_alone() {
         nodes.workers[1].start();
         until_it_answers(&here.api(&far.test)).await;
         steady.go_on(&mut rng).await;
+        let counted = poll.end().await;
+        for ((call, answer), count) in &counted {
+            println!("round {round}: {call}: {count} × {answer}");
+        }
+        let others = counted
+            .keys()
+            .filter(|(_, answer)| !["2xx", "503"].contains(&&**answer));
+        assert_eq!(
+            others.count(),
+            0,
+            "PR-57: neither a success nor 503 with Retry-After"
+        );
         let steady = steady.end().await;
         assert_undisturbed(&steady);
         let struck = struck.end().await;
+        for refused in struck.iter().filter_map(|client| client.refused.as_ref()) {
+            assert_eq!(refused.error(503), "unavailable", "PR-57");
+            assert!(refused.headers.contains_key("retry-after"), "PR-57");
+        }
         check_rows(&site).await;
         let writes: usize = steady
             .iter()

@@ -52,6 +52,7 @@ impl Load {
             steps: 0,
             most,
             gave_up: false,
+            refused: None,
             history: History::default(),
         });
         let clients = clients.map(|client| tokio::spawn(client.run(Arc::clone(&stop))));
@@ -124,6 +125,8 @@ pub(crate) struct Client {
     most: u16,
     /// Whether it stopped by itself, since something was not answered as it had to be.
     pub(crate) gave_up: bool,
+    /// The response because of which it stopped, if there was one.
+    pub(crate) refused: Option<Answer>,
     pub(crate) history: History,
 }
 
@@ -148,8 +151,13 @@ impl Client {
     }
 
     /// The answer, if there was one that says what happened.
-    fn known(&self, answer: reqwest::Result<Answer>) -> Option<Answer> {
-        answer.ok().filter(|answer| answer.status <= self.most)
+    fn known(&mut self, answer: reqwest::Result<Answer>) -> Option<Answer> {
+        let answer = answer.ok()?;
+        if answer.status <= self.most {
+            return Some(answer);
+        }
+        self.refused = Some(answer);
+        None
     }
 
     async fn sign_in(&mut self) -> Option<()> {
