@@ -10,7 +10,7 @@ use crate::{debian, process, project};
 
 /// What to say where there is no Python and none may be installed.
 pub(crate) const MISSING: Missing = Missing {
-    lanes: &["smtp", "interop", "browser", "api-fuzz"],
+    lanes: &["smtp", "identity", "interop", "browser", "api-fuzz"],
     remedy: "apt-get install python3 python3-venv (3.10 or later)",
 };
 

@@ -129,19 +129,20 @@ impl Purse<'_> {
         Ok(Turn(self.count(tx, SHORT, identifier, short).await?))
     }
 
-    /// Whether a send that nobody gets only repeats one of a few seconds ago. It is not counted then, as it would not be for
+    /// Whether a send that nobody gets only repeats one to the same mailbox of a few seconds ago. It is not counted then, as it would not be for
     /// somebody: known and unknown identifiers meet the same limits (OTP-10).
     pub(crate) async fn repeats_for_nobody(
         &self,
         tx: &mut dyn Repositories,
-        send: Send<'_>,
+        kind: Kind,
+        mailbox: &str,
     ) -> Result<bool, StoreError> {
         let once = Limit {
             most: 1,
             window: limits::codes::REPEATED_WITHIN,
         };
-        let name = send.kind.of_nobody();
-        Ok(!self.count(tx, name, send.identifier, once).await?.admitted)
+        let name = kind.of_nobody();
+        Ok(!self.count(tx, name, mailbox, once).await?.admitted)
     }
 
     /// The budgets of the device that asks, of the identifier, and of the identifier with all Apps together. Whatever is sent

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vestry_domain::api_key::Scope;
 use vestry_domain::ids::MessageId;
-use vestry_domain::message::{CapturedMessage, MessageKind};
+use vestry_domain::message::{CapturedMessage, MessageKind, compared_recipient};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::CapturedFilter;
 
@@ -33,7 +33,7 @@ enum Key {
 /// What the caller asks for.
 #[derive(Clone, Default)]
 pub struct FindMessages {
-    /// Exactly this recipient.
+    /// This recipient; two spellings of one address are the same.
     pub to: Option<String>,
     /// As in [`MessageKind::as_str`].
     pub kind: Option<String>,
@@ -91,7 +91,7 @@ impl Service {
             kind.parse::<MessageKind>()?;
         }
         let filter = CapturedFilter {
-            to: query.to,
+            to: query.to.as_deref().map(compared_recipient),
             kind: query.kind,
             after: query.after,
             limit: PAGE,

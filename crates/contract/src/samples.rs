@@ -735,6 +735,13 @@ impl Samples {
         }
     }
 
+    /// The spelling that a code or link may have gone to.
+    fn spelling(&mut self) -> Option<Email> {
+        let domain = self.pick(&["B\u{dc}CHER.example", "Example.com"]);
+        let text = format!("J\u{f6}rg.{}@{domain}", self.letters(8));
+        self.coin().then(|| Email::parse(&text).ok()).flatten()
+    }
+
     /// A code of the user, sent to the given address or number; alive for a minute.
     pub fn code(&mut self, user: &User, method_id: MethodId) -> Code {
         let created_at = self.tick();
@@ -751,6 +758,8 @@ impl Samples {
                 _ => Some(self.fingerprint()),
             },
             user_created: self.coin(),
+            asked_as: self.spelling(),
+            sent_as_asked: self.coin(),
             created_at,
             expires_at: created_at + Seconds(60),
         }
@@ -806,6 +815,8 @@ impl Samples {
             },
             user_created: self.coin(),
             challenge: self.challenge(),
+            asked_as: self.spelling(),
+            sent_as_asked: self.coin(),
             created_at,
             expires_at: created_at + Seconds(3_600),
             used_at: None,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::email::Email;
 use crate::envelope::Mac;
 use crate::ids::{EmailId, PhoneNumberId, UserId};
 use crate::session::DeviceFingerprint;
@@ -111,10 +112,21 @@ pub struct Code {
     pub fingerprint: Option<DeviceFingerprint>,
     /// Whether the step that asked for it made the user, which a repeat of that step answers again (M-5).
     pub user_created: bool,
+    /// The address as written in the request; `None` for a number.
+    pub asked_as: Option<Email>,
+    /// Whether it went to that spelling, as it does until the address is verified; then it goes to the verified one.
+    pub sent_as_asked: bool,
     /// When it was made.
     pub created_at: Timestamp,
     /// From this second on it is dead.
     pub expires_at: Timestamp,
+}
+
+impl Code {
+    /// The spelling of the address that it proves, where that is not the verified one.
+    pub fn sent_to(&self) -> Option<&Email> {
+        self.asked_as.as_ref().filter(|_| self.sent_as_asked)
+    }
 }
 
 /// What was typed for a code, without the spaces that people put between digits. `None` when it cannot be a code at all, and so

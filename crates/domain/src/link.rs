@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::email::Email;
 use crate::ids::{EmailId, SessionId, UserId};
 use crate::pkce::CodeChallenge;
 use crate::random::{self, ByteSource};
@@ -97,6 +98,10 @@ pub struct Link {
     pub user_created: bool,
     /// Whose it is: who has the verifier (RFC 7636). Only where a browser asked for it that can keep one.
     pub challenge: Option<CodeChallenge>,
+    /// The address as written in the request, or the stored one where that named a user.
+    pub asked_as: Option<Email>,
+    /// Whether it went to that spelling, as it does until the address is verified; then it goes to the verified one.
+    pub sent_as_asked: bool,
     /// When it was made.
     pub created_at: Timestamp,
     /// From this second on it is dead.
@@ -126,6 +131,11 @@ pub enum LinkProgress {
 }
 
 impl Link {
+    /// The spelling of the address that it proves, where that is not the verified one.
+    pub fn sent_to(&self) -> Option<&Email> {
+        self.asked_as.as_ref().filter(|_| self.sent_as_asked)
+    }
+
     /// Where it stands at a moment.
     pub fn progress(&self, now: Timestamp) -> LinkProgress {
         match (self.handed_at, self.used_at) {

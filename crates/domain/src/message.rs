@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::email::Email;
 use crate::envelope::Sealed;
 use crate::ids::{JobId, MessageId};
 use crate::timestamp::Seconds;
@@ -344,6 +345,14 @@ pub struct CapturedMessage {
     pub message: Message,
     /// When it was captured.
     pub created_at: Timestamp,
+}
+
+/// A recipient in the form in which recipients are compared: the identity of an address, a number as it is.
+pub fn compared_recipient(to: &str) -> String {
+    Email::parse(to).map_or_else(
+        |_number| to.to_owned(),
+        |email| email.identity().as_str().to_owned(),
+    )
 }
 
 #[cfg(test)]

@@ -218,6 +218,20 @@ pub struct UserPhone {
     pub of_founded: bool,
 }
 
+impl UserEmail {
+    /// The address as mail to it is addressed: while it is not verified, in the spelling of the request.
+    #[must_use]
+    pub fn addressed(self, typed: &Email) -> Self {
+        match self.verified {
+            true => self,
+            false => Self {
+                email: typed.clone(),
+                ..self
+            },
+        }
+    }
+}
+
 impl UserProfile {
     /// Whether the account is somebody's. What is proved counts also where a process of the release before noted it, which
     /// does not know that accounts are founded.

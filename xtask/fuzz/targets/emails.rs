@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     assert!(again == email, "printed and read again");
     let identity = email.identity().as_str();
     assert_eq!(identity.matches('@').count(), 1, "one @");
-    // Case and width of letters make no other user.
+    // Case makes no other user.
     let upper = email.address().to_uppercase();
     if upper.is_ascii()
         && email.address().is_ascii()

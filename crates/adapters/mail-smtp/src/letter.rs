@@ -79,16 +79,14 @@ impl Letter {
 
 /// The address as its owner wrote it, with the domain in ASCII.
 ///
-/// The compared form of the address is no help here: it folds domains that are two names in the DNS (`straße` and
-/// `strasse`), and mail must go to the one that was written.
+/// The compared form is no help here: local parts that differ in case only can be two mailboxes, and mail must go to the one that
+/// was written.
 fn recipient(to: &str) -> Result<Address, Unwritable> {
     let Ok(email) = Email::parse(to) else {
         return Err(Unwritable::Recipient);
     };
-    let Some((user, domain)) = email.address().split_once('@') else {
-        return Err(Unwritable::Recipient);
-    };
-    let Ok(domain) = idna::domain_to_ascii_strict(domain) else {
+    let destination = email.destination();
+    let Some((user, domain)) = destination.split_once('@') else {
         return Err(Unwritable::Recipient);
     };
     match Address::new(user, domain) {

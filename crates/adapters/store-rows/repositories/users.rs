@@ -8,7 +8,7 @@ use diesel::prelude::{
 };
 use diesel_async::RunQueryDsl;
 use vestry_domain::code::MethodId;
-use vestry_domain::email::EmailIdentity;
+use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
@@ -303,12 +303,20 @@ impl Users for Unit {
         self.done(found)?.map(UserEmail::try_from).transpose()
     }
 
-    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()> {
+    async fn verify_email(
+        &mut self,
+        world: &World,
+        id: EmailId,
+        spelling: &Email,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         let unverified = in_world!(user_emails, world)
             .filter(user_emails::id.eq(id.to_string()))
+            .filter(user_emails::identity.eq(spelling.identity().as_str().to_owned()))
             .filter(user_emails::verified.eq(false));
         let update = diesel::update(unverified).set((
             user_emails::verified.eq(true),
+            user_emails::address.eq(spelling.address().to_owned()),
             user_emails::successor.eq(None::<String>),
             user_emails::updated_at.eq(at.unix()),
         ));

@@ -210,6 +210,8 @@ diesel::table! {
         expires_at -> BigInt,
         for_anybody -> Bool,
         user_created -> Bool,
+        asked_as -> Nullable<Text>,
+        sent_as_asked -> Bool,
     }
 }
 
@@ -233,6 +235,8 @@ diesel::table! {
         user_created -> Bool,
         code_challenge -> Nullable<Binary>,
         tries -> BigInt,
+        asked_as -> Nullable<Text>,
+        sent_as_asked -> Bool,
     }
 }
 

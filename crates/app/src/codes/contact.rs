@@ -25,6 +25,8 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
 
     /// What sends to it are counted under, however it was typed.
     fn subject(typed: &Self::Typed) -> &str;
+    /// Where a message to it would go.
+    fn mailbox(typed: &Self::Typed) -> String;
     /// What it means in the test environment.
     fn reserved(typed: &Self::Typed) -> Option<Reserved>;
     /// The one that was typed, with its owner.
@@ -47,9 +49,15 @@ pub(crate) trait Contact: Clone + Send + Sync + Sized {
     fn user_id(&self) -> UserId;
     /// The same, as it will be once it is that user's.
     fn of_user(self, user: UserId) -> Self;
+    /// The same, as its messages go out: a claim to the spelling of this request.
+    fn addressed(self, typed: &Self::Typed) -> Self;
+    /// The address as written in the request.
+    fn asked_as(typed: &Self::Typed) -> Option<Email>;
+    /// Whether its messages go to that spelling.
+    fn is_sent_as_asked(&self) -> bool;
     /// Itself and its owner, for deciding whom its proof signs in.
     fn found(&self, owner: User) -> Found;
-    /// The message that brings it a code: to what its owner wrote, never to what a caller typed (attack 5).
+    /// The message that brings it a code. Mail to a verified address goes to the spelling that was verified (attack 5).
     fn message(&self, app_name: &str, digits: &str, lifetime: Seconds) -> Message;
 }
 
@@ -61,6 +69,10 @@ impl Contact for UserEmail {
 
     fn subject(typed: &Email) -> &str {
         typed.identity().as_str()
+    }
+
+    fn mailbox(typed: &Email) -> String {
+        typed.destination()
     }
 
     fn reserved(typed: &Email) -> Option<Reserved> {
@@ -111,6 +123,18 @@ impl Contact for UserEmail {
         Self { user_id, ..self }
     }
 
+    fn addressed(self, typed: &Email) -> Self {
+        Self::addressed(self, typed)
+    }
+
+    fn asked_as(typed: &Email) -> Option<Email> {
+        Some(typed.clone())
+    }
+
+    fn is_sent_as_asked(&self) -> bool {
+        !self.verified
+    }
+
     fn found(&self, owner: User) -> Found {
         Found::email(self, owner)
     }
@@ -128,6 +152,10 @@ impl Contact for UserPhone {
 
     fn subject(typed: &PhoneNumber) -> &str {
         typed.as_str()
+    }
+
+    fn mailbox(typed: &PhoneNumber) -> String {
+        typed.as_str().to_owned()
     }
 
     fn reserved(typed: &PhoneNumber) -> Option<Reserved> {
@@ -173,6 +201,18 @@ impl Contact for UserPhone {
 
     fn of_user(self, user_id: UserId) -> Self {
         Self { user_id, ..self }
+    }
+
+    fn addressed(self, _typed: &PhoneNumber) -> Self {
+        self
+    }
+
+    fn asked_as(_typed: &PhoneNumber) -> Option<Email> {
+        None
+    }
+
+    fn is_sent_as_asked(&self) -> bool {
+        false
     }
 
     fn found(&self, owner: User) -> Found {

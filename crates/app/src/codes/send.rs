@@ -295,6 +295,7 @@ impl Service {
     ) -> Result<Result<Owner<C>, Refusal>, Fault> {
         let mut read = self.ports.store.read().await?;
         let found = C::find(&mut *read, &caller.world, &request.typed).await?;
+        let found = found.map(|(contact, owner)| (contact.addressed(&request.typed), owner));
         let Some(status) = request.create else {
             drop(read);
             return self.named_owner(caller, request, found, now).await;
@@ -363,7 +364,11 @@ impl Service {
         let purse = self.purse(&caller.world, now);
         let send = request.send();
         let turn = purse.take_turn(&mut *tx, send.identifier).await?;
-        if purse.repeats_for_nobody(&mut *tx, send).await? {
+        let mailbox = C::mailbox(&request.typed);
+        if purse
+            .repeats_for_nobody(&mut *tx, send.kind, &mailbox)
+            .await?
+        {
             return Ok(());
         }
         purse.spend_narrow(&mut *tx, turn, send).await?;
@@ -410,6 +415,8 @@ impl Service {
             mac,
             fingerprint: request.fingerprint.clone(),
             user_created: owner.is_new(),
+            asked_as: C::asked_as(&request.typed),
+            sent_as_asked: contact.is_sent_as_asked(),
             created_at: now,
             expires_at: if dead_at_once {
                 now
@@ -525,7 +532,7 @@ impl<C: Contact> Request<C> {
     }
 }
 
-/// The code that this one would only repeat: sent within seconds, to the same user and device, and still good (M-5). It may stand in
+/// The code that this one would only repeat: sent within seconds, to the same user, mailbox and device, and still good (M-5). It may stand in
 /// the mail of a link.
 async fn repeated(
     tx: &mut dyn Repositories,
@@ -549,6 +556,7 @@ async fn repeated(
         let devices = (first.fingerprint.as_ref(), again.fingerprint.as_ref());
         first.user_id == again.user_id
             && first.for_anybody == again.for_anybody
+            && Email::is_same_mailbox(first.asked_as.as_ref(), again.asked_as.as_ref())
             && DeviceFingerprint::agree(devices.0, devices.1, rule)
     }))
 }

@@ -17,7 +17,7 @@ use crate::guard::{Failure, Guarded};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf, Proven};
+use crate::users::proof::{ProofError, ProofOf, Proven, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
@@ -177,6 +177,7 @@ impl Service {
             method: method_id,
             user: code.user_id,
             vouched: !code.for_anybody,
+            spelling: Spelling::mailed(code.sent_to()),
             in_session: wish.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;

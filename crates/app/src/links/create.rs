@@ -94,6 +94,7 @@ impl Service {
                 found
                     .await?
                     .filter(|(_, owner)| user.is_none_or(|user| owner.id == user))
+                    .map(|(found, owner)| (found.addressed(email), owner))
                     .ok_or(Refusal::NotFound("email"))
             }
             (Some(user), None) => {
@@ -129,6 +130,8 @@ impl Service {
             origin: Some(TokenHash::of(origin_token.expose())),
             user_created: false,
             challenge: None,
+            asked_as: Some(email.email.clone()),
+            sent_as_asked: !email.verified,
             created_at: now,
             expires_at: end(reserved, lifetime, now),
             used_at: None,

@@ -2,7 +2,7 @@
 //! answered as he was, and has the mail (M-5).
 
 use vestry_domain::Timestamp;
-use vestry_domain::email::EmailIdentity;
+use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::limits::codes::{REPEATED_WITHIN, SENDS_PER_IDENTIFIER_AND_DAY};
 use vestry_domain::link::{Link, LinkProgress, LinkPurpose};
 use vestry_domain::session::DeviceFingerprint;
@@ -26,7 +26,7 @@ pub(crate) fn link_to<'a>(
     }
 }
 
-/// The link that this one would only repeat: sent within seconds, for the same user, browser and device, leading to where this one
+/// The link that this one would only repeat: sent within seconds, for the same user, mailbox, browser and device, leading to where this one
 /// would, and still good. `landing` says where this one would lead instead of a given first one.
 pub(crate) async fn repeated(
     tx: &mut dyn Repositories,
@@ -46,6 +46,7 @@ pub(crate) async fn repeated(
             && now < first.created_at + REPEATED_WITHIN
             && first.user_id == again.user_id
             && first.challenge == again.challenge
+            && Email::is_same_mailbox(first.asked_as.as_ref(), again.asked_as.as_ref())
             && first.landing.as_deref() == Some(&*landing(first))
             && DeviceFingerprint::agree(devices.0, devices.1, rule)
     }))

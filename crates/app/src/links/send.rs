@@ -304,7 +304,7 @@ impl Service {
         let (user, arrival) = whom(&mut *read, Found::email(&email, owner), new).await?;
         Ok(Owner {
             user,
-            email,
+            email: email.addressed(&request.email),
             arrival,
         })
     }
@@ -347,6 +347,8 @@ impl Service {
             origin: None,
             user_created: owner.arrival.is_new(),
             challenge: request.starter.challenge,
+            asked_as: Some(request.email.clone()),
+            sent_as_asked: !owner.email.verified,
             created_at: now,
             expires_at: end(request.reserved, way.lifetime, now),
             used_at: None,
@@ -412,6 +414,8 @@ impl Service {
             mac,
             fingerprint: request.fingerprint.clone(),
             user_created: owner.arrival.is_new(),
+            asked_as: Some(request.email.clone()),
+            sent_as_asked: !owner.email.verified,
             created_at: now,
             expires_at: end(request.reserved, code_lifetime(way), now),
         })
@@ -432,7 +436,7 @@ impl Service {
             token: parts.token.expose(),
             lifetime: way.lifetime,
         };
-        // Mail goes to the address as its owner wrote it, never to what this caller typed (attack 5).
+        // Mail to a verified address goes to the spelling that was verified (attack 5).
         let (app, to) = (&caller.app.name, owner.email.email.address());
         let mail = Secret::new(match &parts.digits {
             Some(digits) => {

@@ -16,7 +16,7 @@ use crate::guard::{self, Failure};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf};
+use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Refusal, Service};
 
 /// What the caller sent.
@@ -193,6 +193,7 @@ impl Service {
             user: link.user_id,
             // The App named the user or the address itself, and has the link.
             vouched: link.purpose == LinkPurpose::Create,
+            spelling: Spelling::mailed(link.sent_to()),
             in_session: wish.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;

@@ -19,7 +19,7 @@ use vestry_domain::{Timestamp, World, text};
 use vestry_ports::store::{Attached, Repositories, StoreError};
 
 use crate::users::arrival::{Found, whom};
-use crate::users::proof::{ProofError, ProofOf};
+use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// Who is to be joined, and what the call knows of its browser.
@@ -102,14 +102,14 @@ impl Service {
         let owned = match candidate.email() {
             Some(email) => {
                 let owned = tx.users().email_by_identity(world, email.identity());
-                owned.await?.map(|(email, _)| email)
+                owned.await?.map(|(owned, _)| (owned, email))
             }
             None => None,
         };
         match owned {
-            Some(owned) if candidate.identity.email_verified => {
+            Some((owned, email)) if candidate.identity.email_verified => {
                 let user = self
-                    .owner_of_proved(tx, caller, candidate, &owned, now)
+                    .owner_of_proved(tx, caller, candidate, &owned, email, now)
                     .await?;
                 if candidate.in_session.is_some_and(|session| session != user) {
                     return Err(Refusal::InvalidSession);
@@ -163,6 +163,7 @@ impl Service {
         caller: &Caller,
         candidate: &Candidate<'_>,
         owned: &UserEmail,
+        spelling: Email,
         now: Timestamp,
     ) -> Result<UserId, Refusal> {
         let user = self.receiver(tx, caller, candidate, owned, now).await?;
@@ -170,6 +171,7 @@ impl Service {
             method: MethodId::Email(owned.id),
             user,
             vouched: false,
+            spelling: Spelling::Stated(spelling),
             in_session: candidate.in_session,
         };
         let proven = self.prove(tx, caller, proof, now).await;
@@ -226,6 +228,7 @@ impl Service {
                     method: MethodId::Email(owned.id),
                     user,
                     vouched: false,
+                    spelling: Spelling::Stated(email),
                     in_session: Some(user),
                 };
                 self.prove(tx, caller, proof, now).await.map_err(unproved)?;

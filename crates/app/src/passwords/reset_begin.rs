@@ -148,6 +148,7 @@ impl Service {
             let device = request.fingerprint.as_ref();
             let send = link_to(identity, LinkPurpose::PasswordReset, device);
             let turn = purse.take_turn(&mut *tx, send.identifier).await?;
+            let mailbox = request.email.destination();
             let landing = |_: &Link| request.landing.without_token(None);
             // What only repeats is not counted, and the transaction is dropped.
             match &draft {
@@ -156,7 +157,11 @@ impl Service {
                         return Ok(Ok(BegunReset::of(&first)));
                     }
                 }
-                Err(_) if purse.repeats_for_nobody(&mut *tx, send).await? => {
+                Err(_)
+                    if purse
+                        .repeats_for_nobody(&mut *tx, send.kind, &mailbox)
+                        .await? =>
+                {
                     return Ok(draft.map(|draft| BegunReset::of(&draft.link)));
                 }
                 Err(_) => {}
@@ -192,6 +197,7 @@ impl Service {
         let found = users
             .email_by_identity(&caller.world, request.email.identity())
             .await?;
+        let found = found.map(|(email, user)| (email.addressed(&request.email), user));
         drop(read);
         let refused = match found {
             Some((email, user)) => {
@@ -231,7 +237,7 @@ impl Service {
             token: token.expose(),
             lifetime: request.lifetime,
         };
-        // Mail goes to the address as its owner wrote it, never to what this caller typed (attack 5).
+        // Mail to a verified address goes to the spelling that was verified (attack 5).
         let mail = Secret::new(reset_mail(&caller.app.name, email.email.address(), mailed));
         let delay = match request.reserved {
             Some(Reserved::Slow) => Seconds(5),
@@ -265,6 +271,8 @@ impl Service {
             origin: None,
             user_created: false,
             challenge: None,
+            asked_as: Some(request.email.clone()),
+            sent_as_asked: !email.verified,
             created_at: now,
             expires_at: if dead_at_once {
                 now

@@ -17,7 +17,7 @@ use crate::guard::{self, Failure};
 use crate::refusal::has_common;
 use crate::sessions::issue::{GrantError, SessionWish};
 use crate::sessions::{IssuedSession, SessionFields};
-use crate::users::proof::{ProofError, ProofOf};
+use crate::users::proof::{ProofError, ProofOf, Spelling};
 use crate::{Caller, Fault, Refusal, Service};
 
 /// What the caller sent.
@@ -226,6 +226,7 @@ impl Service {
             method,
             user: link.user_id,
             vouched: true,
+            spelling: Spelling::mailed(link.sent_to()),
             in_session: wish.user(),
         };
         let proven = self.prove(&mut *tx, caller, proof, now).await?;

@@ -16,6 +16,7 @@
 
 use vestry_domain::app::AttachedIdentifiers;
 use vestry_domain::code::MethodId;
+use vestry_domain::email::Email;
 use vestry_domain::event::{Dropped, EndReason, Fact};
 use vestry_domain::ids::UserId;
 use vestry_domain::user::{User, UserStatus};
@@ -34,8 +35,27 @@ pub(crate) struct ProofOf {
     pub(crate) user: UserId,
     /// Whether the App named the user whose identifier it is, and did not take in whoever proves it.
     pub(crate) vouched: bool,
+    /// How the address was spelled.
+    pub(crate) spelling: Spelling,
     /// Whose session the call continues.
     pub(crate) in_session: Option<UserId>,
+}
+
+/// The spelling of an address that a proof is about. An unproved row gets it, a verified one keeps its own.
+pub(crate) enum Spelling {
+    /// The stored one; or the proof is of a number.
+    Stored,
+    /// Mail was read that was sent there. If another spelling was verified since, it was the mail of another mailbox for all we know.
+    Mailed(Email),
+    /// Somebody who is trusted stated it.
+    Stated(Email),
+}
+
+impl Spelling {
+    /// Of a code or link, which names the address while that is not verified.
+    pub(crate) fn mailed(sent_to: Option<&Email>) -> Self {
+        sent_to.cloned().map_or(Self::Stored, Self::Mailed)
+    }
 }
 
 /// A proved identifier.
@@ -85,11 +105,11 @@ impl Service {
         now: Timestamp,
     ) -> Result<Proven, ProofError> {
         let world = &caller.world;
-        let (mut owner, identifier) = locked(tx, world, proof.method).await?;
+        let (mut owner, mut identifier) = locked(tx, world, proof.method).await?;
         if identifier.verified {
             // Whoever asked before it was proved here was answered another user.
             let is_answered = proof.in_session == Some(owner.id) || proof.user == owner.id;
-            if !is_answered {
+            if !is_answered || identifier.is_read_elsewhere(&proof.spelling) {
                 return Err(ProofError::Gone);
             }
             // An import may bring a user who is pending although it brings a proof.
@@ -104,7 +124,10 @@ impl Service {
                 .await?;
         }
         match proof.method {
-            MethodId::Email(id) => tx.users().verify_email(world, id, now).await?,
+            MethodId::Email(id) => {
+                let spelling = identifier.respelled(proof.spelling)?;
+                tx.users().verify_email(world, id, &spelling, now).await?;
+            }
             MethodId::Phone(id) => tx.users().verify_phone(world, id, now).await?,
         }
         let told = verified(owner.id, proof.method);
@@ -233,6 +256,7 @@ impl Service {
 /// An address or a number, read while its user is locked.
 struct Identifier {
     user_id: UserId,
+    email: Option<Email>,
     text: String,
     identity: String,
     verified: bool,
@@ -240,6 +264,30 @@ struct Identifier {
 }
 
 impl Identifier {
+    /// Whether the mail that was read was sent to another mailbox than the verified one.
+    fn is_read_elsewhere(&self, spelling: &Spelling) -> bool {
+        match spelling {
+            Spelling::Mailed(sent_to) => {
+                !Email::is_same_mailbox(self.email.as_ref(), Some(sent_to))
+            }
+            Spelling::Stored | Spelling::Stated(_) => false,
+        }
+    }
+
+    /// Takes over the spelling that was proved, which may have come with a row of another identity.
+    fn respelled(&mut self, spelling: Spelling) -> Result<Email, ProofError> {
+        let stored = self.email.take().ok_or(ProofError::Gone)?;
+        let proved = match spelling {
+            Spelling::Stored => stored,
+            Spelling::Mailed(proved) | Spelling::Stated(proved) => proved,
+        };
+        if proved.identity().as_str() != self.identity {
+            return Err(ProofError::Gone);
+        }
+        proved.address().clone_into(&mut self.text);
+        Ok(proved)
+    }
+
     fn proven_by(self, user_id: UserId) -> Proven {
         Proven {
             user_id,
@@ -276,6 +324,7 @@ async fn read(
                 user_id: row.user_id,
                 text: row.email.address().to_owned(),
                 identity: row.email.identity().as_str().to_owned(),
+                email: Some(row.email),
                 verified: row.verified,
                 of_founded: row.of_founded,
             })
@@ -286,6 +335,7 @@ async fn read(
                 user_id: row.user_id,
                 text: row.number.as_str().to_owned(),
                 identity: row.number.as_str().to_owned(),
+                email: None,
                 verified: row.verified,
                 of_founded: row.of_founded,
             })

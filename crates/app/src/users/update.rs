@@ -185,7 +185,10 @@ impl Service {
             let mut rows = before.emails.iter();
             let own = rows.find(|row| row.email.identity() == email.value.identity());
             if let Some(own) = own {
-                tx.users().verify_email(world, own.id, now).await?;
+                let spelling = &email.value;
+                tx.users()
+                    .verify_email(world, own.id, spelling, now)
+                    .await?;
             }
         }
         for phone in phones() {
@@ -339,11 +342,13 @@ impl Change {
     fn check(command: UpdateUser) -> Result<Self, Invalid> {
         let mut emails = list("emails", "email", &command.emails, Email::parse)?;
         // Everybody attaches in one order, so that two calls with the same addresses do not wait for each other in a circle. Of
-        // two spellings of one address the first one stays.
+        // two spellings of one address the first one stays, or the first one that the App vouches for.
         emails.sort_by(|a, b| a.value.identity().cmp(b.value.identity()));
         emails.dedup_by(|later, first| {
             let is_same = later.value.identity() == first.value.identity();
-            first.verified |= is_same && later.verified;
+            if is_same && later.verified && !first.verified {
+                std::mem::swap(first, later);
+            }
             is_same
         });
         let mut phones = list(

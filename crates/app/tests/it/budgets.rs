@@ -29,8 +29,8 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
     let test = rig.test().await;
     rig.user(&test, "known@example.com").await;
     for step in 0..20 {
-        let known = ask(&rig, &test, "Known@example.com").await;
-        let unknown = ask(&rig, &test, "unknown@example.com").await;
+        let known = ask(&rig, &test, "known@Example.com").await;
+        let unknown = ask(&rig, &test, "unknown@Example.com").await;
         assert_eq!(known, unknown, "step {step}");
         assert_eq!(
             known.is_some(),
@@ -49,6 +49,35 @@ async fn otp_10_known_and_unknown_addresses_meet_the_same_limits() {
     assert!(!rig.is_known(&test, "unknown@example.com").await);
 }
 
+/// Attack 9: nor do spellings tell that may be two mailboxes, and so are no repeats of one another: an address that is verified, one
+/// that is claimed and one that nobody has.
+#[tokio::test]
+async fn otp_10_spellings_meet_the_same_limits_for_all_addresses() {
+    for enumeration_safe in ["true", "false"] {
+        let rig = Rig::new().await;
+        rig.set(&[("enumeration_safe", enumeration_safe)]).await;
+        let test = rig.test().await;
+        rig.user(&test, "claimed@example.com").await;
+        rig.sign_in(&test, "verified@example.com", 60).await;
+        // The limits of the address start over.
+        rig.pass(601);
+        for step in 0..12 {
+            let mut answers = Vec::new();
+            for name in ["claimed", "verified", "unknown"] {
+                let spelled = match step % 4 {
+                    0 | 1 => format!("{name}@example.com"),
+                    2 => format!("{name}@EXAMPLE.com"),
+                    _ => format!("{}@example.com", name.to_uppercase()),
+                };
+                answers.push(ask(&rig, &test, &spelled).await);
+            }
+            let first = answers[0];
+            assert_eq!(answers, [first; 3], "step {step}, {enumeration_safe}");
+            rig.pass(7);
+        }
+    }
+}
+
 #[tokio::test]
 async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
     let rig = Rig::new().await;
@@ -57,7 +86,7 @@ async fn otp_10_five_in_ten_minutes_for_an_address_however_spelled() {
         "ada@example.com",
         "Ada@example.com",
         "ADA@EXAMPLE.COM",
-        "ａda@example.com",
+        "aDA@example.com",
         "ada@example.com",
     ];
     for email in spellings {

@@ -9,6 +9,7 @@ use vestry_app::links::{CreateLink, LoginByLink, VerifyLink, VerifyLinkError};
 use vestry_app::sessions::SessionFields;
 use vestry_contract::race::race;
 use vestry_domain::Secret;
+use vestry_domain::email::Email;
 use vestry_domain::ids::{EmailId, Id};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::session::Proof;
@@ -144,6 +145,8 @@ async fn ml_6_a_link_for_something_else_does_not_sign_in() {
         origin: None,
         user_created: false,
         challenge: None,
+        asked_as: None,
+        sent_as_asked: false,
         created_at: rig.now(),
         expires_at: rig.now() + Seconds(3_600),
         used_at: None,
@@ -517,7 +520,12 @@ async fn a_created_link_prefers_a_verified_address() {
     let second = rig.attach_claim(&test, planted, "new@example.com").await;
     let mut tx = rig.fake.begin().await.unwrap();
     tx.users()
-        .verify_email(&test.world, second, rig.now())
+        .verify_email(
+            &test.world,
+            second,
+            &Email::parse("new@example.com").unwrap(),
+            rig.now(),
+        )
         .await
         .unwrap();
     tx.commit().await.unwrap();

@@ -49,6 +49,7 @@ mod session_jwts;
 mod session_life;
 mod settings;
 mod signing_keys;
+mod spellings;
 mod spraying;
 mod sweeping;
 mod takeover;

@@ -154,7 +154,10 @@ pub async fn what_is_proved_is_seen(store: Arc<dyn Store>) {
         let claims = email.verified || phone.verified;
         assert_eq!(stage.holdings(&user).await.proved, claims);
         in_tx!(stage.store, |tx| match by_email {
-            true => tx.users().verify_email(&world, email.id, at).await,
+            true =>
+                tx.users()
+                    .verify_email(&world, email.id, &email.email, at)
+                    .await,
             false => tx.users().verify_phone(&world, phone.id, at).await,
         });
         let expected = Holdings {

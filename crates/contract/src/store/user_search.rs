@@ -9,7 +9,7 @@ use serde_json::json;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::search::{Combined, Condition, MetadataDigest, Period, UserFilter};
-use vestry_domain::text::fold;
+use vestry_domain::text::{fold, lower};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::user::{ShownStatus, User, UserEmail, UserPhone};
 use vestry_domain::wallet::{StoredWallet, WalletType};
@@ -435,10 +435,14 @@ pub async fn parts_find_their_users(store: Arc<dyn Store>) {
         ("tomXsawyer", false),
         ("r%X@", true),
         ("B\u{dc}CHER.ex", true),
+        ("XN--BCHER-KVA.ex", true),
+        ("bu\u{308}cher", true),
+        ("\u{17f}awyer", false),
+        ("buecher", false),
         ("jerry", false),
     ] {
         let found = stage
-            .found_by(world, Condition::EmailMatch(fold(part)))
+            .found_by(world, Condition::EmailMatch(lower(part)))
             .await;
         assert_eq!(found, Vec::from_iter(fits.then_some(user.id)), "{part}");
     }

@@ -17,6 +17,8 @@ fn link() -> Link {
         origin: Some(TokenHash::of("origin")),
         user_created: false,
         challenge: None,
+        asked_as: None,
+        sent_as_asked: false,
         created_at: NOW,
         expires_at: NOW + Seconds(3600),
         used_at: None,

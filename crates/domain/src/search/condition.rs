@@ -44,14 +44,14 @@ pub(super) fn read(index: usize, raw: &RawCondition) -> Result<Condition, Invali
         "user_id" => place.each(Condition::UserId, parsed),
         "external_key" => place.each(Condition::ExternalKey, any_text),
         "status" => place.each(Condition::Status, parsed),
-        "full_name_match" => place.needle(Condition::FullNameMatch),
+        "full_name_match" => place.needle(Condition::FullNameMatch, text::fold),
         "phone_number" => place.each(Condition::PhoneNumber, number),
         "phone_number_id" => place.each(Condition::PhoneNumberId, parsed),
         "phone_number_match" => place.digits(),
         "phone_number_verified" => place.truth(Condition::PhoneNumberVerified),
         "email" => place.each(Condition::Email, identity),
         "email_id" => place.each(Condition::EmailId, parsed),
-        "email_match" => place.needle(Condition::EmailMatch),
+        "email_match" => place.part_of_email(),
         "email_verified" => place.truth(Condition::EmailVerified),
         "wallet_public_address" => place.each(Condition::WalletPublicAddress, any_text),
         "wallet_id" => place.each(Condition::WalletId, parsed),
@@ -174,10 +174,23 @@ impl Place<'_> {
         Ok(truth.map_or(Condition::Nobody, condition))
     }
 
-    fn needle(&self, condition: impl Fn(String) -> Condition) -> Result<Condition, Invalid> {
-        let needle = text::fold(&self.only()?);
+    fn needle(
+        &self,
+        condition: impl Fn(String) -> Condition,
+        compared: impl Fn(&str) -> String,
+    ) -> Result<Condition, Invalid> {
+        let needle = compared(&self.only()?);
         self.within_length(&needle)?;
         Ok(condition(needle))
+    }
+
+    /// A blank separates the two spellings of a domain in what is searched; no address has one.
+    fn part_of_email(&self) -> Result<Condition, Invalid> {
+        let part = |needle: String| match needle.contains(char::is_whitespace) {
+            true => Condition::Nobody,
+            false => Condition::EmailMatch(needle),
+        };
+        self.needle(part, text::lower)
     }
 
     /// What is no digit is how people write numbers; nobody has a number without one.

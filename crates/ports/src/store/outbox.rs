@@ -59,7 +59,7 @@ pub trait Outbox: Send {
 /// What `GET /v1/test/messages` asks for.
 #[derive(Debug, Clone, Default)]
 pub struct CapturedFilter {
-    /// Exactly this recipient.
+    /// This recipient, as `vestry_domain::message::compared_recipient` returns it.
     pub to: Option<String>,
     /// Exactly this kind.
     pub kind: Option<String>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vestry_domain::code::MethodId;
-use vestry_domain::email::EmailIdentity;
+use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::passkey::Passkey;
 use vestry_domain::phone::PhoneNumber;
@@ -148,8 +148,15 @@ pub trait Users: Send {
     ) -> StoreResult<Option<(UserEmail, User)>>;
     /// An address by its id.
     async fn email(&mut self, world: &World, id: EmailId) -> StoreResult<Option<UserEmail>>;
-    /// Marks an address as verified, which ends the wait for a successor; does nothing when it is.
-    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()>;
+    /// Marks an address as verified in the spelling that was proved, which ends the wait for a successor. Does nothing when it is
+    /// verified, or when the spelling is that of another identity.
+    async fn verify_email(
+        &mut self,
+        world: &World,
+        id: EmailId,
+        spelling: &Email,
+        at: Timestamp,
+    ) -> StoreResult<()>;
     /// Hands an address that is not verified over to another user. Codes and links that are under way stay those of the users
     /// for whom they were made. `false`, and nothing happens, when there is none or it is verified.
     async fn move_email(&mut self, world: &World, id: EmailId, to: UserId) -> StoreResult<bool>;

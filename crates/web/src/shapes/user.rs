@@ -92,7 +92,7 @@ pub(crate) struct Email {
     id: String,
     /// Whether its owner has proved to read mail there.
     verified: bool,
-    /// As it was sent.
+    /// As written in the request that proved it; as first sent until then.
     #[schema(min_length = 3, max_length = 254)]
     email: String,
     /// Unix seconds.

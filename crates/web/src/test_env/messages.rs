@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::InvalidField, Code::NotFound];
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Filter {
-    /// Exactly this recipient. A `+` in it need not be escaped.
+    /// Messages to this recipient, in any spelling of the address. A `+` in it need not be escaped.
     #[param(nullable = false)]
     to: Option<String>,
     /// Exactly this kind: `otp`, `magic_link`, `invite`, `password_reset` or `security_notice`.

@@ -17,7 +17,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::Duplicate, Code::Sealed];
 #[derive(Deserialize, ToSchema)]
 #[schema(as = CreateUserRequest)]
 pub(crate) struct Request {
-    /// Address; compared after Unicode normalization and case folding, stored as sent.
+    /// Address, stored as sent. Case, normal form and A- or U-labels of the domain make no difference when it is compared.
     #[schema(
         min_length = 1,
         max_length = 254,

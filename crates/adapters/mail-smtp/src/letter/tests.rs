@@ -42,7 +42,7 @@ fn a_message_without_html_is_text_only() {
     assert!(!text(&letter).contains("text/html"));
 }
 
-/// The compared form of an address would send `straße` to `strasse`, which is somebody else (attack 5).
+/// `straße` and `strasse` are two names (attack 5).
 #[test]
 fn mail_goes_to_the_domain_that_was_written() {
     for (written, domain) in [

@@ -27,6 +27,8 @@ pub struct CodeRow {
     expires_at: i64,
     for_anybody: bool,
     user_created: bool,
+    asked_as: Option<String>,
+    sent_as_asked: bool,
 }
 
 impl TryFrom<&Code> for CodeRow {
@@ -49,6 +51,11 @@ impl TryFrom<&Code> for CodeRow {
             expires_at: code.expires_at.unix(),
             for_anybody: code.for_anybody,
             user_created: code.user_created,
+            asked_as: code
+                .asked_as
+                .as_ref()
+                .map(|email| email.address().to_owned()),
+            sent_as_asked: code.sent_as_asked,
         })
     }
 }
@@ -61,6 +68,7 @@ impl TryFrom<CodeRow> for Attempt {
         let fingerprint = row
             .fingerprint
             .map(|document| table.json("fingerprint", &document));
+        let asked_as = row.asked_as.map(|text| table.parse("asked_as", &text));
         let code = Code {
             world: table.world(&row.app_id, &row.environment)?,
             method_id: table.parse("method_id", &row.method_id)?,
@@ -73,6 +81,8 @@ impl TryFrom<CodeRow> for Attempt {
             },
             fingerprint: fingerprint.transpose()?,
             user_created: row.user_created,
+            asked_as: asked_as.transpose()?,
+            sent_as_asked: row.sent_as_asked,
             created_at: Timestamp::from_unix(row.created_at),
             expires_at: Timestamp::from_unix(row.expires_at),
         };

@@ -33,6 +33,8 @@ pub struct LinkRow {
     code_challenge: Option<Vec<u8>>,
     /// None yet: a row is written for a new link only.
     tries: i64,
+    asked_as: Option<String>,
+    sent_as_asked: bool,
 }
 
 impl TryFrom<&Link> for LinkRow {
@@ -58,6 +60,11 @@ impl TryFrom<&Link> for LinkRow {
             user_created: link.user_created,
             code_challenge: link.challenge.map(|challenge| challenge.0.to_vec()),
             tries: 0,
+            asked_as: link
+                .asked_as
+                .as_ref()
+                .map(|email| email.address().to_owned()),
+            sent_as_asked: link.sent_as_asked,
         })
     }
 }
@@ -79,6 +86,7 @@ impl TryFrom<LinkRow> for Link {
         let challenge = row
             .code_challenge
             .map(|bytes| hash("code_challenge", bytes));
+        let asked_as = row.asked_as.map(|text| table.parse("asked_as", &text));
         let session_id = row.session_id.map(|id| table.parse("session_id", &id));
         Ok(Self {
             world: table.world(&row.app_id, &row.environment)?,
@@ -91,6 +99,8 @@ impl TryFrom<LinkRow> for Link {
             fingerprint: fingerprint.transpose()?,
             origin: origin.transpose()?,
             user_created: row.user_created,
+            asked_as: asked_as.transpose()?,
+            sent_as_asked: row.sent_as_asked,
             challenge: challenge.transpose()?.map(|hash| CodeChallenge(hash.0)),
             created_at: Timestamp::from_unix(row.created_at),
             expires_at: Timestamp::from_unix(row.expires_at),

@@ -3,7 +3,7 @@
 use diesel::prelude::{Insertable, Queryable, QueryableByName, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
-use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::message::{CapturedMessage, OutboxJob, compared_recipient};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Table, to_json};
@@ -85,7 +85,7 @@ impl CapturedMessageRow {
             environment: captured.world.environment.to_string(),
             id: captured.id.to_string(),
             position,
-            recipient: captured.message.to.clone(),
+            recipient: compared_recipient(&captured.message.to),
             kind: captured.message.kind.as_str().to_owned(),
             message: to_json(&captured.message)?,
             created_at: captured.created_at.unix(),

@@ -1,7 +1,7 @@
 //! Messages that wait, and captured ones.
 
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
+use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, compared_recipient};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Captured, CapturedFilter, Outbox, StoreResult};
@@ -205,7 +205,8 @@ impl Captured for Work {
 }
 
 fn fits(row: &CapturedMessage, filter: &CapturedFilter) -> bool {
-    let to = filter.to.as_ref().is_none_or(|to| row.message.to == *to);
+    let to = filter.to.as_ref();
+    let to = to.is_none_or(|to| compared_recipient(&row.message.to) == *to);
     let kind = row.message.kind.as_str();
     to && filter.kind.as_ref().is_none_or(|wanted| wanted == kind)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vestry_domain::code::MethodId;
-use vestry_domain::email::EmailIdentity;
+use vestry_domain::email::{Email, EmailIdentity};
 use vestry_domain::ids::{EmailId, PhoneNumberId, UserId, WalletId};
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::search::UserFilter;
@@ -407,13 +407,24 @@ impl Users for Work {
         self.reading(|state| state.email(*world, |row| row.id == id).cloned())
     }
 
-    async fn verify_email(&mut self, world: &World, id: EmailId, at: Timestamp) -> StoreResult<()> {
+    async fn verify_email(
+        &mut self,
+        world: &World,
+        id: EmailId,
+        spelling: &Email,
+        at: Timestamp,
+    ) -> StoreResult<()> {
         self.writing(|state| {
             let mut rows = state.emails.iter_mut();
-            let unverified =
-                rows.find(|(of, email)| of == world && email.id == id && !email.verified);
+            let unverified = rows.find(|(of, email)| {
+                of == world
+                    && email.id == id
+                    && !email.verified
+                    && email.email.identity() == spelling.identity()
+            });
             if let Some((_, email)) = unverified {
                 email.verified = true;
+                email.email = spelling.clone();
                 email.successor = None;
                 email.updated_at = at;
             }
