@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain_name::a_labels;
 use crate::ids::{UserId, WebauthnCredentialId};
 use crate::timestamp::Seconds;
 use crate::token::TokenHash;
@@ -23,8 +24,7 @@ pub const CREDENTIAL_ID_MAX: usize = 1023;
 /// Most passkeys of one user: all their ids travel in the options of a ceremony.
 pub const PER_USER_MAX: usize = 50;
 
-/// A relying party id: the domain to which browsers bind a passkey. Lower case, IDN as ASCII; `localhost` or a name
-/// with a dot in it.
+/// A relying party id: the domain to which browsers bind a passkey, in A-labels. `localhost`, or a name with a dot in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PasskeyDomain(String);
 
@@ -32,33 +32,21 @@ impl PasskeyDomain {
     /// The domain of the developer's own machine. Test worlds have it without being told.
     pub const LOCALHOST: &'static str = "localhost";
 
-    /// Checks a domain.
+    /// Checks a domain. Two spellings of one name are one domain: browsers bind passkeys to its A-labels.
     ///
     /// # Errors
-    /// Not a host name in its ASCII lower-case form, an address, or a name without a dot.
+    /// Not a host name, an address, or a name without a dot.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let refused = || {
-            Invalid::value(
-                "domain",
-                "domain must be a host name such as example.com: lower case, without scheme, port or final dot",
-            )
-        };
         if text == Self::LOCALHOST {
             return Ok(Self(text.to_owned()));
         }
-        let plain = text.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte)
-        });
-        let labels = text.split('.').count() > 1
-            && text.split('.').all(|label| {
-                (1..=63).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
-            });
-        let is_name = matches!(url::Host::parse(text), Ok(url::Host::Domain(host)) if host == text);
-        if plain && labels && is_name && text.len() <= 253 {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(refused())
-        }
+        let name = a_labels(text).filter(|name| name.contains('.'));
+        name.map(Self).ok_or_else(|| {
+            Invalid::value(
+                "domain",
+                "domain must be a host name such as example.com, without scheme, port or final dot",
+            )
+        })
     }
 
     /// The domain as text.

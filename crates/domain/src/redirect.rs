@@ -1,5 +1,6 @@
 //! Redirect URLs an App has registered.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,6 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 use crate::Invalid;
+use crate::domain_name::{a_labels, u_labels};
 
 /// What a redirect URL may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,14 +154,17 @@ impl RedirectTarget {
     /// of lower-case letters, digits and inner hyphens in its place (ML-4, O-1), or for a loopback address without a port, the same
     /// text with one.
     ///
-    /// Nothing is parsed or normalized: two programs that take a URL apart differently are how open redirects are made.
+    /// Nothing else is parsed or normalized: two programs that take a URL apart differently are how open redirects are made. The one
+    /// exception is an international host, which is compared in its A-labels.
     pub fn admits(&self, url: &str) -> bool {
         if let Some(registered) = self.0.strip_prefix(PATTERN) {
             let after_scheme = url.strip_prefix("https://");
             let split = after_scheme.and_then(|rest| rest.split_once('.'));
-            return split.is_some_and(|(label, rest)| is_label(label) && rest == registered);
+            return split.is_some_and(|(label, rest)| {
+                is_label(label) && in_a_labels(rest) == in_a_labels(registered)
+            });
         }
-        self.0 == url || self.admits_with_port(url).unwrap_or(false)
+        with_a_labels(&self.0) == with_a_labels(url) || self.admits_with_port(url).unwrap_or(false)
     }
 
     /// `None` where no port is put in.
@@ -178,8 +183,8 @@ impl RedirectTarget {
     /// `None` when the URL is not admitted, or when there is none and this is a pattern.
     pub fn landing(&self, url: Option<&str>) -> Option<Landing> {
         match url {
-            Some(url) => self.admits(url).then(|| Landing(url.to_owned())),
-            None => (!self.is_pattern()).then(|| Landing(self.0.clone())),
+            Some(url) => self.admits(url).then(|| Landing::new(url)),
+            None => (!self.is_pattern()).then(|| Landing::new(&self.0)),
         }
     }
 }
@@ -189,6 +194,11 @@ impl RedirectTarget {
 pub struct Landing(String);
 
 impl Landing {
+    /// In A-labels, for not all browsers make the same ones of `ß` and a few more letters.
+    fn new(url: &str) -> Self {
+        Self(with_a_labels(url).into_owned())
+    }
+
     /// The URL as [`Landing::with_token`] makes it, with the token left out.
     pub fn without_token(&self, state: Option<&CallerState>) -> String {
         self.with_token("", state)
@@ -260,6 +270,28 @@ impl FromStr for CallerState {
 
 fn refuse<T>(why: &'static str) -> Result<T, Invalid> {
     Err(Invalid::value("url", why))
+}
+
+/// The URL with an international host in A-labels.
+fn with_a_labels(url: &str) -> Cow<'_, str> {
+    match url.strip_prefix("https://") {
+        Some(rest) if !rest.is_ascii() => Cow::Owned(format!("https://{}", in_a_labels(rest))),
+        Some(_) | None => Cow::Borrowed(url),
+    }
+}
+
+/// The same for a URL without its scheme. A host in any other spelling than its U-labels stays as it is: only exact text is compared.
+fn in_a_labels(rest: &str) -> Cow<'_, str> {
+    let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
+    let (host, tail) = rest.split_at(end);
+    let (star, host) = match host.strip_prefix("*.") {
+        Some(host) => ("*.", host),
+        None => ("", host),
+    };
+    match a_labels(host).filter(|name| u_labels(name) == host) {
+        Some(name) if !host.is_ascii() => Cow::Owned(format!("{star}{name}{tail}")),
+        Some(_) | None => Cow::Borrowed(rest),
+    }
 }
 
 /// A URL of the web, or of this machine; one with a star with a label in its place.

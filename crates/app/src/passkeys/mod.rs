@@ -29,7 +29,7 @@ fn allowed_domain(caller: &Caller, text: &str) -> Result<PasskeyDomain, Invalid>
         .settings()
         .webauthn_domains
         .iter()
-        .any(|listed| listed == domain.as_str());
+        .any(|listed| PasskeyDomain::parse(listed).is_ok_and(|listed| listed == domain));
     if listed || (domain.is_localhost() && caller.is_test()) {
         return Ok(domain);
     }

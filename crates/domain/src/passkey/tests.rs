@@ -20,13 +20,24 @@ fn a_domain_is_a_host_name_in_its_one_form() {
     ] {
         assert_eq!(PasskeyDomain::parse(good).unwrap().as_str(), good);
     }
+    // Attack 5: other spellings of a name, and another name.
+    for (text, domain) in [
+        ("Example.com", "example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("BU\u{308}CHER.example", "xn--bcher-kva.example"),
+        ("faß.example", "xn--fa-hia.example"),
+        ("fass.example", "fass.example"),
+    ] {
+        assert_eq!(PasskeyDomain::parse(text).unwrap().as_str(), domain);
+    }
     let long = format!("{}.example", "a".repeat(64));
     for bad in [
         "",
         "com",
-        "Example.com",
-        "bücher.example",
         "example.com.",
+        "exa_mple.com",
+        "xn--a.example",
+        "example.123",
         ".example.com",
         "example..com",
         "https://example.com",

@@ -27,6 +27,60 @@ fn attack_17_only_the_registered_url_is_admitted() {
     assert!(!exact.admits("https://other.example.com/callback"));
 }
 
+/// Attack 5: an international host has two spellings, and what leads there has the one that every browser reads alike.
+#[test]
+fn attack_5_an_international_host_is_compared_in_a_labels() {
+    let spellings = |name: &str| {
+        [
+            format!("https://{name}/in?x=1"),
+            format!("https://*.{name}/in?x=1"),
+        ]
+    };
+    let name = "fa\u{df}.example";
+    for other in [name, "xn--fa-hia.example"] {
+        for (registered, asked) in [(name, other), (other, name)] {
+            let [exact, pattern] =
+                spellings(registered).map(|url| RedirectTarget::register(&url).unwrap());
+            let landing = exact
+                .landing(Some(&format!("https://{asked}/in?x=1")))
+                .unwrap();
+            assert_eq!(
+                landing.with_token("T", None),
+                "https://xn--fa-hia.example/in?x=1&token=T"
+            );
+            let landing = exact.landing(None).unwrap();
+            assert_eq!(
+                landing.with_token("T", None),
+                "https://xn--fa-hia.example/in?x=1&token=T"
+            );
+            let landing = pattern
+                .landing(Some(&format!("https://a.{asked}/in?x=1")))
+                .unwrap();
+            assert_eq!(
+                landing.with_token("T", None),
+                "https://a.xn--fa-hia.example/in?x=1&token=T"
+            );
+        }
+    }
+    for registered in spellings(name)
+        .iter()
+        .chain(&spellings("xn--fa-hia.example"))
+    {
+        for other in [
+            "fass.example",
+            "FA\u{df}.example",
+            "XN--FA-HIA.example",
+            "fa\u{ff53}\u{ff53}.example",
+            "fa\u{df}\u{3002}example",
+        ] {
+            for url in spellings(other) {
+                let url = url.replace('*', "a");
+                assert!(!target(registered).admits(&url), "{url} for {registered}");
+            }
+        }
+    }
+}
+
 /// None of the tricks is a native app's URL, and no native app's URL is one of the web's.
 #[test]
 fn m_24_attack_17_only_the_registered_app_is_admitted() {

@@ -127,7 +127,7 @@ async fn attack_5_look_alikes_are_others_or_refused(api: &Api) {
         "attack 5: {} variants, {same} mike, {others} somebody else, {refused} refused",
         variants.len()
     );
-    assert!(others > 40 && refused > 8);
+    assert!(others > 40 && refused >= 6);
 }
 
 /// Search, captured messages and reserved addresses compare like sign-in does.
