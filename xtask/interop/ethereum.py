@@ -121,9 +121,10 @@ class Maker:
             for _ in entries
         ]
 
-    def authorization(self):
-        """One that eth-account signed."""
-        fields = {"chainId": self.number(40), "address": self.address(), "nonce": self.number(60)}
+    def authorization(self, chain):
+        """One that eth-account signed, for a chain or for all of them."""
+        chain = self._random.choice([0, chain])
+        fields = {"chainId": chain, "address": self.address(), "nonce": self.number(60)}
         return Account.from_key(self._random.randbytes(32)).sign_authorization(fields)
 
     def transaction(self, kind):
@@ -137,6 +138,8 @@ class Maker:
         }
         if kind > 2 or self._random.random() < 0.8:
             fields["to"] = self.address()
+        elif fields["data"] == "0x":
+            fields["data"] = "0xfe"  # A creation has code.
         if kind < 2:
             fields["gasPrice"] = self.number(100)
         else:
@@ -149,7 +152,7 @@ class Maker:
             fields |= {"maxFeePerBlobGas": self.number(100), "blobVersionedHashes": hashes}
         request = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
         if kind == 4:
-            signed = [self.authorization() for _ in range(self._random.randint(1, 2))]
+            signed = [self.authorization(fields["chainId"]) for _ in range(self._random.randint(1, 2))]
             fields["authorizationList"] = signed
             request["authorizationList"] = [authorization_as_json_rpc(authorization) for authorization in signed]
         self._vary(request)
@@ -398,11 +401,14 @@ def check_refusals(check, wallet, stranger):
         ("maxPriorityFeePerGas", hex(int(good["maxFeePerGas"], 16) + 1), "above the whole fee"),
         ("type", "0x5", "that there is not"),
         ("gasPrice", "0x1", "beside the fees of another type"),
+        ("To", stranger.address, "that no transaction has"),
     ]:
         wallet.refuses_transaction(good | {field: wrong}, field, f"a {field} {why}")
     for field in ("chainId", "nonce", "gas", "maxFeePerGas"):
         absent = {name: value for name, value in good.items() if name != field}
         wallet.refuses_transaction(absent, field, f"no {field}")
+    empty = {name: value for name, value in good.items() if name not in ("to", "data")}
+    wallet.refuses_transaction(empty, "to", "no recipient and no data")
     for method in ("eth_sign", "eth_sendTransaction", "sol_signMessage"):
         wallet.refuses("rpc", {"method": method, "params": {}}, "method", method)
 

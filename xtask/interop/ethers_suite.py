@@ -1,8 +1,8 @@
 """The cases of the ethers test suite: its keys are imported, and what they sign is what @ethersproject/testcases says.
 
 Every private key comes sealed by pyhpke, and its wallet has the address of the suite. It signs the transactions of its
-cases byte for byte as the suite does; more gas than 64 bits hold is refused, and so are transactions for no chain. The
-typed data is signed by one wallet after another, and eth-keys recovers the wallet's address from the signature and the
+cases byte for byte as the suite does. Refused are more gas than 64 bits hold, transactions for no chain, and transactions
+without a recipient and without data. The typed data is signed by one wallet after another, and eth-keys recovers the wallet's address from the signature and the
 digest of the suite. Addresses without a key stand in authorizations, whose answers repeat them in EIP-55 form.
 
 Left out are:
@@ -126,7 +126,9 @@ def refused(asked):
     """The field that is refused, if one is."""
     if int(asked["chainId"], 16) == 0:
         return "chainId"
-    return "gasLimit" if int(asked["gasLimit"], 16) >= GAS_BOUND else None
+    if int(asked["gasLimit"], 16) >= GAS_BOUND:
+        return "gasLimit"
+    return None if "to" in asked or asked.get("data", "0x") != "0x" else "to"
 
 
 def transactions(suite):

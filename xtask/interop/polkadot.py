@@ -151,6 +151,9 @@ class Payload:
             "genesisHash": rng.randbytes(32),
             "blockHash": rng.randbytes(32),
         }
+        if values["era"] == "00":
+            # What an immortal transaction is signed over.
+            values["blockHash"] = values["genesisHash"]
         sent = {field for name in self.extensions for part in EXTENSIONS[name] for field in part}
         if "assetId" in sent:
             values["assetId"] = rng.randbytes(rng.randrange(1, 60)) if rng.random() < 0.7 else None
@@ -381,6 +384,11 @@ def check_refusals(check, wallet, stranger):
     for field in ("address", "method", "era", "nonce", "tip", "specVersion", "genesisHash", "version", "metadataHash"):
         absent = {name: value for name, value in good.items() if name != field}
         wallet.refuses_transaction(absent, field, f"no {field}")
+    immortal = good | {"era": "0x00", "blockHash": good["genesisHash"]}
+    wallet.sign_transaction(immortal)
+    wrong = immortal | {"blockHash": "0x" + "22" * 32}
+    wallet.refuses_transaction(wrong, "blockHash", "an immortal era with the hash of a block")
+    wallet.refuses_transaction(good | {"Tip": "0x01"}, "Tip", "an unknown member")
     raw = {"address": wallet.address, "data": "0x1234", "type": "payload"}
     wrongs = (("data", "0x123"), ("data", "0x"), ("data", 7), ("type", "bytes"), ("address", stranger.address))
     for field, wrong in wrongs:

@@ -11,7 +11,7 @@ mod typed_data;
 mod user_operation;
 
 use alloy_primitives::utils::eip191_message;
-use alloy_primitives::{Address, eip191_hash_message};
+use alloy_primitives::{Address, B256, U256, eip191_hash_message};
 use bitcoin::secp256k1::ecdsa::{RecoverableSignature, RecoveryId, Signature};
 use bitcoin::secp256k1::{All, Message, PublicKey, Secp256k1};
 use vestry_domain::signing::{SigningRefused, SigningRequest};
@@ -76,6 +76,22 @@ impl Ethereum {
     /// The address whose key made this signature over a message (EIP-191 version 0x45).
     pub(crate) fn signer_of(&self, message: &[u8], signature: &[u8]) -> Result<String, ChainError> {
         let recovered = self.recover(eip191_hash_message(message).0, signature)?;
+        Self::address_of(&recovered.serialize())
+    }
+
+    /// The address whose key made the signature `r`, `s` over a digest. Without a low `s` there is none.
+    fn recovered(
+        &self,
+        digest: B256,
+        y_parity: u8,
+        r: U256,
+        s: U256,
+    ) -> Result<String, ChainError> {
+        let mut signature = Vec::with_capacity(SIGNATURE_LENGTH);
+        signature.extend_from_slice(&r.to_be_bytes::<32>());
+        signature.extend_from_slice(&s.to_be_bytes::<32>());
+        signature.push(V_BASE.saturating_add(y_parity));
+        let recovered = self.recover(digest.0, &signature)?;
         Self::address_of(&recovered.serialize())
     }
 

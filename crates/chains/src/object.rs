@@ -4,8 +4,13 @@ use serde_json::Value;
 use vestry_domain::signing::Fields;
 use vestry_domain::{Invalid, number};
 
-/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent;
-/// fields that nobody asks for are ignored.
+use crate::refuse;
+
+/// Longest name of an unknown member that a refusal repeats, in characters.
+const NAME_MAX: usize = 64;
+
+/// The fields of an object and the path that stands before their names in a refusal. A field that is `null` is absent.
+/// Unknown fields are ignored unless the reader calls [`Object::only`].
 pub(crate) struct Object<'a> {
     fields: &'a Fields,
     path: &'a str,
@@ -42,6 +47,19 @@ impl<'a> Object<'a> {
         let path = self.path(name);
         let message = format!("{path} {rule}");
         Invalid::value(path, message)
+    }
+
+    /// Refuses members that are not in `known`. A misspelt member would otherwise be left out of what is signed.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
+        let unknown = self
+            .fields
+            .iter()
+            .find(|(name, value)| !value.is_null() && !known.contains(&name.as_str()));
+        let Some((name, _)) = unknown else {
+            return Ok(());
+        };
+        let shown: String = name.chars().take(NAME_MAX).collect();
+        Err(refuse::unknown(self.path(&shown), known))
     }
 
     /// A refusal of a field that is absent.

@@ -11,6 +11,7 @@ use vestry_domain::signing::Fields;
 
 use super::address;
 use crate::hex_digits::only_digits;
+use crate::refuse;
 
 /// Digits of the largest number of the EVM.
 const QUANTITY_DIGITS: usize = 64;
@@ -81,6 +82,14 @@ impl<'a> Object<'a> {
         let name = names.first().copied().unwrap_or_default();
         self.aliased(names, read)?
             .ok_or_else(|| Invalid::missing(self.path(name)))
+    }
+
+    /// Refuses members that are not in `known`. A misspelt member would otherwise be left out of what is signed.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
+        match self.names().find(|name| !known.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(refuse::unknown(self.path(name), known)),
+        }
     }
 
     /// The names of all fields, those that are `null` left out.

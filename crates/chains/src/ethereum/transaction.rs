@@ -11,6 +11,7 @@ use alloy_consensus::{
     BlobTransactionSidecarEip7594, EthereumTypedTransaction, SignableTransaction, TxEip1559,
     TxEip2930, TxEip4844, TxEip4844Variant, TxEip7702, TxLegacy,
 };
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, hex};
 use serde_json::Value;
 use vestry_domain::Invalid;
@@ -22,6 +23,7 @@ use super::digest::SignsDigest;
 use super::fields::{Field, Object};
 use crate::{ChainError, Prepared, PrivateKey, Signer};
 use kind::Kind;
+use lists::Carrier;
 
 /// A transaction without its signature.
 type Unsigned = EthereumTypedTransaction<TxEip4844Variant<BlobTransactionSidecarEip7594>>;
@@ -56,7 +58,7 @@ impl<'a> SignsTransaction<'a> {
         signer: Signer<'_>,
         answer: Answer,
     ) -> Result<Self, Invalid> {
-        let unsigned = read(&field.object()?, signer)?;
+        let unsigned = read(chain, &field.object()?, signer)?;
         let digest = SignsDigest::new(chain, &unsigned.encoded_for_signing(), signer);
         Ok(Self {
             digest,
@@ -93,7 +95,7 @@ impl Prepared for SignsTransaction<'_> {
     }
 }
 
-fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<Unsigned, Invalid> {
+fn read(chain: &Ethereum, object: &Object<'_>, signer: Signer<'_>) -> Result<Unsigned, Invalid> {
     let kind = Kind::of(object)?;
     check_sender(object, signer)?;
     let common = Common::read(object)?;
@@ -102,7 +104,16 @@ fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<Unsigned, Invalid> {
         Kind::AccessList => access_list(object, common).map(Unsigned::Eip2930),
         Kind::DynamicFee => dynamic_fee(object, common).map(Unsigned::Eip1559),
         Kind::Blob => blob(object, common).map(Unsigned::Eip4844),
-        Kind::SetCode => set_code(object, common).map(Unsigned::Eip7702),
+        Kind::SetCode => {
+            let carrier = Carrier {
+                chain,
+                chain_id: common.chain_id,
+                nonce: common.nonce,
+                sender: signer.address,
+            };
+            let authorizations = lists::authorizations(object, &carrier)?;
+            set_code(object, common, authorizations).map(Unsigned::Eip7702)
+        }
     }
 }
 
@@ -142,9 +153,14 @@ impl Common {
         })
     }
 
-    /// Without a recipient a contract is created.
-    fn target(&self) -> TxKind {
-        self.to.map_or(TxKind::Create, TxKind::Call)
+    /// Without a recipient a contract is created, whose code is the data. Without data too, the recipient was forgotten: `value`
+    /// would be lost in a contract without code.
+    fn target(&self, object: &Object<'_>) -> Result<TxKind, Invalid> {
+        match self.to {
+            Some(to) => Ok(TxKind::Call(to)),
+            None if self.input.is_empty() => Err(Invalid::missing(object.path("to"))),
+            None => Ok(TxKind::Create),
+        }
     }
 
     /// Blob and set-code transactions cannot create (EIP-4844 and EIP-7702, "to must not be nil").
@@ -194,7 +210,7 @@ fn legacy(object: &Object<'_>, common: Common) -> Result<TxLegacy, Invalid> {
         nonce: common.nonce,
         gas_price: object.need("gasPrice")?.u128()?,
         gas_limit: common.gas_limit,
-        to: common.target(),
+        to: common.target(object)?,
         value: common.value,
         input: common.input,
     })
@@ -206,7 +222,7 @@ fn access_list(object: &Object<'_>, common: Common) -> Result<TxEip2930, Invalid
         nonce: common.nonce,
         gas_price: object.need("gasPrice")?.u128()?,
         gas_limit: common.gas_limit,
-        to: common.target(),
+        to: common.target(object)?,
         value: common.value,
         access_list: lists::access(object)?,
         input: common.input,
@@ -221,7 +237,7 @@ fn dynamic_fee(object: &Object<'_>, common: Common) -> Result<TxEip1559, Invalid
         gas_limit: common.gas_limit,
         max_fee_per_gas: fees.most,
         max_priority_fee_per_gas: fees.priority,
-        to: common.target(),
+        to: common.target(object)?,
         value: common.value,
         access_list: lists::access(object)?,
         input: common.input,
@@ -256,7 +272,11 @@ fn blob(
     )
 }
 
-fn set_code(object: &Object<'_>, common: Common) -> Result<TxEip7702, Invalid> {
+fn set_code(
+    object: &Object<'_>,
+    common: Common,
+    authorization_list: Vec<SignedAuthorization>,
+) -> Result<TxEip7702, Invalid> {
     let fees = Fees::read(object)?;
     Ok(TxEip7702 {
         chain_id: common.chain_id,
@@ -267,7 +287,7 @@ fn set_code(object: &Object<'_>, common: Common) -> Result<TxEip7702, Invalid> {
         to: common.recipient(object)?,
         value: common.value,
         access_list: lists::access(object)?,
-        authorization_list: lists::authorizations(object)?,
+        authorization_list,
         input: common.input,
     })
 }

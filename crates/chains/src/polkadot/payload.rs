@@ -24,6 +24,15 @@ const ASSET_MAX: usize = 512;
 const VERSION: u64 = 4;
 /// Asks for the transaction beside its signature.
 pub(super) const WITH_SIGNED_TRANSACTION: &str = "withSignedTransaction";
+/// The members besides those that extensions add.
+const OTHERS: &[&str] = &[
+    "address",
+    "method",
+    "version",
+    "signedExtensions",
+    "blockNumber",
+    WITH_SIGNED_TRANSACTION,
+];
 /// An era of one byte: the transaction never expires.
 const IMMORTAL: u8 = 0;
 
@@ -32,6 +41,8 @@ const IMMORTAL: u8 = 0;
 /// # Errors
 /// [`Invalid`] with the path of the field.
 pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTransaction, Invalid> {
+    let parts = Part::ALL.map(Part::field);
+    object.only(&[OTHERS, parts.as_slice()].concat())?;
     names_the_wallet(object, signer)?;
     version(object)?;
     // Not signed, and still not nonsense.
@@ -76,6 +87,9 @@ fn assemble(object: &Object<'_>, method: Vec<u8>) -> Result<Parts, Invalid> {
         }
     }
     metadata(object)?;
+    if wanted.contains(&Part::BlockHash) {
+        immortal(object)?;
+    }
     let mut parts = Parts {
         method,
         sent: Vec::new(),
@@ -208,6 +222,18 @@ fn is_mortal(encoded: u16) -> bool {
     let step = (period >> 12).max(1);
     let phase = u32::from(encoded >> 4).saturating_mul(step);
     period >= 4 && phase < period
+}
+
+/// An immortal transaction is signed over the genesis hash in the place of the hash of a block (`CheckMortality` of Substrate).
+/// With another one the chain sees a bad signature.
+fn immortal(object: &Object<'_>) -> Result<(), Invalid> {
+    let [era, block, genesis] = [Part::Era, Part::BlockHash, Part::GenesisHash].map(Part::field);
+    let is_immortal = object.hex_bytes(era, 2)?.as_deref() == Some(&[IMMORTAL]);
+    if is_immortal && object.hex_hash(block)? != object.hex_hash(genesis)? {
+        let fault = "must be the genesisHash, because era is immortal (0x00)";
+        return Err(object.refusal(block, fault));
+    }
+    Ok(())
 }
 
 /// The asset that pays the fee, as polkadot.js writes it: encoded as an option, `0x00` for none and `0x01` in front of one.

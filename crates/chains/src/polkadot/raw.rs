@@ -17,6 +17,7 @@ const DATA_MAX: usize = METHOD_MAX + 1024;
 /// # Errors
 /// [`Invalid`] with the path of the field.
 pub(super) fn read(object: &Object<'_>, signer: Signer<'_>) -> Result<SignsTransaction, Invalid> {
+    object.only(&["address", "data", "type"])?;
     names_the_wallet(object, signer)?;
     if object.text("type")? != "payload" {
         let fault = "is not payload; messages are signed by sign_message";

@@ -24,8 +24,9 @@ impl SignsTransaction {
     /// Reads `transaction` and `encoding`, both required.
     ///
     /// # Errors
-    /// Also when the wallet is not among those that must sign.
+    /// Also when the wallet is not among those that must sign, and for unknown members.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, Invalid> {
+        fields.only(&["transaction", "encoding"])?;
         let text = fields.text("transaction")?;
         let encoding = Encoding::named(fields.text("encoding")?)
             .ok_or_else(|| fields.refusal("encoding", "must be base64 or base58"))?;

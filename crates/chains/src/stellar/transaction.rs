@@ -33,6 +33,7 @@ impl SignsEnvelope {
     /// [`SigningRefused::Denied`] for another network than that of the environment; a refusal of `xdr` also when it has
     /// no room for another signature.
     pub(super) fn read(fields: &Object<'_>, signer: Signer<'_>) -> Result<Self, SigningRefused> {
+        fields.only(&["xdr", "network_passphrase"])?;
         let text = fields.text("xdr")?;
         network::check(fields, signer.environment)?;
         let envelope: TransactionEnvelope = xdr::read(text, "a TransactionEnvelope")

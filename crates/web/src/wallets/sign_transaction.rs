@@ -24,7 +24,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::Sealed,
 ];
 
-/// What to sign: exactly one of the five, that of the wallet's type.
+/// What to sign: exactly one of the five, that of the wallet's type. Unknown members inside it are refused.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SignTransactionRequest)]
 pub(crate) struct Request {
@@ -49,7 +49,7 @@ fn eth_transaction() -> Object {
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(
             "Ethereum: the object that `eth_sendTransaction` takes. Quantities are `0x` hex strings; `chainId`, `nonce` and \
-             `gas` are never guessed.",
+             `gas` are never guessed. `to` is required unless `data` creates a contract.",
         ))
         .examples([json!({
             "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",

@@ -12,6 +12,7 @@ on_both! {
     a_message_is_signed_alike_however_it_comes
     every_chain_answers_its_methods
     a_transaction_of_another_chain_is_refused
+    ch_11_an_unknown_member_of_a_transaction_is_refused_by_name
     a_broken_transaction_is_refused_with_its_field
     an_unknown_method_is_refused_with_those_there_are
     a_call_names_what_it_refuses
@@ -318,6 +319,42 @@ async fn a_transaction_of_another_chain_is_refused(api: &Api) {
             }
         }
     }
+}
+
+/// For each chain a name that is nearly one of its own. It is refused where the rest is right and where a member is missing for
+/// it.
+async fn ch_11_an_unknown_member_of_a_transaction_is_refused_by_name(api: &Api) {
+    let misspelt = ["To", "Encoding", "signInputs", "Tip", "networkPassphrase"];
+    for (chain, name) in CHAINS.iter().zip(misspelt) {
+        let (id, address) = wallet(api, chain).await;
+        let path = format!("/v1/wallets/{id}/sign_transaction");
+        let mut more = (chain.transaction)(&address);
+        more[name] = json!("0x00");
+        let unknown = format!("{}.{name}", chain.field);
+        for transaction in [more, json!({ name: "0x00" })] {
+            let refused = api
+                .test()
+                .post(&path, json!({ chain.field: transaction }))
+                .await;
+            refused.refuses(400, "unknown_field", Some(&unknown));
+            assert_eq!(refused.body.get("signature"), None);
+        }
+        let mut absent = (chain.transaction)(&address);
+        absent[name] = json!(null);
+        api.test()
+            .post(&path, json!({ chain.field: absent }))
+            .await
+            .ok();
+    }
+    let (id, address) = wallet(api, &CHAINS[0]).await;
+    let path = format!("/v1/wallets/{id}/sign_transaction");
+    let mut nobody = ethereum(&address);
+    nobody["to"] = json!(null);
+    let refused = api
+        .test()
+        .post(&path, json!({ "eth_transaction": nobody }))
+        .await;
+    refused.refuses(400, "missing_field", Some("eth_transaction.to"));
 }
 
 /// Truncated, with something behind its end, and of the wrong kind.

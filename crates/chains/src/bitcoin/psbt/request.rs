@@ -59,6 +59,7 @@ impl Encoding {
 
 impl Request {
     pub(super) fn read(object: &Object<'_>) -> Result<Self, Invalid> {
+        object.only(&["psbt", "encoding", "sign_inputs", "finalize"])?;
         let encoding = match object.optional_text("encoding")? {
             None | Some("base64") => Encoding::Base64,
             Some("hex") => Encoding::Hex,
@@ -128,6 +129,7 @@ fn sign_inputs(object: &Object<'_>) -> Result<Option<BTreeMap<usize, Listed>>, I
 
 fn listed_input(entry: &Value, path: &str) -> Result<(usize, Option<Sighash>), Invalid> {
     let object = Object::in_field(entry, path)?;
+    object.only(&["index", "sighash"])?;
     let index = object
         .present("index")
         .ok_or_else(|| object.missing("index"))?;

@@ -143,10 +143,14 @@ fn an_authorization_is_signed_as_eth_account_signs_it() {
     assert_eq!(text("nonce"), "0x0");
     assert_eq!(text("address").to_lowercase(), CONTRACT);
 
-    // What is answered is what a transaction takes.
+    // What is answered is what a transaction takes. The transaction itself uses nonce 0 of the wallet.
+    let by_nonce = |nonce: &str| {
+        let params = json!({ "contractAddress": CONTRACT, "chainId": "0x1", "nonce": nonce });
+        rpc("eth_sign7702Authorization", params).unwrap()["authorization"].clone()
+    };
     let set_code = json!({
         "to": CONTRACT, "chainId": "0x1", "nonce": "0x0", "gas": "0x1", "maxFeePerGas": "0x1",
-        "maxPriorityFeePerGas": "0x1", "authorizationList": [signed],
+        "maxPriorityFeePerGas": "0x1", "authorizationList": [by_nonce("0x1")],
     });
     transaction(set_code).unwrap();
 }

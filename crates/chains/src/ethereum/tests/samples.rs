@@ -34,11 +34,21 @@ pub(super) fn without(mut transaction: Value, name: &str) -> Value {
     transaction
 }
 
+/// An authorization for chain 1 by the key `07…07`, as eth-account 0.14.0 signs it.
+pub(super) fn authorization() -> Value {
+    json!({
+        "chainId": "0x1", "address": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a", "nonce": "0x1",
+        "yParity": "0x1",
+        "r": "0x598f7ac0058f510e47fdd6251850bd4bd235da1699c29d88a7b78bda949fe2d6",
+        "s": "0x2f9312e48e0da8a6802e2668272c3cad8e366f758b39d600f274e2efdee570a9",
+    })
+}
+
 /// One good transaction of each type.
 pub(super) fn every_type() -> [Value; 5] {
     let base = json!({
         "to": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a",
-        "nonce": "0x0", "gas": "0x5208", "chainId": "0x1", "data": "0x",
+        "nonce": "0x0", "gas": "0x5208", "chainId": "0x1", "data": "0xfe",
     });
     let priced = with(base.clone(), json!({ "gasPrice": "0x3b9aca00" }));
     let dynamic = with(
@@ -47,16 +57,12 @@ pub(super) fn every_type() -> [Value; 5] {
     );
     let hash = format!("0x01{}", "22".repeat(31));
     let blob = json!({ "maxFeePerBlobGas": "0x1", "blobVersionedHashes": [hash] });
-    let authorization = json!({
-        "chainId": "0x0", "address": "0xe9534c9faf3cdbc636c25e1981a80efae03f187a", "nonce": "0x1",
-        "yParity": "0x1", "r": "0x12", "s": "0x34",
-    });
     [
         priced.clone(),
         with(priced, json!({ "accessList": [] })),
         dynamic.clone(),
         with(dynamic.clone(), blob),
-        with(dynamic, json!({ "authorizationList": [authorization] })),
+        with(dynamic, json!({ "authorizationList": [authorization()] })),
     ]
 }
 

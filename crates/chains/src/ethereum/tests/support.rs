@@ -1,6 +1,7 @@
 //! Requests of the abandon wallet.
 
 use serde_json::Value;
+use vestry_domain::invalid::Reason;
 use vestry_domain::signing::{Fields, Signed, SigningRefused};
 
 use super::*;
@@ -40,6 +41,14 @@ pub(super) fn rpc(name: &str, params: Value) -> Result<Fields, SigningRefused> {
     };
     let name = name.to_owned();
     sign(&key(ABANDON), &SigningRequest::Method { name, params })
+}
+
+/// The sort of a refusal and the path that it names.
+pub(super) fn reason_and_param(refused: Result<Fields, SigningRefused>) -> (Reason, String) {
+    match refused {
+        Err(SigningRefused::Invalid(invalid)) => (invalid.reason, invalid.param.into_owned()),
+        other => panic!("not refused by a field: {other:?}"),
+    }
 }
 
 /// The path that a refusal names; empty for refusals of another sort.

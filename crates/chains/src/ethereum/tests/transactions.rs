@@ -3,9 +3,12 @@
 use alloy_consensus::TxEip1559;
 use alloy_consensus::transaction::RlpEcdsaDecodableTx;
 use serde_json::{Value, json};
+use vestry_domain::invalid::Reason;
 
-use super::samples::{EXAMPLE_SIGNED, every_type, example, recovered, refused, with, without};
-use super::support::{ABANDON_ADDRESS, rpc, transaction};
+use super::samples::{
+    EXAMPLE_SIGNED, authorization, every_type, example, recovered, refused, with, without,
+};
+use super::support::{ABANDON_ADDRESS, reason_and_param, rpc, transaction};
 use super::*;
 
 #[test]
@@ -60,9 +63,8 @@ fn the_type_follows_from_the_fields_and_may_be_given() {
     }
 }
 
-/// ETH-5.
 #[test]
-fn without_a_recipient_a_contract_is_created_by_types_0_to_2_only() {
+fn eth_5_without_a_recipient_a_contract_is_created_by_types_0_to_2_only() {
     for (number, value) in every_type().into_iter().enumerate() {
         let absent = without(value.clone(), "to");
         let null = with(value, json!({ "to": null }));
@@ -76,10 +78,105 @@ fn without_a_recipient_a_contract_is_created_by_types_0_to_2_only() {
             assert_eq!(refused(null), "eth_transaction.to");
         }
     }
-    let created = transaction(without(example(), "to")).unwrap();
+    let creation = with(example(), json!({ "to": null, "data": "0xfe" }));
+    let created = transaction(creation).unwrap();
     let encoded = hex::decode(created["signed_transaction"].as_str().unwrap()).unwrap();
     let decoded = TxEip1559::eip2718_decode(&mut encoded.as_slice()).unwrap();
     assert!(decoded.tx().to.is_create());
+}
+
+/// A misspelt recipient would otherwise be a contract creation that takes the value.
+#[test]
+fn eth_5_a_transaction_without_a_recipient_and_without_data_is_refused() {
+    for value in every_type() {
+        let value = without(value, "data");
+        for changes in [
+            json!({ "to": null }),
+            json!({ "to": null, "data": null }),
+            json!({ "to": null, "data": "0x" }),
+            json!({ "to": null, "input": "0x" }),
+            json!({ "to": null, "data": "0x", "input": "0x" }),
+        ] {
+            for value in [
+                with(value.clone(), changes.clone()),
+                with(without(value.clone(), "to"), changes),
+            ] {
+                assert_eq!(
+                    reason_and_param(transaction(value)),
+                    (Reason::Missing, "eth_transaction.to".into())
+                );
+            }
+        }
+    }
+    let method = json!({ "transaction": without(example(), "to") });
+    let refused = reason_and_param(rpc("eth_signTransaction", method));
+    assert_eq!(refused, (Reason::Missing, "params.transaction.to".into()));
+    // Empty data to a recipient is a transfer, and data without one a creation.
+    transaction(with(example(), json!({ "data": "0x" }))).unwrap();
+    transaction(with(example(), json!({ "to": null, "input": "0x00" }))).unwrap();
+}
+
+#[test]
+fn ch_11_the_members_of_json_rpc_are_known_and_all_others_are_refused_by_name() {
+    let known = json!({ "from": ABANDON_ADDRESS, "type": "0x2", "input": "0x", "gasLimit": "0x5208", "accessList": [] });
+    transaction(with(example(), known)).unwrap();
+    for name in [
+        "To",
+        "TO",
+        "recipient",
+        "to ",
+        "gas_limit",
+        "Value",
+        "chain_id",
+        "comment",
+        "r",
+        "hash",
+        "",
+        "tö",
+    ] {
+        let misspelt = with(without(example(), "to"), json!({ name: example()["to"] }));
+        for value in [misspelt, with(example(), json!({ name: {} }))] {
+            let refused = reason_and_param(transaction(value.clone()));
+            assert_eq!(
+                refused,
+                (Reason::Unknown, format!("eth_transaction.{name}"))
+            );
+            let refused =
+                reason_and_param(rpc("eth_signTransaction", json!({ "transaction": value })));
+            assert_eq!(
+                refused,
+                (Reason::Unknown, format!("params.transaction.{name}"))
+            );
+        }
+    }
+    let [_, with_access, _, blob, set_code] = every_type();
+    let entry = json!({ "address": example()["to"], "storageKeys": [], "keys": [] });
+    let signed = with(authorization(), json!({ "v": "0x1" }));
+    for (value, path) in [
+        (
+            with(with_access, json!({ "accessList": [entry] })),
+            "accessList[0].keys",
+        ),
+        (
+            with(set_code, json!({ "authorizationList": [signed] })),
+            "authorizationList[0].v",
+        ),
+        (
+            with(blob, json!({ "sidecar": { "blob": [] } })),
+            "sidecar.blob",
+        ),
+    ] {
+        let refused = reason_and_param(transaction(value));
+        assert_eq!(
+            refused,
+            (Reason::Unknown, format!("eth_transaction.{path}"))
+        );
+    }
+    // As everywhere, null is absent.
+    transaction(with(example(), json!({ "sig": null }))).unwrap();
+    // A name without end is not repeated.
+    let endless = transaction(with(example(), json!({ "n".repeat(100_000): 1 })));
+    assert!(reason_and_param(endless).1.len() <= 200);
 }
 
 #[test]
@@ -98,7 +195,6 @@ fn other_ways_to_write_the_same_change_nothing() {
         json!({ "from": ABANDON_ADDRESS }),
         json!({ "from": ABANDON_ADDRESS.to_lowercase() }),
         json!({ "from": null, "data": null, "type": null }),
-        json!({ "comment": "unknown fields are not looked at" }),
     ] {
         let fields = transaction(with(example(), same.clone())).unwrap();
         assert_eq!(fields["signed_transaction"], lower, "{same}");

@@ -19,6 +19,9 @@ const VERSION_KZG: u8 = 1;
 /// Most blobs of a transaction (EIP-7594).
 const BLOBS_MAX: usize = 6;
 
+/// The members of a sidecar.
+const PARTS: &[&str] = &["blobs", "commitments", "proofs"];
+
 /// At least one (EIP-4844).
 pub(super) fn versioned_hashes(object: &Object<'_>) -> Result<Vec<B256>, Invalid> {
     let field = object.need("blobVersionedHashes")?;
@@ -42,12 +45,15 @@ pub(super) fn sidecar(
     object: &Object<'_>,
     hashes: &[B256],
 ) -> Result<Option<BlobTransactionSidecarEip7594>, Invalid> {
-    let loose = ["blobs", "commitments", "proofs"].map(|name| object.find(name));
-    let loose = loose.into_iter().flatten().next();
+    let loose = PARTS.iter().filter_map(|name| object.find(name)).next();
     match (object.find("sidecar"), loose) {
         (None, None) => Ok(None),
         (None, Some(_)) => read(object, hashes).map(Some),
-        (Some(sidecar), None) => read(&sidecar.object()?, hashes).map(Some),
+        (Some(sidecar), None) => {
+            let sidecar = sidecar.object()?;
+            sidecar.only(PARTS)?;
+            read(&sidecar, hashes).map(Some)
+        }
         (Some(_), Some(loose)) => Err(loose.refuse("does not go with sidecar")),
     }
 }

@@ -19,6 +19,11 @@ pub(super) enum Kind {
     SetCode,
 }
 
+/// The fields that every type has. `gasLimit` and `input` are other names of `gas` and `data`.
+const COMMON: &[&str] = &[
+    "type", "from", "to", "value", "nonce", "gas", "gasLimit", "data", "input", "chainId",
+];
+
 /// The fields that not every type has, and which types have them.
 const FIELDS: &[(&str, &[Kind])] = {
     use Kind::{AccessList, Blob, DynamicFee, Legacy, SetCode};
@@ -41,6 +46,9 @@ impl Kind {
     /// The type that is given, else the one that follows from the fields. Fields of other types are refused: whoever wrote
     /// them expects something else than what would be signed.
     pub(super) fn of(object: &Object<'_>) -> Result<Self, Invalid> {
+        let special = FIELDS.iter().map(|(name, _)| *name);
+        let known: Vec<_> = COMMON.iter().copied().chain(special).collect();
+        object.only(&known)?;
         let kind = match object.find("type") {
             Some(field) => Self::given(&field)?,
             None => Self::following(object).ok_or_else(|| {

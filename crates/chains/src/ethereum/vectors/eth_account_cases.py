@@ -43,8 +43,9 @@ def access_list():
     return [{"address": address(), "storageKeys": keys()} for _ in entries]
 
 
-def authorization():
-    unsigned = {"chainId": number(40), "address": address(), "nonce": number(60)}
+def authorization(chain):
+    """For every chain, or for that of the transaction: others would be skipped (EIP-7702)."""
+    unsigned = {"chainId": chain if number(40) % 2 else 0, "address": address(), "nonce": number(60)}
     signed = account().sign_authorization(unsigned)
     return signed, {
         "chainId": hex(signed.chain_id),
@@ -66,6 +67,9 @@ def transaction(kind):
     }
     if kind > 2 or chance.random() < 0.8:
         fields["to"] = address()
+    elif fields["data"] == "0x":
+        # A creation has code.
+        fields["data"] = "0xfe"
     if kind < 2:
         fields["gasPrice"] = number(100)
     else:
@@ -79,7 +83,7 @@ def transaction(kind):
         fields["blobVersionedHashes"] = [text(b"\1" + raw(31)) for _ in range(chance.randint(1, 6))]
     ours = {name: hex(value) if isinstance(value, int) else value for name, value in fields.items()}
     if kind == 4:
-        signed, written = zip(*[authorization() for _ in range(chance.randint(1, 2))])
+        signed, written = zip(*[authorization(fields["chainId"]) for _ in range(chance.randint(1, 2))])
         fields["authorizationList"] = list(signed)
         ours["authorizationList"] = list(written)
     if chance.random() < 0.5:

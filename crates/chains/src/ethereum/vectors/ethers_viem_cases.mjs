@@ -28,8 +28,9 @@ const inHex = (fields) => Object.fromEntries(Object.entries(fields).map(([name, 
 const accessList = () =>
   times(below(3), () => ({ address: address(), storageKeys: times(below(3), () => bytes(32)) }));
 
-function authorization() {
-  const unsigned = { chainId: number(40), address: address(), nonce: number(60) };
+// For every chain, or for that of the transaction: others would be skipped (EIP-7702).
+function authorization(chain) {
+  const unsigned = { chainId: number(40) % 2n ? chain : 0n, address: address(), nonce: number(60) };
   const signed = wallet().authorizeSync(unsigned);
   const { r, s, yParity } = signed.signature;
   return [signed, { ...inHex(unsigned), yParity: hex(BigInt(yParity)), r, s }];
@@ -41,6 +42,8 @@ function transaction(type) {
     data: bytes(pick([0, 0, 4, 36, 60])),
   };
   if (type > 2 || below(5) > 0) fields.to = address();
+  // A creation has code.
+  else if (fields.data === "0x") fields.data = "0xfe";
   if (type < 2) {
     fields.gasPrice = number(100);
   } else {
@@ -54,7 +57,7 @@ function transaction(type) {
   }
   const ours = inHex(fields);
   if (type === 4) {
-    const authorizations = times(1 + below(2), authorization);
+    const authorizations = times(1 + below(2), () => authorization(fields.chainId));
     fields.authorizationList = authorizations.map(([signed]) => signed);
     ours.authorizationList = authorizations.map(([, written]) => written);
   }

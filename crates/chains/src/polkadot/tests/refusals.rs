@@ -226,11 +226,66 @@ fn what_says_nothing_may_stand_there_unsigned() {
         json!({"assetId": "0x00", "metadataHash": null, "withSignedTransaction": null}),
         json!({"signedExtensions": ["CheckGenesis"], "tip": "0x00", "mode": 0, "assetId": null}),
         json!({"signedExtensions": ["CheckGenesis"], "nonce": null, "era": null, "tip": null, "specVersion": null}),
-        json!({"blockNumber": null, "mode": null, "unknown": {"fields": "are ignored"}}),
+        json!({"blockNumber": null, "mode": null, "unknown": null}),
         json!({"nonce": "0x5", "tip": format!("0x{}", "0".repeat(64))}),
     ] {
         let fields = wallet.transaction(with(changes));
         assert!(fields["signed_transaction"].is_string());
+    }
+}
+
+#[test]
+fn ch_11_an_unknown_member_is_refused_by_name() {
+    for name in [
+        "Tip",
+        "assetID",
+        "metadata_hash",
+        "data_",
+        "appId",
+        "runtimeVersion",
+        "comment",
+    ] {
+        let value = with(json!({ name: "0x00" }));
+        let invalid = refused(&SigningRequest::Transaction(value.clone()));
+        assert_eq!(
+            (&*invalid.param, invalid.reason),
+            (&*format!("dot_transaction.{name}"), Reason::Unknown)
+        );
+        let params = json!({"address": ADDRESS, "transactionPayload": value});
+        let invalid = refused(&method("polkadot_signTransaction", params));
+        assert_eq!(invalid.param, format!("params.transactionPayload.{name}"));
+    }
+    for name in ["era", "nonce", "Data"] {
+        let raw = json!({"address": ADDRESS, "data": "0x00", "type": "payload", name: "0x00"});
+        let invalid = refused(&SigningRequest::Transaction(raw));
+        assert_eq!(
+            (&*invalid.param, invalid.reason),
+            (&*format!("dot_transaction.{name}"), Reason::Unknown)
+        );
+    }
+}
+
+/// The chain checks the signature of an immortal transaction over the genesis hash, and drops one over another hash.
+#[test]
+fn dot_7_an_immortal_transaction_names_the_genesis_as_its_block() {
+    let wallet = Wallet::new(ABANDON);
+    let other = "0x5c81da2fe8a62f26e05d1a4b0e0ea4b1dd1a28ae47d5e2ffd1de9e6b5a8ed5a2";
+    wallet.transaction(with(json!({"era": "0x00"})));
+    wallet.transaction(with(json!({"era": "0xf501", "blockHash": other})));
+    // Without the extension the era and the hash are not signed at all.
+    let neither = json!({"signedExtensions": ["CheckGenesis"], "blockHash": other});
+    wallet.transaction(with(neither));
+    for extension in ["CheckMortality", "CheckEra"] {
+        for changes in [json!({"blockHash": other}), json!({"genesisHash": other})] {
+            let mut changes = changes;
+            changes["signedExtensions"] = json!(["CheckGenesis", extension, "CheckNonce"]);
+            let invalid = refused(&SigningRequest::Transaction(with(changes.clone())));
+            assert_eq!(
+                (&*invalid.param, invalid.reason),
+                ("dot_transaction.blockHash", Reason::Value),
+                "{changes}"
+            );
+        }
     }
 }
 

@@ -6,11 +6,27 @@ use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
+use vestry_domain::invalid::Reason;
 
 const FIELD: &str = "sol_transaction.transaction";
 
 fn of_bytes(bytes: &[u8]) -> Value {
     json!({"transaction": STANDARD.encode(bytes), "encoding": "base64"})
+}
+
+#[test]
+fn ch_11_an_unknown_member_is_refused_by_name() {
+    let wallet = Wallet::of_seed(ABANDON);
+    for name in ["Transaction", "feePayer", "comment"] {
+        let request = json!({"transaction": unsigned_by(&wallet), "encoding": "base64", name: "x"});
+        let refused = wallet.sign_transaction(request.clone());
+        assert!(
+            matches!(&refused, Err(SigningRefused::Invalid(it)) if it.reason == Reason::Unknown)
+        );
+        assert_eq!(param(refused), format!("sol_transaction.{name}"));
+        let refused = wallet.rpc("sol_signTransaction", request);
+        assert_eq!(param(refused), format!("params.{name}"));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn the_answer_is_in_the_encoding_of_the_request_and_the_signature_in_base58() {
     let wallet = Wallet::of_seed(ABANDON);
     let in_base64 = unsigned_by(&wallet);
     let in_base58 = bs58::encode(STANDARD.decode(&in_base64).unwrap()).into_string();
-    let request = json!({"transaction": in_base64, "encoding": "base64", "unknown": {}});
+    let request = json!({"transaction": in_base64, "encoding": "base64", "unknown": null});
     let one = wallet.sign_transaction(request).unwrap();
     let request = json!({"transaction": in_base58, "encoding": "base58"});
     let other = wallet.sign_transaction(request).unwrap();

@@ -6,6 +6,7 @@ use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
+use vestry_domain::invalid::Reason;
 
 use crate::ed25519;
 
@@ -13,6 +14,22 @@ const FIELD: &str = "xlm_transaction.xdr";
 
 fn of_bytes(bytes: &[u8]) -> Value {
     json!({"xdr": STANDARD.encode(bytes)})
+}
+
+#[test]
+fn ch_11_an_unknown_member_is_refused_by_name() {
+    let case = first("transactions", "test");
+    let wallet = wallet(&case);
+    for name in ["XDR", "networkPassphrase", "submit"] {
+        let request = json!({"xdr": string(&case, "before"), name: "x"});
+        let refused = wallet.sign_transaction(request.clone());
+        assert!(
+            matches!(&refused, Err(SigningRefused::Invalid(it)) if it.reason == Reason::Unknown)
+        );
+        assert_eq!(param(refused), format!("xlm_transaction.{name}"));
+        let refused = wallet.rpc("xlm_signTransaction", request);
+        assert_eq!(param(refused), format!("params.{name}"));
+    }
 }
 
 #[test]

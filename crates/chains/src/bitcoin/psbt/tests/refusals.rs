@@ -16,6 +16,29 @@ fn refused(request: &SigningRequest) -> Failed {
     sign(&small(1), request).unwrap_err()
 }
 
+/// `signInputs` in the place of `sign_inputs` would sign every input.
+#[test]
+fn ch_11_an_unknown_member_is_refused_by_name() {
+    let psbt = good().serialize();
+    for (more, name) in [
+        (json!({"signInputs": [{"index": 0}]}), "signInputs"),
+        (json!({"Finalize": true}), "Finalize"),
+        (json!({"broadcast": false}), "broadcast"),
+        (
+            json!({"sign_inputs": [{"index": 0, "sighash_type": 1}]}),
+            "sign_inputs[0].sighash_type",
+        ),
+    ] {
+        let refused = refused(&with(&psbt, more.clone()));
+        assert_eq!(refused.param(), format!("btc_transaction.{name}"));
+        let mut params = more;
+        params["psbt"] = json!(base64(&psbt));
+        let refused = self::refused(&method("btc_signPsbt", params));
+        assert_eq!(refused.param(), format!("params.{name}"));
+    }
+    sign(&small(1), &with(&psbt, json!({"signInputs": null}))).unwrap();
+}
+
 /// BIP-174, "Signer": a redeem script and a witness script must be those of the output, also where the key alone spends it.
 #[test]
 fn scripts_that_contradict_the_output_are_refused() {
