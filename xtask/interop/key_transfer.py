@@ -124,7 +124,7 @@ class Solana:
     def drawn(rng):
         pair = SolanaKeypair.from_seed(rng.randbytes(32))
         both = bytes(pair)
-        forms = [both, both[:32], base58.b58encode(both), base64.b64encode(both)]
+        forms = [both, both[:32], base58.b58encode(both), base64.b64encode(both), pair.to_json().encode()]
         return str(pair.pubkey()), forms, both
 
     @staticmethod
@@ -244,7 +244,8 @@ def check_phrases(service, check, library, user_id):
         early = {"account_index": index} if number % 2 else {}
         late = {} if number % 2 else {"account_index": index}
         public_key = begin(service, chain, address, kem, "hd", **early)
-        message = library.seal(kem, aead, public_key, phrase.encode())
+        written = rng.choice([phrase, phrase.upper(), phrase.title()])
+        message = library.seal(kem, aead, public_key, written.encode())
         body = import_body(user_id, chain, address, *message, "hd", **late)
         check_wallet(check, service.call("POST", "/v1/wallets/import", body), address, index)
 

@@ -101,7 +101,8 @@ pub trait Chain: Send + Sync {
             .is_ok_and(|own| own == address)
     }
 
-    /// The bytes of a key in the text form that the chain has for keys alone (Bitcoin: WIF; Stellar: `S…`), if it has one.
+    /// The bytes of a key in the text form that the chain has for keys alone (Bitcoin: WIF; Stellar: `S…`; Solana: the array of
+    /// `id.json`), if it has one.
     fn own_form(&self, _text: &str, _environment: Environment) -> Option<Zeroizing<Vec<u8>>> {
         None
     }

@@ -11,8 +11,10 @@ use zeroize::Zeroizing;
 
 use crate::hex_digits::after_prefix;
 
-/// Characters of the longest text that is a key: `0x` and the hex of 64 bytes.
+/// Characters of the longest text that is a key in a common form: `0x` and the hex of 64 bytes.
 const LONGEST_TEXT: usize = 130;
+/// Characters of the longest text in a form of one chain, which may be a list of numbers with white space between them.
+const LONGEST_OF_A_CHAIN: usize = 1024;
 
 /// With padding or without it: both are customary.
 const FORGIVING: GeneralPurposeConfig =
@@ -31,7 +33,13 @@ pub(crate) fn readings(
 ) -> Vec<Reading> {
     let mut readings = vec![Zeroizing::new(plaintext.to_vec())];
     if let Some(text) = text(plaintext) {
-        let of_text = [hex(text), base58(text), of_the_chain(text), base64(text)];
+        let short = Some(text).filter(|text| text.len() <= LONGEST_TEXT);
+        let of_text = [
+            short.and_then(hex),
+            short.and_then(base58),
+            of_the_chain(text),
+            short.and_then(base64),
+        ];
         readings.extend(of_text.into_iter().flatten());
     }
     readings
@@ -39,7 +47,7 @@ pub(crate) fn readings(
 
 fn text(plaintext: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(plaintext.trim_ascii()).ok()?;
-    (text.len() <= LONGEST_TEXT).then_some(text)
+    (text.len() <= LONGEST_OF_A_CHAIN).then_some(text)
 }
 
 fn hex(text: &str) -> Option<Reading> {

@@ -2,6 +2,7 @@
 
 mod address;
 mod encoding;
+mod id_json;
 mod message;
 mod offchain;
 mod transaction;
@@ -15,6 +16,7 @@ use zeroize::Zeroizing;
 pub(crate) use address::public_key as public_key_of;
 
 use crate::derivation::account;
+use crate::import::Reading;
 use crate::object::Object;
 use crate::{Chain, ChainError, Prepared, PrivateKey, Signer, derivation, ed25519};
 
@@ -72,6 +74,10 @@ impl Chain for Solana {
         address::public_key(text)
             .map(|_key| text.to_owned())
             .ok_or(ChainError::Address)
+    }
+
+    fn own_form(&self, text: &str, _everywhere: Environment) -> Option<Reading> {
+        id_json::read(text)
     }
 
     fn import_phrase(

@@ -1,4 +1,6 @@
 //! A JSON reader that refuses what other readers understand in two ways: repeated names, NUL, and endless nesting.
+//!
+//! A [`Value`] holds whole numbers of up to 64 bits and rounds all others. [`read_with_digits`] keeps what was written.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,6 +12,10 @@ use serde_json::{Map, Value};
 /// Deepest nesting that is read at all. Below the reader's own limit, so that the refusal can name the field; above every
 /// limit of the domain, which then says what is allowed.
 const DEEPEST: usize = 100;
+
+/// The name of the only member of the object that stands for a number in [`read_with_digits`]. No text contains such an object,
+/// because a name with a NUL is refused.
+const DIGITS: &str = "\0";
 
 /// Why a text is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +47,28 @@ pub enum Fault {
 /// # Errors
 /// [`Malformed`]; of several faults the first.
 pub fn read(text: &[u8]) -> Result<Value, Malformed> {
-    let finding = Finding::default();
+    read_by(text, None)
+}
+
+/// Reads one JSON value as [`read`] does, without rounding. A number that is not a whole number of at most 64 bits is kept as it
+/// is written, and [`digits`] returns it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_digits(text: &[u8]) -> Result<Value, Malformed> {
+    read_by(text, Some(RefCell::new(Numbers { rest: text })))
+}
+
+/// The text of a number that [`read_with_digits`] kept.
+pub fn digits(value: &Value) -> Option<&str> {
+    value.as_object()?.get(DIGITS)?.as_str()
+}
+
+fn read_by(text: &[u8], numbers: Option<RefCell<Numbers<'_>>>) -> Result<Value, Malformed> {
+    let finding = Finding {
+        numbers,
+        ..Finding::default()
+    };
     let mut reader = serde_json::Deserializer::from_slice(text);
     let root = Strict {
         depth: 0,
@@ -71,12 +98,14 @@ pub fn prepend(name: &str, path: &mut String) {
 
 /// What is wrong, and where: the path grows from the inside out while the reader unwinds.
 #[derive(Default)]
-struct Finding {
+struct Finding<'t> {
     fault: RefCell<Option<Fault>>,
     path: RefCell<String>,
+    /// The numbers of the text, if their digits are kept. The reader visits them in the same order.
+    numbers: Option<RefCell<Numbers<'t>>>,
 }
 
-impl Finding {
+impl Finding<'_> {
     /// The reader's error only unwinds; what matters is kept here.
     fn report<E: Error>(&self, fault: Fault) -> E {
         *self.fault.borrow_mut() = Some(fault);
@@ -91,20 +120,64 @@ impl Finding {
 }
 
 #[derive(Clone, Copy)]
-struct Strict<'a> {
+struct Strict<'a, 't> {
     depth: usize,
-    finding: &'a Finding,
+    finding: &'a Finding<'t>,
 }
 
-impl<'a> Strict<'a> {
+/// The numbers of a JSON text as they are written, in their order.
+struct Numbers<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Numbers<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            let (first, behind) = self.rest.split_first()?;
+            match first {
+                b'"' => self.rest = behind_string(behind),
+                b'-' | b'0'..=b'9' => {
+                    let is_part =
+                        |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                    let length = self.rest.iter().take_while(|byte| is_part(byte)).count();
+                    let (number, rest) = self.rest.split_at_checked(length)?;
+                    self.rest = rest;
+                    return std::str::from_utf8(number).ok();
+                }
+                _ => self.rest = behind,
+            }
+        }
+    }
+}
+
+/// What follows a string whose opening quote was read.
+fn behind_string(mut text: &[u8]) -> &[u8] {
+    loop {
+        match text {
+            [b'\\', _, rest @ ..] => text = rest,
+            [b'"', rest @ ..] => return rest,
+            [_, rest @ ..] => text = rest,
+            [] => return text,
+        }
+    }
+}
+
+impl<'t> Strict<'_, 't> {
     fn inner<E: Error>(self) -> Result<Self, E> {
         if self.depth >= DEEPEST {
             return Err(self.finding.report(Fault::TooDeep));
         }
         Ok(Strict {
             depth: self.depth + 1,
-            finding: self.finding,
+            ..self
         })
+    }
+
+    /// The number that is being visited, if digits are kept.
+    fn next_number(self) -> Option<&'t str> {
+        self.finding.numbers.as_ref()?.borrow_mut().next()
     }
 
     fn text<E: Error>(self, text: String) -> Result<String, E> {
@@ -115,7 +188,7 @@ impl<'a> Strict<'a> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for Strict<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -123,7 +196,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for Strict<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,15 +212,23 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.next_number();
         Ok(value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.next_number();
         Ok(value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(match self.next_number() {
+            Some(written) => Value::Object(Map::from_iter([(
+                DIGITS.to_owned(),
+                Value::String(written.to_owned()),
+            )])),
+            None => value.into(),
+        })
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
@@ -193,5 +274,59 @@ impl<'de> Visitor<'de> for Strict<'_> {
             }
         }
         Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn b7_a_number_that_a_value_would_round_keeps_its_digits() {
+        let text = br#"{"a": [1, -2, 18446744073709551616, {"b\"9": "3\\", "c": -18446744073709551616}], "d\\": 1.50,
+            "e": 5E-1, "f": -0, "g": "77\"", "h": 18446744073709551615, "i": true, "j": null, "k": 1e400}"#;
+        // The last one is beyond every floating-point number.
+        assert_eq!(read_with_digits(text), Err(Malformed::Syntax));
+        let text = String::from_utf8(text.to_vec())
+            .unwrap()
+            .replace("1e400", "123456789012345678901234567890");
+        let value = read_with_digits(text.as_bytes()).unwrap();
+        for (pointer, written) in [
+            ("/a/2", "18446744073709551616"),
+            ("/a/3/c", "-18446744073709551616"),
+            ("/d\\", "1.50"),
+            ("/e", "5E-1"),
+            ("/f", "-0"),
+            ("/k", "123456789012345678901234567890"),
+        ] {
+            assert_eq!(
+                digits(value.pointer(pointer).unwrap()),
+                Some(written),
+                "{pointer}"
+            );
+        }
+        for (pointer, plain) in [
+            ("/a/0", json!(1)),
+            ("/a/1", json!(-2)),
+            ("/a/3/b\"9", json!("3\\")),
+            ("/g", json!("77\"")),
+            ("/h", json!(u64::MAX)),
+            ("/i", json!(true)),
+            ("/j", json!(null)),
+        ] {
+            let found = value.pointer(pointer).unwrap();
+            assert_eq!((found, digits(found)), (&plain, None), "{pointer}");
+        }
+    }
+
+    /// Nothing that is sent looks like a number that was kept.
+    #[test]
+    fn kept_digits_cannot_be_forged() {
+        for text in [r#"{"\u0000": "5"}"#, "{\"\0\": \"5\"}"] {
+            assert!(read_with_digits(text.as_bytes()).is_err(), "{text:?}");
+            assert!(read(text.as_bytes()).is_err(), "{text:?}");
+        }
     }
 }

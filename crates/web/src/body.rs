@@ -19,6 +19,9 @@ pub(crate) const MOST: usize = 256 * 1024;
 /// A JSON body that must be there.
 pub(crate) struct Body<T>(pub(crate) T);
 
+/// A JSON body that must be there, and its text. For fields whose numbers a [`serde_json::Value`] would round.
+pub(crate) struct BodyAndText<T>(pub(crate) T, pub(crate) BytesMut);
+
 /// A JSON body, or none.
 pub(crate) struct OptionalBody<T>(pub(crate) Option<T>);
 
@@ -32,8 +35,20 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
         let body = OptionalBody::from_request(request, payload);
         Box::pin(async move {
             let OptionalBody(body) = body.await?;
-            body.map(Self)
-                .ok_or_else(|| Problem::request("this call needs a JSON object as its body"))
+            body.map(Self).ok_or_else(missing)
+        })
+    }
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for BodyAndText<T> {
+    type Error = Problem;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let text = read_json(&request, payload).await?.ok_or_else(missing)?;
+            Ok(Self(json::from_body(&text)?, text))
         })
     }
 }
@@ -45,16 +60,26 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalBody<T> {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let bytes = read(&request, payload).await?;
-            if bytes.is_empty() {
-                return Ok(Self(None));
-            }
-            if !is_json(request.headers()) {
-                return Err(Problem::new(Code::UnsupportedMediaType));
-            }
-            Ok(Self(Some(json::from_body(&bytes)?)))
+            let text = read_json(&request, payload).await?;
+            Ok(Self(text.map(|text| json::from_body(&text)).transpose()?))
         })
     }
+}
+
+fn missing() -> Problem {
+    Problem::request("this call needs a JSON object as its body")
+}
+
+/// The text of a body that says that it is JSON. None for an empty body.
+async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Option<BytesMut>, Problem> {
+    let bytes = read(request, payload).await?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if !is_json(request.headers()) {
+        return Err(Problem::new(Code::UnsupportedMediaType));
+    }
+    Ok(Some(bytes))
 }
 
 /// Reads all of the body, within its size and its time. The framework limits how long a head may take, not a body.

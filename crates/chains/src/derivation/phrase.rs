@@ -27,8 +27,8 @@ pub(crate) struct Phrase {
 }
 
 impl Phrase {
-    /// Reads words of the English list, with any white space between and around them. None for anything else, and for a
-    /// wrong checksum.
+    /// Reads words of the English list, in small letters or capitals, with any white space between and around them. None for
+    /// anything else, and for a wrong checksum.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let words = normalised(std::str::from_utf8(bytes).ok()?)?;
         let entropy = entropy(&words)?;
@@ -56,11 +56,11 @@ impl Phrase {
     }
 }
 
-/// NFKD, and one space between the words. The buffer is made once: one that grows leaves its former self behind.
+/// NFKD in small letters, and one space between the words. The buffer is made once: one that grows leaves its former self behind.
 fn normalised(text: &str) -> Option<Zeroizing<String>> {
     let mut words = Zeroizing::new(String::with_capacity(LONGEST));
     let mut between = false;
-    for character in text.nfkd() {
+    for character in text.nfkd().map(|character| character.to_ascii_lowercase()) {
         if character.is_whitespace() {
             between = !words.is_empty();
             continue;

@@ -313,6 +313,27 @@ fn white_space_and_compatible_letters_are_no_difference() {
     }
 }
 
+/// As some wallets print them, and as keyboards of phones write the first letter.
+#[test]
+fn imp_4_capitals_are_no_difference() {
+    let words = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+    let seed = Phrase::read(words.as_bytes()).unwrap().seed();
+    for text in [
+        words.to_uppercase(),
+        words.replacen('l', "L", 1),
+        words.replace('w', "W"),
+        // Capitals of full width.
+        words.replace('a', "\u{ff21}"),
+    ] {
+        let phrase = Phrase::read(text.as_bytes()).unwrap();
+        assert_eq!(phrase.words(), words, "{text}");
+        assert_eq!(phrase.seed(), seed, "{text}");
+    }
+    // Letters outside ASCII whose small letters would be ASCII are of no list.
+    let dotted = words.replace('i', "\u{130}");
+    assert!(Phrase::read(dotted.as_bytes()).is_none());
+}
+
 #[test]
 fn what_is_no_phrase_is_refused() {
     let words: Vec<&str> =
@@ -333,10 +354,9 @@ fn what_is_no_phrase_is_refused() {
         long.clone(),
         format!("{long}art art"),
         format!("{long}abandon abandon abandon art"),
-        // Not of the list, of another list, of the list but for capitals, joined otherwise.
+        // Not of the list, of another list, joined otherwise.
         [&words[..11], &["yellows"]].concat().join(" "),
         [&words[..11], &["abandonner"]].concat().join(" "),
-        words.join(" ").to_uppercase(),
         words.join(","),
         words.concat(),
         format!("{} \0", words.join(" ")),

@@ -8,6 +8,7 @@ use alloy_primitives::{Address, Bytes, FixedBytes, U256, hex};
 use serde_json::Value;
 use vestry_domain::Invalid;
 use vestry_domain::signing::Fields;
+use vestry_domain::strict_json;
 
 use super::address;
 use crate::hex_digits::only_digits;
@@ -190,6 +191,7 @@ impl<'a> Field<'a> {
     pub(super) fn object(&self) -> Result<Object<'a>, Invalid> {
         self.value
             .as_object()
+            .filter(|_| strict_json::digits(self.value).is_none())
             .map(|fields| Object::new(fields, self.path.clone()))
             .ok_or_else(|| self.refuse("must be an object"))
     }

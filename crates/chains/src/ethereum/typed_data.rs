@@ -35,12 +35,12 @@ pub(super) fn payload(field: &Field<'_>) -> Result<Vec<u8>, Invalid> {
     }
 }
 
-/// As strictly as bodies are read: of two members of one name, somebody else may see the other one.
+/// As strictly as bodies are read, and with all digits of numbers: of two members of one name, somebody else may see the other one.
 fn parsed(text: &str) -> Result<Value, String> {
     let read = if text.len() > TEXT_MAX {
         Err(Malformed::Syntax)
     } else {
-        strict_json::read(text.as_bytes())
+        strict_json::read_with_digits(text.as_bytes())
     };
     read.map_err(|malformed| match malformed {
         Malformed::Value {

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -9,7 +10,7 @@ use vestry_app::wallets::CallMethod;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::Fields;
 
-use crate::body::Body;
+use crate::body::BodyAndText;
 use crate::call::Call;
 use crate::path::PathId;
 use crate::problem::{Code, Problem};
@@ -44,6 +45,33 @@ fn params() -> Object {
         .build()
 }
 
+/// A request as it is written, as far as its digits matter.
+#[derive(Deserialize)]
+struct Written<'a> {
+    #[serde(borrow)]
+    params: WrittenParams<'a>,
+}
+
+#[derive(Deserialize)]
+struct WrittenParams<'a> {
+    #[serde(borrow)]
+    typed_data: Option<&'a RawValue>,
+}
+
+/// Replaces typed data (EIP-712) that is an object by its text, which the chain takes as well. Its integers have up to 256 bits,
+/// and a [`Value`] rounds those of more than 64.
+fn keep_digits(params: &mut Map<String, Value>, body: &[u8]) {
+    let Some(typed_data) = params.get_mut("typed_data") else {
+        return;
+    };
+    if let (true, Ok(written)) = (typed_data.is_object(), serde_json::from_slice(body)) {
+        let Written { params } = written;
+        if let Some(text) = params.typed_data {
+            *typed_data = Value::String(text.get().to_owned());
+        }
+    }
+}
+
 /// What the method answered.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,8 +101,9 @@ pub(crate) struct Answer {
 pub(crate) async fn handle(
     call: Call,
     PathId(wallet_id): PathId<WalletId>,
-    Body(request): Body<Request>,
+    BodyAndText(mut request, text): BodyAndText<Request>,
 ) -> Result<Json<Answer>, Problem> {
+    keep_digits(&mut request.params, &text);
     let method = request.method.clone();
     let command = CallMethod {
         wallet_id,

@@ -12,6 +12,7 @@ on_both! {
     a_message_is_signed_alike_however_it_comes
     every_chain_answers_its_methods
     a_transaction_of_another_chain_is_refused
+    eth_12_numbers_of_typed_data_keep_their_digits
     ch_11_an_unknown_member_of_a_transaction_is_refused_by_name
     a_broken_transaction_is_refused_with_its_field
     an_unknown_method_is_refused_with_those_there_are
@@ -319,6 +320,57 @@ async fn a_transaction_of_another_chain_is_refused(api: &Api) {
             }
         }
     }
+}
+
+/// As an object, as a string, and with the numbers as strings: three ways to write one value, which has one signature.
+async fn eth_12_numbers_of_typed_data_keep_their_digits(api: &Api) {
+    let (id, _) = wallet(api, &CHAINS[0]).await;
+    let path = format!("/v1/wallets/{id}/rpc");
+    let typed_data = |number: &str| {
+        format!(
+            r#"{{"types": {{"T": [{{"name": "x", "type": "int256"}}]}}, "primaryType": "T", "domain": {{}}, "message": {{"x": {number}}}}}"#
+        )
+    };
+    let sign = async |typed_data: String| {
+        let body = format!(
+            r#"{{"method": "eth_signTypedData_v4", "params": {{"typed_data": {typed_data}}}}}"#
+        );
+        let client = api.test().header("Content-Type", "application/json");
+        client.send_bytes("POST", &path, body.as_bytes()).await
+    };
+    for number in [
+        "5",
+        "9007199254740993",
+        "18446744073709551617",
+        "-123456789012345678901234567890123456789",
+        "57896044618658097711785492504343953926634992332820282019728792003956564819967",
+    ] {
+        let expected = sign(typed_data(&format!("\"{number}\""))).await.ok();
+        let signature = expected.text_at("/data/signature");
+        let object = sign(typed_data(number)).await.ok();
+        assert_eq!(object.text_at("/data/signature"), signature, "{number}");
+        let text = sign(json!(typed_data(number)).to_string()).await.ok();
+        assert_eq!(text.text_at("/data/signature"), signature, "{number}");
+    }
+    for number in ["5.0", "1e18", "123456789012345678901234567890.5"] {
+        let refused = sign(typed_data(number)).await;
+        refused.refuses(400, "invalid_field", Some("params.typed_data.message.x"));
+        assert!(
+            refused
+                .text_at("/error/message")
+                .ends_with("send it as a string")
+        );
+    }
+    // A member twice and a NUL are refused where they stand, as in every body.
+    let twice = typed_data("5").replace(
+        "\"domain\": {}",
+        "\"domain\": {\"name\": \"a\", \"name\": \"b\"}",
+    );
+    let refused = sign(twice).await;
+    assert_eq!(
+        refused.body["error"]["param"],
+        "params.typed_data.domain.name"
+    );
 }
 
 /// For each chain a name that is nearly one of its own. It is refused where the rest is right and where a member is missing for

@@ -1,9 +1,11 @@
 //! The types of EIP-712 that are not made of others.
 
+use std::borrow::Cow;
+
 use alloy_dyn_abi::{DynSolType, DynSolValue};
 use alloy_primitives::{B256, I256, U256, keccak256};
 use serde_json::Value;
-use vestry_domain::{Invalid, number};
+use vestry_domain::{Invalid, strict_json};
 
 use crate::ethereum::fields::Field;
 use crate::hex_digits::only_digits;
@@ -39,12 +41,12 @@ impl Atom {
                 field.fill(place.unwrap_or_default())?;
                 Some(DynSolValue::FixedBytes(word, length))
             }
-            DynSolType::Uint(bits) => {
-                unsigned(field.value(), bits).map(|number| DynSolValue::Uint(number, bits))
-            }
-            DynSolType::Int(bits) => {
-                signed(field.value(), bits).map(|number| DynSolValue::Int(number, bits))
-            }
+            DynSolType::Uint(bits) => integer(field)?
+                .and_then(|text| unsigned(&text, bits))
+                .map(|number| DynSolValue::Uint(number, bits)),
+            DynSolType::Int(bits) => integer(field)?
+                .and_then(|text| signed(&text, bits))
+                .map(|number| DynSolValue::Int(number, bits)),
             DynSolType::String => return Ok(keccak256(field.text()?)),
             DynSolType::Bytes => return Ok(keccak256(field.bytes(BYTES_MAX)?)),
             _ => None,
@@ -55,28 +57,42 @@ impl Atom {
     }
 }
 
-/// A whole number as JSON, in decimal, or in hex after `0x`.
-fn unsigned(value: &Value, bits: usize) -> Option<U256> {
-    let number = match value {
-        Value::Number(_) => U256::from(number::natural(value)?),
-        Value::String(text) => magnitude(text)?,
-        _ => return None,
+/// The text of an integer: what a string holds, or the digits of a JSON number. None for a value of another type.
+///
+/// A number with a fraction or an exponent is refused, even if it is whole. Libraries read such numbers as floating point, so that
+/// two of them may sign for two values.
+fn integer<'a>(field: &Field<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
+    let is_plain = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        digits.bytes().all(|byte| byte.is_ascii_digit())
     };
+    let value = field.value();
+    let written = match value {
+        Value::String(text) => return Ok(Some(Cow::Borrowed(text))),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        _ => match strict_json::digits(value) {
+            Some("-0") => Cow::Borrowed("0"),
+            Some(written) => Cow::Borrowed(written),
+            None => return Ok(None),
+        },
+    };
+    if is_plain(&written) {
+        return Ok(Some(written));
+    }
+    Err(field.refuse("has a fraction or an exponent; send it as a string"))
+}
+
+/// A whole number in decimal, or in hex after `0x`.
+fn unsigned(text: &str, bits: usize) -> Option<U256> {
+    let number = magnitude(text)?;
     (number.bit_len() <= bits).then_some(number)
 }
 
 /// As [`unsigned`], and `-` may stand before decimal digits.
-fn signed(value: &Value, bits: usize) -> Option<I256> {
-    let number = match value {
-        Value::Number(number) => match number::whole(number) {
-            Some(number) => I256::try_from(number).ok()?,
-            None => I256::try_from(number::natural(value)?).ok()?,
-        },
-        Value::String(text) => match text.strip_prefix('-') {
-            Some(digits) => negative(decimal(digits)?)?,
-            None => I256::try_from(magnitude(text)?).ok()?,
-        },
-        _ => return None,
+fn signed(text: &str, bits: usize) -> Option<I256> {
+    let number = match text.strip_prefix('-') {
+        Some(digits) => negative(decimal(digits)?)?,
+        None => I256::try_from(magnitude(text)?).ok()?,
     };
     (usize::try_from(number.bits()).ok()? <= bits).then_some(number)
 }

@@ -11,6 +11,9 @@ const KEY: [u8; 32] = [
     0x5d, 0xa2, 0x6c, 0x3b, 0xf0, 0x07, 0x88, 0xb9, 0xcd, 0x12, 0x64, 0x3a, 0x95, 0x4f, 0xe1, 0x29,
 ];
 
+const ID_JSON: &str = "[1,8,15,22,29,36,43,50,57,64,71,78,85,92,99,106,113,120,127,134,141,148,155,162,169,176,183,190,197,204,211,\
+    218,228,3,9,152,207,213,173,23,35,193,105,249,86,170,11,158,184,97,155,89,146,189,97,44,42,244,40,235,199,159,141,240]";
+
 fn all(plaintext: &[u8]) -> Vec<Vec<u8>> {
     let of_the_chain = |text: &str| text.strip_prefix("own:").map(|_| b"own".to_vec().into());
     readings(plaintext, of_the_chain)
@@ -79,6 +82,53 @@ fn what_is_nearly_a_form_is_none() {
             Err(ChainError::Address),
             "{text:.100}"
         );
+    }
+}
+
+/// The first file is by `Keypair.to_json` of solders 0.29.0, the library of Solana's tools; the others are the same with white
+/// space.
+#[test]
+fn imp_8_the_array_of_solanas_tools_is_a_key() {
+    let file = ID_JSON;
+    let address = "GM4eCsQuaLNXApYz6YYUQVMxajTaJ7dB4TbroFGBaou9";
+    let seed: [u8; 32] = std::array::from_fn(|place| u8::try_from(place).unwrap() * 7 + 1);
+    for text in [
+        file.to_owned(),
+        format!("{file}\n"),
+        file.replace(',', ", "),
+        file.replace('[', "[\r\n\t")
+            .replace(',', ",\n    ")
+            .replace(']', "\n]"),
+    ] {
+        assert!(text.len() + 16 <= vestry_domain::key_transfer::CIPHERTEXT_MAX);
+        let key = imported(WalletType::Solana, &text, address, LIVE);
+        assert_eq!(key.as_deref(), Ok(&seed[..]), "{text}");
+        let other = imported(WalletType::Stellar, &text, address, LIVE);
+        assert_eq!(other, Err(ChainError::Address));
+    }
+    let (half, _) = file
+        .match_indices(',')
+        .nth(31)
+        .map(|(at, _)| file.split_at(at))
+        .unwrap();
+    for text in [
+        format!("{half}]"),
+        file.replacen('[', "[0,", 1),
+        file.replacen("[1,", "[01,", 1),
+        file.replacen("[1,", "[+1,", 1),
+        file.replacen("[1,", "[257,", 1),
+        file.replacen("[1,", "[1.0,", 1),
+        file.replacen("[1,", "[\"1\",", 1),
+        file.replacen("[1,", "[2,", 1),
+        file.replacen("[1,", "[,", 1),
+        file.replacen(']', ",]", 1),
+        file[1..].to_owned(),
+        format!("{file}{file}"),
+        format!("[{file}]"),
+        format!("{}{}{}", &file[..1], " ".repeat(2_000), &file[1..]),
+    ] {
+        let key = imported(WalletType::Solana, &text, address, LIVE);
+        assert_eq!(key, Err(ChainError::Address), "{text:.300}");
     }
 }
 
