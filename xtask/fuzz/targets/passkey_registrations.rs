@@ -1,6 +1,6 @@
 //! Registrations of passkeys: `PublicKeyCredential` as JSON, attestation objects, authenticator data and public keys (CBOR).
 //!
-//! A self-attested object that was altered is refused; whatever else holds has a key that no signature from nowhere fits.
+//! Attestation is ignored. Whatever is registered has a key that no signature from nowhere fits.
 
 #![no_main]
 
@@ -122,7 +122,11 @@ fuzz_target!(|data: &[u8]| {
             let right = bytes(OBJECT);
             let object = altered(&right, rest);
             let is_right = object == right;
-            assert_eq!(check(&presented(object)).is_some(), is_right, "altered");
+            let registered = check(&presented(object));
+            assert!(registered.is_some() || !is_right, "unaltered");
+            if let Some(credential) = registered {
+                nobody_signs(&credential, rest);
+            }
         }
         2 => {
             if let Some(credential) = check(&presented(rest.to_vec())) {

@@ -23,9 +23,8 @@ const CRV_OR_N: i64 = -1;
 const X_OR_E: i64 = -2;
 const Y: i64 = -3;
 
-/// A public key with its algorithm.
+/// A public key, which knows its algorithm.
 pub(crate) struct PublicKey<'a> {
-    pub(crate) algorithm: i64,
     material: Material<'a>,
 }
 
@@ -56,10 +55,7 @@ impl<'a> PublicKey<'a> {
             }),
             _ => return None,
         };
-        let key = Self {
-            algorithm,
-            material,
-        };
+        let key = Self { material };
         key.can_be_used().then_some(key)
     }
 
