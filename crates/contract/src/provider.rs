@@ -246,6 +246,14 @@ impl ProviderServer {
         state.keys = next;
     }
 
+    /// The keys are exchanged for others with the same names.
+    pub fn replaces_its_keys(&self) {
+        let mut state = self.state();
+        let mut next = state.keys.replaced();
+        next.prepare(state.signs_by);
+        state.keys = next;
+    }
+
     /// An issuer like any other: its one client is registered for this, and its document does not say so.
     pub fn takes_the_secret_by(&self, method: TokenEndpointAuth) {
         self.state().takes = method;

@@ -112,6 +112,10 @@ impl<T> Cache<T> {
             (Ok(value), _) => {
                 let value = Arc::new(value);
                 held.value = Some((Arc::clone(&value), now));
+                if known.is_none() {
+                    // It was due anyway. A provider that replaces a key right after it is not made to wait.
+                    held.fetches = Fetches::One;
+                }
                 Ok(value)
             }
             (Err(fault), Some(old)) => {

@@ -1,6 +1,6 @@
 //! What an id token claims, and what of it must hold (OpenID Connect Core 3.1.3.7).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
 
@@ -120,16 +120,25 @@ impl Claims {
         }
     }
 
-    /// A whole number of seconds. One of another type is an error and not absent (CVE-2026-25537).
+    /// A NumericDate: seconds in any notation of JSON, with a fraction or an exponent (RFC 7519 2). One of another type is an error
+    /// and not absent (CVE-2026-25537).
     fn moment(&self, name: &'static str) -> Result<Option<Timestamp>, &'static str> {
         match self.0.get(name) {
             None => Ok(None),
-            Some(value) => value
-                .as_i64()
-                .map(|seconds| Some(Timestamp::from_unix(seconds)))
-                .ok_or(name),
+            Some(Value::Number(number)) => Ok(Some(Timestamp::from_unix(whole_seconds(number)))),
+            Some(_) => Err(name),
         }
     }
+}
+
+/// The seconds of a number without their fraction. Numbers beyond 64 bits are the nearest that there is.
+fn whole_seconds(number: &Number) -> i64 {
+    if let Some(seconds) = number.as_i64() {
+        return seconds;
+    }
+    let seconds = number.as_f64().unwrap_or_default().floor();
+    let nearest = if seconds < 0.0 { i64::MIN } else { i64::MAX };
+    format!("{seconds:.0}").parse().unwrap_or(nearest)
 }
 
 #[cfg(test)]

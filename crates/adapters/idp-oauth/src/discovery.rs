@@ -1,29 +1,27 @@
 //! What an issuer says about itself (OpenID Connect Discovery 3).
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 use vestry_ports::identity_providers::ProviderFault;
 
 use crate::fetch::{Document, Fetcher};
 use crate::issuer::Issuer;
 
-const DOCUMENT: Document = Document {
+pub(crate) const DOCUMENT: Document = Document {
     refused: "the issuer has no discovery document",
     malformed: "its discovery document cannot be read",
 };
 
-/// The members that are used.
-#[derive(Debug, Deserialize)]
+/// The members that are used. A connection may set any endpoint in the place of the discovered one, so that none is required here.
+#[derive(Debug)]
 pub(crate) struct Discovery {
-    issuer: String,
-    pub(crate) authorization_endpoint: String,
-    pub(crate) token_endpoint: String,
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: Option<String>,
     pub(crate) userinfo_endpoint: Option<String>,
-    pub(crate) jwks_uri: String,
+    pub(crate) jwks_uri: Option<String>,
     /// RFC 9207: callbacks name the issuer.
-    #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
     /// How clients may prove who they are; by HTTP Basic when nothing is said.
-    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    token_endpoint_auth_methods_supported: Vec<String>,
 }
 
 impl Discovery {
@@ -38,25 +36,45 @@ impl Discovery {
         let url = issuer
             .document()
             .ok_or(ProviderFault::Misconfigured("the issuer is not a URL"))?;
-        let found: Self = fetcher
+        let found: Map<String, Value> = fetcher
             .object(url)
             .await
             .map_err(|failure| failure.fault(&DOCUMENT))?;
-        if found.issuer != issuer.0 {
+        let named = found.get("issuer").and_then(Value::as_str);
+        let named = named.ok_or(ProviderFault::Invalid(DOCUMENT.malformed))?;
+        if named != issuer.0 {
             return Err(ProviderFault::Invalid(
                 "its discovery document is that of another issuer",
             ));
         }
-        Ok(found)
+        Ok(Self::read(&found))
+    }
+
+    /// A member of another type counts as absent: only where its endpoint is needed, the document is not good enough.
+    fn read(found: &Map<String, Value>) -> Self {
+        let text = |name: &str| found.get(name).and_then(Value::as_str).map(str::to_owned);
+        let methods = found.get("token_endpoint_auth_methods_supported");
+        let methods = methods.and_then(Value::as_array).into_iter().flatten();
+        Self {
+            authorization_endpoint: text("authorization_endpoint"),
+            token_endpoint: text("token_endpoint"),
+            userinfo_endpoint: text("userinfo_endpoint"),
+            jwks_uri: text("jwks_uri"),
+            authorization_response_iss_parameter_supported: found
+                .get("authorization_response_iss_parameter_supported")
+                .is_some_and(|supported| supported == true),
+            token_endpoint_auth_methods_supported: methods
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        }
     }
 
     /// Whether the client secret goes into the form and not into the header. The header comes first: it is what a client is
     /// registered with when nothing else was said.
     pub(crate) fn wants_secret_in_form(&self) -> bool {
-        let methods = self.token_endpoint_auth_methods_supported.as_deref();
-        methods.is_some_and(|methods| {
-            let offers = |wanted: &str| methods.iter().any(|method| method == wanted);
-            offers("client_secret_post") && !offers("client_secret_basic")
-        })
+        let methods = &self.token_endpoint_auth_methods_supported;
+        let offers = |wanted: &str| methods.iter().any(|method| method == wanted);
+        offers("client_secret_post") && !offers("client_secret_basic")
     }
 }

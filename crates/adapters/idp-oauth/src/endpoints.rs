@@ -4,7 +4,7 @@ use url::{Host, Url};
 use vestry_domain::provider::{Connection, ConnectionSettings, TokenEndpointAuth};
 use vestry_ports::identity_providers::ProviderFault;
 
-use crate::discovery::Discovery;
+use crate::discovery::{self, Discovery};
 use crate::issuer::Issuer;
 use crate::known::Plain;
 
@@ -47,20 +47,26 @@ impl Endpoints {
         settings: &ConnectionSettings,
         found: Option<&Discovery>,
     ) -> Result<Self, ProviderFault> {
-        let or = |set: &Option<String>, of: fn(&Discovery) -> &str| {
-            let text = set.as_deref().or_else(|| found.map(of));
-            text.ok_or(UNKNOWN).and_then(url)
+        let or = |set: &Option<String>, of: fn(&Discovery) -> Option<&str>| {
+            let text = set.as_deref().or_else(|| found.and_then(of));
+            text.ok_or(match found {
+                Some(_) => ProviderFault::Invalid(discovery::DOCUMENT.malformed),
+                None => UNKNOWN,
+            })
+            .and_then(url)
         };
         let userinfo = settings.userinfo_endpoint.as_deref();
         let userinfo =
             userinfo.or_else(|| found.and_then(|found| found.userinfo_endpoint.as_deref()));
         Ok(Self {
             authorization: page(or(&settings.authorization_endpoint, |found| {
-                &found.authorization_endpoint
+                found.authorization_endpoint.as_deref()
             })?)?,
-            token: or(&settings.token_endpoint, |found| &found.token_endpoint)?,
+            token: or(&settings.token_endpoint, |found| {
+                found.token_endpoint.as_deref()
+            })?,
             userinfo: userinfo.map(url).transpose()?,
-            jwks: Some(or(&settings.jwks_uri, |found| &found.jwks_uri)?),
+            jwks: Some(or(&settings.jwks_uri, |found| found.jwks_uri.as_deref())?),
             secret_in_form: match settings.token_endpoint_auth_method {
                 Some(method) => method == TokenEndpointAuth::ClientSecretPost,
                 None => found.is_some_and(Discovery::wants_secret_in_form),

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use oauth2::http::{Response, StatusCode};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
@@ -108,8 +109,41 @@ impl Fetcher {
         }
         // The library reads the first value and passes over what comes behind it.
         serde_json::from_slice::<IgnoredAny>(&answer.body).map_err(|_form| NoAnswer::Form)?;
+        let answer = Answer {
+            body: needed(&answer.body)?,
+            ..answer
+        };
         response(answer).ok_or(NoAnswer::Form)
     }
+}
+
+/// The members of a token response or an error response that are used (RFC 6749 5.1 and 5.2, OpenID Connect Core 3.1.3.3).
+#[derive(Deserialize, Serialize)]
+struct Needed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_token: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_type: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id_token: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+/// A body of the token endpoint without the members that are not used. Providers write them in forms of their own: `expires_in`
+/// as text or with a fraction, `scope` as a list. The library would refuse the whole response for them.
+fn needed(body: &[u8]) -> Result<Vec<u8>, NoAnswer> {
+    // The derived reader would take an array of the members in their order for an object.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(NoAnswer::Form);
+    }
+    let mut needed: Needed = serde_json::from_slice(body).map_err(|_form| NoAnswer::Form)?;
+    for optional in [&mut needed.refresh_token, &mut needed.id_token] {
+        *optional = optional.take().filter(Value::is_string);
+    }
+    serde_json::to_vec(&needed).map_err(|_form| NoAnswer::Form)
 }
 
 /// As the library wants it. It reads nothing but status and body, and of the headers the type of the body, which we have it take

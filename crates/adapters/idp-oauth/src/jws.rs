@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Longest token that is looked at, in bytes. Tokens of people in many groups have some kilobytes.
+/// Longest token that is looked at, in bytes, which docs/oauth.md names. Tokens of people in many groups have some kilobytes.
 const TOKEN_MAX: usize = 64 * 1024;
 
 /// An algorithm that is taken.
@@ -88,10 +88,7 @@ impl<'t> Token<'t> {
             return Err("its id token demands an extension");
         }
         // Other tokens of the issuer say what they are (RFC 8725 3.11): `at+jwt`, `logout+jwt`.
-        if header
-            .typ
-            .is_some_and(|typ| !typ.eq_ignore_ascii_case("JWT"))
-        {
+        if header.typ.is_some_and(|typ| !is_jwt(&typ)) {
             return Err("its id token is a token of another kind");
         }
         let taken = TAKEN
@@ -155,6 +152,13 @@ impl<'t> Token<'t> {
             KeyKind::Rsa | KeyKind::Curve(_) | KeyKind::Edwards => None,
         }
     }
+}
+
+/// Whether a `typ` is that of a JWT. A type without a slash stands for one below `application/` (RFC 7515 4.1.9).
+fn is_jwt(typ: &str) -> bool {
+    ["JWT", "application/jwt"]
+        .iter()
+        .any(|known| typ.eq_ignore_ascii_case(known))
 }
 
 /// A part of a token: JSON in base64url.

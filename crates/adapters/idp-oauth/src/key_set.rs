@@ -16,10 +16,16 @@ const DOCUMENT: Document = Document {
 /// Most keys that are tried on one token. A `kid` names one; where it does not, sets have two or three of a kind.
 const TRIES: usize = 8;
 
-/// A key set as it was published. Keys that nobody here can use do no harm.
-#[derive(Debug, Deserialize)]
+/// A key set as it was published. Entries that are not keys for us are passed over (RFC 7517 5).
+#[derive(Debug)]
 pub(crate) struct KeySet {
     keys: Vec<Map<String, Value>>,
+}
+
+/// The set as it is written.
+#[derive(Deserialize)]
+struct Published {
+    keys: Vec<Value>,
 }
 
 /// A key that signed a token.
@@ -30,7 +36,14 @@ impl KeySet {
     /// Fetches a set.
     pub(crate) async fn fetch(fetcher: &Fetcher, url: Url) -> Result<Self, ProviderFault> {
         let set = fetcher.object(url).await;
-        set.map_err(|failure| failure.fault(&DOCUMENT))
+        let Published { keys } = set.map_err(|failure| failure.fault(&DOCUMENT))?;
+        let keys = keys.into_iter().filter_map(|key| match key {
+            Value::Object(key) => Some(key),
+            _ => None,
+        });
+        Ok(Self {
+            keys: keys.collect(),
+        })
     }
 
     /// The key that signed the token.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use url::Url;
-use vestry_domain::Secret;
 use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
+use vestry_domain::{Secret, number};
 use vestry_ports::identity_providers::ProviderFault;
 
 use crate::claims::Claims;
@@ -61,7 +61,7 @@ pub(crate) async fn identity(
 /// `id`, a number or a text of digits. Names and addresses change hands; this does not.
 fn subject(told: &Map<String, Value>) -> Option<String> {
     match told.get("id")? {
-        Value::Number(number) => number.as_u64().map(|number| number.to_string()),
+        id @ Value::Number(_) => number::natural(id).map(|id| id.to_string()),
         Value::String(text) => {
             let is_id = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
             is_id.then(|| text.clone())

@@ -83,6 +83,10 @@ impl Keys {
         Self::generate(self.generation + 1)
     }
 
+    pub(super) fn replaced(&self) -> Self {
+        Self::generate(self.generation)
+    }
+
     /// Makes what this algorithm needs.
     pub(super) fn prepare(&mut self, by: SignsBy) {
         if matches!(by, SignsBy::Rs256 | SignsBy::Ps256) && self.rsa.is_none() {

@@ -135,7 +135,7 @@ impl Connection {
                 "a provider is not called id or email",
             ));
         }
-        plain("client_id", &self.client_id)?;
+        client_id(&self.client_id)?;
         match (&settings.issuer, kind) {
             (None, ProviderKind::Oidc) => return Err(Invalid::missing("issuer")),
             (Some(_), ProviderKind::GitHub | ProviderKind::Discord) => {
@@ -226,6 +226,19 @@ fn list(param: &'static str, texts: &[String]) -> Result<(), Invalid> {
         ));
     }
     texts.iter().try_for_each(|text| plain(param, text))
+}
+
+/// Visible ASCII characters and spaces (RFC 6749, A.1), and not spaces alone.
+fn client_id(text: &str) -> Result<(), Invalid> {
+    let is_visible = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    let is_empty = text.trim_matches(' ').is_empty();
+    if !is_empty && text.len() <= TEXT_MAX && text.bytes().all(is_visible) {
+        return Ok(());
+    }
+    Err(Invalid::value(
+        "client_id",
+        format!("client_id must be 1 to {TEXT_MAX} printable ASCII characters"),
+    ))
 }
 
 /// A word as it stands in a query or a header: printable ASCII without blanks.

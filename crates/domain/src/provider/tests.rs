@@ -79,6 +79,19 @@ fn a_connection_has_what_its_provider_needs_and_nothing_else() {
         with("google", |c| c.client_id.clear()),
         Err("client_id".into())
     );
+    // RFC 6749, A.1: client-id = *VSCHAR, which has the space.
+    for (client_id, is_one) in [
+        ("My Web App", true),
+        (" padded ", true),
+        (" ", false),
+        ("a\tb", false),
+        ("a\u{a0}b", false),
+        ("\u{e9}", false),
+    ] {
+        let mut connection = connection("google");
+        client_id.clone_into(&mut connection.client_id);
+        assert_eq!(connection.check().is_ok(), is_one, "O-15: {client_id:?}");
+    }
     assert_eq!(
         with("google", |c| c.settings.scopes.push("a b".to_owned())),
         Err("scopes".into())

@@ -109,6 +109,24 @@ fn what_is_kept_grows_old() {
     assert!(held.fetches.allow_another(now + MINUTE, MINUTE));
 }
 
+/// The hourly fetch is no repetition: a key that is replaced within a minute of it is found.
+#[tokio::test]
+async fn f6_after_a_fetch_that_was_due_one_more_is_allowed() {
+    let (cache, source) = (Cache::new(MINUTE), Source::default());
+    let first = cache.get(ADDRESS, source.answers()).await.unwrap();
+    let second = cache.other_than(&first, ADDRESS, source.answers()).await;
+    assert_eq!(*second.unwrap(), 2);
+    // As after an hour.
+    let entry = cache.entry(ADDRESS);
+    *entry.lock().await = Slot {
+        value: None,
+        fetches: Fetches::One,
+    };
+    let third = cache.get(ADDRESS, source.answers()).await.unwrap();
+    let fourth = cache.other_than(&third, ADDRESS, source.answers()).await;
+    assert_eq!(*fourth.unwrap(), 4);
+}
+
 #[tokio::test]
 async fn memory_is_bounded() {
     let (cache, source) = (Cache::new(MINUTE), Source::default());

@@ -83,6 +83,29 @@ fn o_5_times_have_a_minute_of_tolerance() {
     }
 }
 
+/// RFC 7519, section 2: a NumericDate may have a fraction, and JSON has exponents.
+#[test]
+fn o_15_times_are_numbers_in_any_notation() {
+    for (name, moment, holds) in [
+        ("exp", "1800000300.9", true),
+        ("exp", "1.8000003e9", true),
+        ("exp", "1e300", true),
+        ("exp", "1799999940.9", false),
+        ("exp", "-1e300", false),
+        ("exp", "18446744073709551615", true),
+        ("iat", "1800000000.0", true),
+        ("iat", "1.8e9", true),
+        ("iat", "1800000060.9", true),
+        ("iat", "1800000061.1", false),
+        ("iat", "1e300", false),
+        ("nbf", "1799999999.5", true),
+        ("nbf", "1.9e9", false),
+    ] {
+        let outcome = with(name, serde_json::from_str(moment).unwrap());
+        assert_eq!(outcome.is_ok(), holds, "{name} {moment}: {outcome:?}");
+    }
+}
+
 #[test]
 fn o_5_a_token_for_others_names_this_client_as_its_party() {
     let check = |aud: Value, azp: Option<Value>| {

@@ -57,6 +57,29 @@ async fn f6_unknown_key_ids_fetch_the_set_once_more_and_then_no_more() {
     }
 }
 
+/// Some providers replace a key and keep its `kid`. The cached key then fails, and the set is fetched once more.
+#[tokio::test]
+async fn f6_a_key_that_was_replaced_under_its_name_is_fetched_once_more() {
+    let server = ProviderServer::start(Shape::OpenId).await;
+    let app = App::of(&server, "example");
+    app.sign_in(&server, 1).await.unwrap();
+    server.replaces_its_keys();
+    for seed in 0..3 {
+        app.sign_in(&server, seed).await.unwrap();
+    }
+    assert_eq!(server.asked(server.keys_path()), 2);
+    // Once a minute, and not for each token.
+    server.replaces_its_keys();
+    for seed in 0..3 {
+        let refused = app.sign_in(&server, seed).await;
+        assert!(
+            matches!(refused, Err(ProviderFault::Invalid(_))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(server.asked(server.keys_path()), 2);
+}
+
 /// Who rotates during a flood waits at most a minute; here, as long as the setting says.
 #[tokio::test]
 async fn f6_the_set_is_fetched_again_when_the_time_is_over() {
@@ -121,6 +144,10 @@ async fn keys_are_used_for_what_they_are_for() {
         (json!({}), false),
         (json!([]), false),
         (json!({ "keys": [1] }), false),
+        (
+            json!({ "keys": [1, null, "key", [], {"kty": 1}, good[0], good[1]] }),
+            true,
+        ),
     ] {
         server.replies(server.keys_path(), Some(Reply::json(200, &set)));
         let outcome = App::of(&server, "example").sign_in(&server, 1).await;

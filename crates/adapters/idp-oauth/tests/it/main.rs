@@ -6,4 +6,5 @@ mod app;
 mod evil;
 mod inwards;
 mod keys;
+mod liberal;
 mod shapes;
