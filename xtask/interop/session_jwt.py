@@ -1,7 +1,5 @@
 """PyJWT verifies the session of a sign-in by passcode, from the mail to the end of the session."""
 
-from urllib.parse import urlsplit
-
 import jwt
 
 from service import Check, Refused, Service
@@ -40,7 +38,7 @@ def verify_token(service, check, verified):
             keys.get_signing_key_from_jwt(token),
             algorithms=["ES256"],
             audience=f"{service.app_id}/test",
-            issuer=f"{urlsplit(service.base_url).netloc}/{service.app_id}",
+            issuer=f"{service.base_url}/{service.app_id}",
             options={"require": ["sub", "iss", "aud", "iat", "nbf", "exp", "jti"]},
         )
     except jwt.PyJWTError as refusal:
@@ -50,6 +48,7 @@ def verify_token(service, check, verified):
     session = verified["session"]
     check.that(claims["sub"] == verified["user_id"], "sub is the user")
     check.that(claims["jti"] == session["id"], "jti is the session")
+    check.that(claims["nbf"] == claims["iat"] - 60, "nbf is a minute before iat")
     check.that(0 < claims["exp"] - claims["iat"] <= LIFETIME, "exp is five minutes after iat at most")
     check.that(claims["exp"] <= session["expires_at"], "the token does not outlive the session")
     for name in ("session", "https://streambird.io/jwt/session"):

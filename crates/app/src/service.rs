@@ -38,9 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What the operator decides for all Apps.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Host and port of the public URL, such as `id.example.com`; the first half of `iss`.
+    /// Host and port of the public URL, such as `id.example.com`.
     pub issuer_host: String,
-    /// The public URL, such as `https://id.example.com`: what links and callbacks of ours begin with.
+    /// The public URL, such as `https://id.example.com`: what links, callbacks and `iss` of ours begin with.
     pub public_url: String,
     /// Requests a minute of a test world; 0 means no limit.
     pub test_per_minute: u32,

@@ -15,6 +15,9 @@ use super::object::SessionObject;
 use crate::memory::{Keys, WhatIsSigned};
 use crate::{Caller, Fault, Refusal, Service};
 
+/// How long before its issue a JWT is valid, for verifiers whose clock is slow.
+const BEFORE_ISSUE: Seconds = Seconds(60);
+
 /// What a JWT names: a session, whose it is, and the key that says so.
 pub(crate) struct NamedSession {
     pub(crate) id: SessionId,
@@ -136,7 +139,7 @@ impl Service {
             sub: session.user_id,
             jti: session.id,
             iat: issued_at,
-            nbf: issued_at,
+            nbf: issued_at - BEFORE_ISSUE,
             exp: (issued_at + lifetime).min(session.expires_at),
             session: object,
             session_again: object,
@@ -147,7 +150,8 @@ impl Service {
     }
 
     fn issuer(&self, app_id: AppId) -> String {
-        format!("{}/{app_id}", self.settings.issuer_host)
+        let base = self.settings.public_url.trim_end_matches('/');
+        format!("{base}/{app_id}")
     }
 
     /// The session that an authentic JWT of the caller's world names, also one that has expired within the App's renewal window;
@@ -176,7 +180,7 @@ impl Service {
         };
         let ours = text("iss")? == self.issuer(world.app_id) && text("aud")? == world.to_string();
         let (issued, not_before, expires) = (number("iat")?, number("nbf")?, number("exp")?);
-        if !ours || not_before < issued || expires < issued {
+        if !ours || not_before > issued || expires < issued {
             return None;
         }
         let past = self.now(world) - Timestamp::from_unix(expires);

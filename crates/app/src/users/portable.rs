@@ -26,38 +26,50 @@ pub struct PortableUser {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_key: Option<String>,
     /// Addresses.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub emails: Vec<PortableEmail>,
     /// Numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub phone_numbers: Vec<PortablePhone>,
     /// Wallets that their holders sign in with. Wallets whose keys are here are no part of a line.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub wallets: Vec<PortableWallet>,
     /// See `users/create`.
-    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub first_name: String,
     /// See `users/create`.
-    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub middle_name: String,
     /// See `users/create`.
-    #[serde(deserialize_with = "name", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub last_name: String,
     /// `active` (when absent) or `pending`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Whether the account is somebody's, although nothing in this line is proved. It is in any case when an address or number is
     /// verified, or a wallet signs in.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub founded: bool,
     /// Whether the user may not sign in.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub disabled: bool,
     /// Why, in the App's own words.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub disabled_reason: String,
     /// Free-form data.
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// Unix seconds; the time inside the id, or the moment of the import, when absent.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
@@ -77,7 +89,7 @@ pub struct PortableEmail {
     /// The address.
     pub email: String,
     /// Whether its owner has proved to read mail there.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub verified: bool,
 }
 
@@ -88,7 +100,7 @@ pub struct PortablePhone {
     /// The number, E.164.
     pub phone_number: String,
     /// Whether its owner has proved to read messages there.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub verified: bool,
 }
 
@@ -102,8 +114,10 @@ pub struct PortableWallet {
     pub public_address: String,
 }
 
-/// A name; `null`, which other services write for one that is not known, is none.
-fn name<'de, D: Deserializer<'de>>(field: D) -> Result<String, D::Error> {
+/// A value that may be left out. `null`, which other services write for what they do not know, is as good as absent.
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+    field: D,
+) -> Result<T, D::Error> {
     Option::deserialize(field).map(Option::unwrap_or_default)
 }
 

@@ -235,12 +235,48 @@ async fn wallets_that_sign_in_are_part_of_a_line() {
     assert_eq!(summary(&import.take(&exported).await.unwrap()), "kkk");
 }
 
-/// Other services write `null` for a name that they do not know.
+/// Other services write `null` for what they do not know.
 #[test]
-fn a_name_that_is_null_is_none() {
-    let text = r#"{"emails": [{"email": "a@example.com"}], "first_name": null, "last_name": "L"}"#;
+fn m_33_a_field_that_is_null_is_absent() {
+    let text = r#"{"emails": [{"email": "a@example.com", "verified": null}], "phone_numbers": [{"phone_number": "+14155552671",
+        "verified": null}], "last_name": "L"}"#;
     let user: PortableUser = serde_json::from_str(text).unwrap();
     assert_eq!((&*user.first_name, &*user.last_name), ("", "L"));
+    assert!(!user.emails[0].verified && !user.phone_numbers[0].verified);
+    let every = [
+        "id",
+        "external_key",
+        "emails",
+        "phone_numbers",
+        "wallets",
+        "first_name",
+        "middle_name",
+        "last_name",
+        "status",
+        "founded",
+        "disabled",
+        "disabled_reason",
+        "metadata",
+        "created_at",
+        "password_hash",
+        "password_normalization",
+    ];
+    let nulls: serde_json::Map<_, _> = every
+        .iter()
+        .map(|name| ((*name).to_owned(), serde_json::Value::Null))
+        .collect();
+    let user: PortableUser = serde_json::from_value(nulls.into()).unwrap();
+    assert!(user == PortableUser::default());
+    // Nothing was left out of the list: a whole user has these names.
+    let unknown = serde_json::from_str::<PortableUser>(r#"{"nobody": 1}"#)
+        .err()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        unknown.matches('`').count(),
+        2 * (every.len() + 1),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]

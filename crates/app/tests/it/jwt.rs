@@ -38,7 +38,7 @@ async fn signing_key(rig: &Rig, environment: Environment) -> SigningKey {
 
 /// All claims, and no others (API-6, S-10).
 #[tokio::test]
-async fn s_10_the_claims_are_exactly_these() {
+async fn s_10_s_19_the_claims_are_exactly_these() {
     let rig = Rig::new().await;
     let test = rig.test().await;
     let IssuedSession { session, jwt, .. } = rig.sign_in(&test, ADA, 60).await;
@@ -82,12 +82,12 @@ async fn s_10_the_claims_are_exactly_these() {
         "deleted_at": 0,
     });
     let expected = json!({
-        "iss": format!("{ISSUER_HOST}/{}", rig.app.id),
+        "iss": format!("https://{ISSUER_HOST}/{}", rig.app.id),
         "aud": format!("{}/test", rig.app.id),
         "sub": session.user_id,
         "jti": session.id,
         "iat": now,
-        "nbf": now,
+        "nbf": now - 60,
         "exp": now + 300,
         "session": wire,
         "https://streambird.io/jwt/session": wire,
@@ -287,6 +287,8 @@ async fn attack_12_every_claim_is_there_and_of_its_type() {
     for (claim, value) in [
         ("iss", json!(format!("evil.example/{}", rig.app.id))),
         ("iss", json!(ISSUER_HOST)),
+        ("iss", json!(format!("{ISSUER_HOST}/{}", rig.app.id))),
+        ("iss", json!(format!("http://{ISSUER_HOST}/{}", rig.app.id))),
         ("aud", json!(format!("{}/live", rig.app.id))),
         ("sub", json!(bob.session.user_id)),
         ("jti", json!(bob.session.id)),

@@ -110,6 +110,32 @@ fn m_19_a_line_that_is_no_object_is_told_so() {
     assert!(!report.to_string().contains("example.com"), "{report}");
 }
 
+/// Spreadsheets and some editors begin a file in UTF-8 with the mark, and other services write `null` for what they do not know.
+#[test]
+fn m_33_an_import_file_may_begin_with_a_byte_order_mark() {
+    let site = Site::sqlite();
+    let keys = site.set_up();
+    let ada = r#"{"emails": [{"email": "ada@example.com", "verified": null}], "wallets": null, "disabled": null, "metadata": null}"#;
+    let bob = r#"{"emails": [{"email": "bob@example.com"}]}"#;
+    for (number, (text, imported, refused)) in [
+        (format!("\u{feff}{ada}\n{bob}\n"), 2, 0),
+        (format!("\u{feff}\n{ada}\n"), 0, 0),
+        // At another place it is no mark.
+        (format!("{bob}\n\u{feff}{ada}\n"), 0, 1),
+        (format!("\u{feff}\u{feff}{ada}"), 0, 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(site.file("users.jsonl"), &text).unwrap();
+        let arguments = command("import", Some("users.jsonl"), &keys.app, &["--json"]);
+        let report = site.run(&arguments).json();
+        assert_eq!(report["imported"], imported, "{number}: {report}");
+        let refusals = report["refused"].as_array().unwrap();
+        assert_eq!(refusals.len(), refused, "{number}: {report}");
+    }
+}
+
 /// Hashes leave only when they are asked for by name.
 #[test]
 fn an_export_has_no_hashes_unless_it_is_told_to() {

@@ -674,7 +674,7 @@ async fn claims(api: &Api, jwt: &str) -> Value {
     let mut validation = Validation::new(Algorithm::ES256);
     validation.validate_exp = false;
     validation.set_audience(&[World::new(api.app.id, Environment::Test).to_string()]);
-    validation.set_issuer(&[format!("id.example.com/{}", api.app.id)]);
+    validation.set_issuer(&[format!("https://id.example.com/{}", api.app.id)]);
     jsonwebtoken::decode::<Value>(jwt, &key, &validation)
         .unwrap()
         .claims

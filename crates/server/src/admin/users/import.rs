@@ -16,6 +16,9 @@ const BATCH: usize = 100;
 /// Longest line, in bytes; metadata has at most 16 KiB.
 const LONGEST_LINE: u64 = 128 * 1024;
 
+/// What some programs begin a file in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What became of all lines.
 #[derive(Default)]
 struct Report {
@@ -82,7 +85,11 @@ async fn take_all(
         done += u64::try_from(read).unwrap_or(0);
         report.lines += 1;
         let is_cut = !line.ends_with(b"\n") && u64::try_from(read) == Ok(LONGEST_LINE);
-        match parse(&line, is_cut) {
+        let text = match report.lines {
+            1 => line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line),
+            _ => &line,
+        };
+        match parse(text, is_cut) {
             Ok(Some(user)) => {
                 waiting.numbers.push(report.lines);
                 waiting.users.push(user);
