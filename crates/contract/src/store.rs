@@ -241,6 +241,7 @@ macro_rules! store_suite {
                 pages_show_every_entry_of_a_wallet_once
                 entries_stay_in_their_world
                 a_chain_without_a_head_is_found
+                worlds_are_found_by_any_row_of_theirs
                 parallel_chains_are_all_whole
                 heads_of_all_worlds_are_paged
             }
@@ -348,6 +349,7 @@ macro_rules! store_suite {
             store::leases {
                 work_is_one_holders_at_a_time
                 parallel_takers_are_one
+                a_lease_without_end_keeps_nobody_off
             }
             store::wallet_imports {
                 a_key_pair_comes_back_as_it_was

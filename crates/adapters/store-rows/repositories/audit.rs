@@ -17,7 +17,35 @@ use super::{Unit, in_world, read_all};
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditHeadRow, AuditMarkerRow, AuditStepRow};
-use vestry_store_rows::schema::{audit_chains, audit_entries, audit_markers, control_entries};
+use vestry_store_rows::schema::{
+    audit_chains, audit_entries, audit_markers, control_chains, control_entries, event_heads,
+    events,
+};
+
+/// The first App and environment after a world in each of these tables, one statement for each.
+macro_rules! first_worlds {
+    ($unit:ident, $after:ident, $($table:ident),*) => {{
+        let mut found: Vec<(String, String)> = Vec::new();
+        $({
+            let mut query = $table::table
+                .order(($table::app_id, $table::environment))
+                .limit(1)
+                .select(($table::app_id, $table::environment))
+                .into_boxed();
+            if let Some(after) = &$after {
+                let behind = sql::<Bool>("(app_id, environment) > (")
+                    .bind::<Text, _>(after.app_id.to_string())
+                    .sql(", ")
+                    .bind::<Text, _>(after.environment.as_str())
+                    .sql(")");
+                query = query.filter(behind);
+            }
+            let first = query.first($unit.reading()?).await.optional();
+            found.extend($unit.done(first)?);
+        })*
+        found
+    }};
+}
 
 fn rows(entries: &[AuditEntry], steps: &[AuditStep]) -> (Vec<AuditEntryRow>, Vec<AuditStepRow>) {
     (
@@ -157,6 +185,25 @@ impl AuditLog for Unit {
             .select(AuditHeadRow::as_select());
         let found = query.first(self.reading()?).await.optional();
         self.done(found)?.map(AuditHead::try_from).transpose()
+    }
+
+    async fn next_world(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
+        let found = first_worlds!(
+            self,
+            after,
+            audit_entries,
+            audit_chains,
+            audit_markers,
+            control_entries,
+            control_chains,
+            events,
+            event_heads
+        );
+        let first = found.into_iter().min();
+        let table = Table("audit_entries");
+        first
+            .map(|(app, environment)| table.world(&app, &environment))
+            .transpose()
     }
 
     async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {

@@ -329,6 +329,52 @@ pub async fn a_chain_without_a_head_is_found(store: Arc<dyn Store>) {
     assert_eq!(headless, [lost.chain]);
 }
 
+/// A world is found by an entry, a head, a marker or the head of a log of events, in order and once.
+pub async fn worlds_are_found_by_any_row_of_theirs(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let wallet = stage.wallet_id();
+    let mut worlds = Vec::new();
+    for _ in 0..2 {
+        let world = stage.world().await;
+        worlds.extend([world, other_environment(world)]);
+    }
+    let nobodys = stage.world().await;
+    let &[of_entries, of_head, of_marker, of_events] = worlds.as_slice() else {
+        panic!("four worlds");
+    };
+    let (entries, _) = stage.chain(of_entries, wallet, 2);
+    in_tx!(stage.store, |tx| tx.audit_log().append(&entries, &[]).await);
+    let (_, head) = stage.chain(of_head, wallet, 2);
+    let marker = AuditMarker {
+        world: of_marker,
+        chain: head.chain,
+        sequence: head.sequence,
+        hash: head.hash,
+        mac: head.mac.clone(),
+    };
+    let step = [AuditStep {
+        head,
+        after: 0,
+        after_hash: [0; 32],
+    }];
+    in_tx!(stage.store, |tx| tx.audit_log().append(&[], &step).await);
+    in_tx!(stage.store, |tx| tx
+        .audit_log()
+        .move_marker(None, &marker)
+        .await);
+    in_tx!(stage.store, |tx| tx.events().lock_head(&of_events).await);
+
+    let (mut found, mut last) = (Vec::new(), None);
+    while let Some(world) = in_view!(stage.store, |view| view.audit_log().next_world(last).await) {
+        found.push(world);
+        last = Some(world);
+    }
+    let place = |world: &World| (world.app_id.to_string(), world.environment.as_str());
+    assert!(found.is_sorted_by(|one, next| place(one) < place(next)));
+    assert!(worlds.iter().all(|world| found.contains(world)));
+    assert!(!found.contains(&nobodys));
+}
+
 /// Many writers, each with a chain of its own, lose nothing.
 pub async fn parallel_chains_are_all_whole(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

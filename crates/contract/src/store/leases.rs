@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
-use vestry_ports::store::Store;
+use vestry_ports::store::{LONGEST_LEASE, Store};
 
 use super::stage::Stage;
 use crate::race::{count, race};
@@ -47,5 +47,28 @@ pub async fn parallel_takers_are_one(store: Arc<dyn Store>) {
             async move { take(&store, WORK, &holder, now + Seconds(later)).await }
         });
         assert_eq!(count(&race(takers).await, &true), 1);
+    }
+}
+
+/// A lease that ends further ahead than any that the service takes was written by somebody else, and keeps nobody off.
+pub async fn a_lease_without_end_keeps_nobody_off(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let now = stage.samples.tick();
+    for (ahead, is_free) in [
+        (LONGEST_LEASE.0, false),
+        (LONGEST_LEASE.0 + 1, true),
+        (1 << 40, true),
+    ] {
+        let work = format!("work {ahead}");
+        let planted = in_tx!(stage.store, |tx| tx
+            .leases()
+            .take(&work, "planted", now, now + Seconds(ahead))
+            .await);
+        assert!(planted);
+        assert_eq!(
+            take(&stage.store, &work, "one", now).await,
+            is_free,
+            "{ahead} s"
+        );
     }
 }

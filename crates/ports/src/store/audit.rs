@@ -44,6 +44,9 @@ pub trait AuditLog: Send {
     ) -> StoreResult<Vec<AuditHead>>;
     /// The head of a chain.
     async fn head(&mut self, world: &World, chain: AuditChainId) -> StoreResult<Option<AuditHead>>;
+    /// The first world, in the order of worlds and after one of them, of which there is a row: an entry, a head or a marker of either
+    /// log, an event or the head of a log of events. It does not look at Apps, which anyone who writes the database can delete.
+    async fn next_world(&mut self, after: Option<World>) -> StoreResult<Option<World>>;
     /// Chains of a world that have entries and no head, which is nothing that the service ever leaves behind.
     async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
     /// Entries of a chain in their order, after a place, at most `limit`.

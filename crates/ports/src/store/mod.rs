@@ -41,7 +41,7 @@ pub use control::ControlLog;
 pub use events::{Bell, EventFilter, Events, Stretch};
 pub use idempotency::Idempotency;
 pub use lasting_secrets::{LastingKind, LastingSecret, LastingSecrets};
-pub use leases::Leases;
+pub use leases::{LONGEST_LEASE, Leases};
 pub use links::Links;
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use passkeys::{PasskeyUse, Passkeys};

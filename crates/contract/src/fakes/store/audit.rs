@@ -126,6 +126,23 @@ impl AuditLog for Work {
         })
     }
 
+    async fn next_world(&mut self, after: Option<World>) -> StoreResult<Option<World>> {
+        self.reading(|state| {
+            let entries = state.audit_entries.iter().map(|entry| entry.event.world);
+            let changes = state.control_entries.iter().map(|entry| entry.event.world);
+            let heads = state.audit_heads.iter().map(|head| head.world);
+            let control_heads = state.control_heads.iter().map(|head| head.world);
+            let markers = state.audit_markers.iter().map(|marker| marker.world);
+            let events = state.events.iter().map(|event| event.event.world);
+            let event_heads = state.event_heads.keys().copied();
+            let worlds = entries.chain(changes).chain(heads).chain(control_heads);
+            let worlds = worlds.chain(markers).chain(events).chain(event_heads);
+            let behind =
+                worlds.filter(|world| after.is_none_or(|after| place_of(*world) > place_of(after)));
+            behind.min_by_key(|world| place_of(*world))
+        })
+    }
+
     async fn headless(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
         self.reading(|state| {
             let mut chains: Vec<_> = state

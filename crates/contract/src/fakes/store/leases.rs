@@ -2,7 +2,7 @@
 
 use vestry_domain::Timestamp;
 use vestry_ports::port;
-use vestry_ports::store::{Leases, StoreResult};
+use vestry_ports::store::{LONGEST_LEASE, Leases, StoreResult};
 
 use super::Work;
 
@@ -17,7 +17,9 @@ impl Leases for Work {
     ) -> StoreResult<bool> {
         self.writing(|state| {
             let lease = state.leases.get(work);
-            let is_anothers = lease.is_some_and(|(other, ends)| other != holder && now < *ends);
+            let is_anothers = lease.is_some_and(|(other, ends)| {
+                other != holder && now < *ends && *ends <= now + LONGEST_LEASE
+            });
             if !is_anothers {
                 let lease = (holder.to_owned(), until);
                 state.leases.insert(work.to_owned(), lease);
