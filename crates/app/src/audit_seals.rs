@@ -1,17 +1,19 @@
 //! The keyed hashes that entries and the heads of their chains carry.
 
-use vestry_domain::World;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditHead, AuditMarker};
 use vestry_domain::envelope::{Mac, SecretKind};
 use vestry_domain::ids::AuditChainId;
+use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
+use vestry_ports::store::SinkProgress;
 
 /// What keeps the keyed hash of an entry from ever being that of a head.
 const ENTRY: &[u8] = b"entry";
 const HEAD: &[u8] = b"head";
 const CONTROL_HEAD: &[u8] = b"control head";
 const MARKER: &[u8] = b"marker";
+const SINK_PROGRESS: &[u8] = b"sink progress";
 
 /// Whether a keyed hash is right. One under a key that is not there, or does not open, is not; which of them `vault verify` tells.
 pub(crate) fn held(matches: Result<bool, CustodyError>) -> Result<bool, CustodyError> {
@@ -129,4 +131,38 @@ pub(crate) async fn marker_matches(
     sealer
         .mac_matches(&marker.world, SecretKind::Audit, &parts, &marker.mac)
         .await
+}
+
+/// How far a sink is, under the keyed hash of the deployment's log.
+pub(crate) async fn new_progress(
+    sealer: &dyn Sealer,
+    sink: &str,
+    number: i64,
+    at: Timestamp,
+) -> Result<SinkProgress, CustodyError> {
+    let [a, b] = progress_parts(number, at);
+    let parts: [&[u8]; 4] = [SINK_PROGRESS, sink.as_bytes(), &a, &b];
+    Ok(SinkProgress {
+        sink: sink.to_owned(),
+        number,
+        at,
+        mac: sealer
+            .mac(&World::DEPLOYMENT, SecretKind::Audit, &parts)
+            .await?,
+    })
+}
+
+pub(crate) async fn progress_matches(
+    sealer: &dyn Sealer,
+    progress: &SinkProgress,
+) -> Result<bool, CustodyError> {
+    let [a, b] = progress_parts(progress.number, progress.at);
+    let parts: [&[u8]; 4] = [SINK_PROGRESS, progress.sink.as_bytes(), &a, &b];
+    sealer
+        .mac_matches(&World::DEPLOYMENT, SecretKind::Audit, &parts, &progress.mac)
+        .await
+}
+
+const fn progress_parts(number: i64, at: Timestamp) -> [[u8; 8]; 2] {
+    [number.to_be_bytes(), at.unix().to_be_bytes()]
 }

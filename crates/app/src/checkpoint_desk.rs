@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::Timestamp;
 use vestry_domain::audit::checkpoint::Line;
+use vestry_domain::timestamp::Seconds;
 
 /// Lines in one checkpoint at most, so that its note stays well below
 /// [`SignedNote::LARGEST`](vestry_domain::audit::checkpoint::SignedNote::LARGEST). What has no room is in the next one.
@@ -17,6 +18,8 @@ const ALL_EVERY: i64 = 100;
 #[derive(Default)]
 pub(crate) struct CheckpointDesk {
     named: Mutex<Named>,
+    /// When a round was last known to be done; at first, when this process first asked.
+    round: Mutex<Option<Timestamp>>,
     /// Since when sinks have taken nothing, and whether that was told.
     failing: Mutex<HashMap<String, (Timestamp, bool)>>,
 }
@@ -71,6 +74,28 @@ impl CheckpointDesk {
         let mut named = lock(&self.named);
         named.up_to = -1;
         named.lines.clear();
+    }
+
+    /// The number of the newest checkpoint that this process made and has not forgotten.
+    pub(crate) fn newest(&self) -> Option<i64> {
+        Some(lock(&self.named).up_to).filter(|number| *number > 0)
+    }
+
+    /// A round was done at this moment.
+    pub(crate) fn round_done(&self, at: Timestamp) {
+        let mut round = lock(&self.round);
+        *round = (*round).max(Some(at));
+    }
+
+    /// Whether no round is known for longer than this. It is so once; then as long is waited again.
+    pub(crate) fn is_overdue(&self, now: Timestamp, most: Seconds) -> bool {
+        let mut round = lock(&self.round);
+        let last = *round.get_or_insert(now);
+        let is_overdue = last + most < now;
+        if is_overdue {
+            *round = Some(now);
+        }
+        is_overdue
     }
 
     /// A sink took what it was given, or there was nothing for it; whether it had been told that it fails.

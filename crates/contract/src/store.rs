@@ -263,7 +263,7 @@ macro_rules! store_suite {
             store::checkpoints {
                 checkpoints_come_back_as_they_were
                 a_number_is_given_once
-                a_sink_goes_forward_only
+                the_last_progress_of_a_sink_counts
                 a_sweep_deletes_the_oldest_checkpoints
             }
             store::wallet_challenges {

@@ -877,6 +877,9 @@ entry, chained by hashes under keys that are not in the database. Chains that
 are not whole are named, and the exit code is 1 if there is one. It may run while
 the service does.
 
+The rows of the logs and the signed checkpoints in the database decide what is
+checked, the logs of events included; the table of Apps does not.
+
 With --against it also compares the database with checkpoints that were kept
 outside of it, and finds what was set back or is gone as a whole.")]
     Verify {

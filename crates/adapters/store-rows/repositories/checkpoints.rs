@@ -3,15 +3,18 @@
 use diesel::prelude::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel::upsert::excluded;
 use diesel_async::RunQueryDsl;
+use vestry_domain::envelope::Mac;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Checkpoints, KeptCheckpoint, SinkProgress, StoreResult};
 
 use super::{Unit, count, in_world};
 use vestry_store_rows::prepared::Prepared;
+use vestry_store_rows::rows::Table;
 use vestry_store_rows::schema::{checkpoint_sinks, checkpoints};
 
 type Row = (i64, i64, String);
+type SinkRow = (String, i64, i64, i64, Vec<u8>);
 
 fn kept((number, made_at, note): Row) -> KeptCheckpoint {
     KeptCheckpoint {
@@ -69,15 +72,24 @@ impl Checkpoints for Unit {
                 checkpoint_sinks::sink,
                 checkpoint_sinks::number,
                 checkpoint_sinks::taken_at,
+                checkpoint_sinks::mac_key_version,
+                checkpoint_sinks::mac,
             ));
-        let found = query.load::<(String, i64, i64)>(self.reading()?).await;
+        let found = query.load::<SinkRow>(self.reading()?).await;
         let found = self.done(found)?.into_iter();
-        let progress = found.map(|(sink, number, taken_at)| SinkProgress {
-            sink,
-            number,
-            at: Timestamp::from_unix(taken_at),
+        let table = Table("checkpoint_sinks");
+        let progress = found.map(|(sink, number, taken_at, key_version, tag)| {
+            Ok(SinkProgress {
+                sink,
+                number,
+                at: Timestamp::from_unix(taken_at),
+                mac: Mac {
+                    key_version: table.small("mac_key_version", key_version)?,
+                    tag,
+                },
+            })
         });
-        Ok(progress.collect())
+        progress.collect()
     }
 
     async fn note_sink(&mut self, world: &World, progress: &SinkProgress) -> StoreResult<()> {
@@ -87,6 +99,8 @@ impl Checkpoints for Unit {
             checkpoint_sinks::sink.eq(&progress.sink),
             checkpoint_sinks::number.eq(progress.number),
             checkpoint_sinks::taken_at.eq(progress.at.unix()),
+            checkpoint_sinks::mac_key_version.eq(i64::from(progress.mac.key_version)),
+            checkpoint_sinks::mac.eq(progress.mac.tag.as_slice()),
         );
         let upsert = diesel::insert_into(checkpoint_sinks::table)
             .values(row)
@@ -99,11 +113,9 @@ impl Checkpoints for Unit {
             .set((
                 checkpoint_sinks::number.eq(excluded(checkpoint_sinks::number)),
                 checkpoint_sinks::taken_at.eq(excluded(checkpoint_sinks::taken_at)),
+                checkpoint_sinks::mac_key_version.eq(excluded(checkpoint_sinks::mac_key_version)),
+                checkpoint_sinks::mac.eq(excluded(checkpoint_sinks::mac)),
             ));
-        let upsert = diesel::query_dsl::methods::FilterDsl::filter(
-            upsert,
-            checkpoint_sinks::number.le(progress.number),
-        );
         let noted = Prepared(upsert).execute(self.writing()?).await;
         self.done(noted).map(drop)
     }

@@ -374,6 +374,8 @@ diesel::table! {
         sink -> Text,
         number -> BigInt,
         taken_at -> BigInt,
+        mac_key_version -> BigInt,
+        mac -> Binary,
     }
 }
 

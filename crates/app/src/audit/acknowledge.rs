@@ -1,12 +1,12 @@
 //! `vestry audit acknowledge`: a finding that was explained is no failure any more. It stays a finding.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, ControlFilter, Detail, Subject};
 use vestry_domain::{Invalid, World};
 
-use super::flaw::{Acknowledged, AuditFlaw, AuditReport};
+use super::flaw::{About, Acknowledged, AuditFlaw, AuditReport};
 use super::witness::{FoundNote, TrustedKeys};
 use crate::admin::AdminError;
 use crate::{Fault, Service};
@@ -43,6 +43,7 @@ impl Service {
             return Err(Invalid::value("reason", message).into());
         }
         let report = self.verify_audit_log_against(notes, keys, progress).await?;
+        let traces = report.traces;
         let is_about = |flaw: &AuditFlaw| flaw.about.to_string() == about;
         let found = report.flaws.into_iter().filter(is_about);
         let found: Vec<(Subject, AuditFlaw)> = found
@@ -53,7 +54,7 @@ impl Service {
         }
         for (subject, flaw) in &found {
             let detail = Detail::default()
-                .with(FINDING, flaw.flaw.code())
+                .with(FINDING, finding(flaw, &traces))
                 .with(REASON, reason);
             let action = ControlAction::AuditFlawAcknowledge;
             let event = self.done_by_cli(World::DEPLOYMENT, action, subject.clone(), &detail);
@@ -73,8 +74,8 @@ impl Service {
         let explained = self.acknowledgements().await?;
         for flaw in std::mem::take(&mut report.flaws) {
             let subject = flaw.about.subject();
-            let known =
-                subject.and_then(|subject| explained.get(&key(&subject, &flaw.flaw.code())));
+            let known = subject
+                .and_then(|subject| explained.get(&key(&subject, &finding(&flaw, &report.traces))));
             match known {
                 Some(reason) => report.acknowledged.push(Acknowledged {
                     flaw,
@@ -111,6 +112,15 @@ impl Service {
                 }
             }
         }
+    }
+}
+
+/// A finding as an explanation names it: with a hash of everything else that is wrong with its chain.
+fn finding(flaw: &AuditFlaw, traces: &BTreeMap<About, String>) -> String {
+    let code = flaw.flaw.code();
+    match traces.get(&flaw.about) {
+        Some(trace) => format!("{code} {trace}"),
+        None => code,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Whether the audit log is known outside of the database, where the operator lets no key be used without that.
 
-use vestry_domain::World;
+use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
 
+use crate::audit_seals::{held, progress_matches};
 use crate::{Fault, Service};
 
 impl Service {
@@ -19,20 +20,15 @@ impl Service {
         let anchored = match self.anchors.anchored(now) {
             Some(anchored) => anchored,
             None => {
-                let mut read = self.ports.store.read().await?;
-                let sinks = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
-                let own = sinks.into_iter().filter(|known| {
-                    let mut sinks = self.ports.sinks.iter();
-                    known.sink != LOG_SINK && sinks.any(|sink| sink.name() == known.sink)
-                });
-                self.anchors.find(own.map(|known| known.at).max(), now)
+                let newest = self.newest_anchor(now).await?;
+                self.anchors.find(newest, now)
             }
         };
         let refuses = anchored + most < now;
         if self.anchors.refuses(refuses) {
             tracing::error!(
                 anchored_at = anchored.unix(),
-                "ALARM: no sink has a checkpoint that is young enough: keys are used again when one has"
+                "ALARM: wallet keys are blocked: no sink has stored a checkpoint within audit.require_anchor_minutes; check the sinks and the alarms about them"
             );
         }
         if refuses {
@@ -41,5 +37,25 @@ impl Service {
             ));
         }
         Ok(())
+    }
+
+    /// When a sink other than the log last had everything, by authentic rows. A time in the future counts as never.
+    async fn newest_anchor(&self, now: Timestamp) -> Result<Option<Timestamp>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let known = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
+        drop(read);
+        let mut newest = None;
+        for progress in known {
+            let mut sinks = self.ports.sinks.iter();
+            let is_anchor =
+                progress.sink != LOG_SINK && sinks.any(|sink| sink.name() == progress.sink);
+            if is_anchor
+                && progress.at <= now
+                && held(progress_matches(&*self.ports.sealer, &progress).await)?
+            {
+                newest = newest.max(Some(progress.at));
+            }
+        }
+        Ok(newest)
     }
 }

@@ -16,6 +16,8 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::store::{KeptCheckpoint, SWEEP_STEP, SinkProgress};
 
+use super::flaw::{About, AuditFlaw, Flaw};
+use crate::audit_seals::{held, new_progress, progress_matches};
 use crate::fault::{causes, retried};
 use crate::key_holds::hold_root;
 use crate::{Fault, Service};
@@ -32,6 +34,8 @@ const PAGE: i64 = 50;
 const KEPT: Seconds = Seconds(7 * 86_400);
 /// Periods without success after which it is told that a sink fails, or that there is no checkpoint to bring to one.
 const TOLD_AFTER: i64 = 10;
+/// The name under which the process with the lease records its rounds. Sinks have a kind in front of a colon, or are the log.
+const ROUNDS: &str = "rounds";
 /// The version of a key that is the first.
 const FIRST_VERSION: u32 = 1;
 
@@ -111,20 +115,55 @@ impl Service {
         }
     }
 
-    /// One period of the process that has the lease; nothing in any other.
+    /// One period of the process that has the lease; nothing in any other, unless the holder of the lease does nothing either.
     ///
     /// # Errors
     /// See [`Fault`]. That sinks take nothing is none: it is told, and they are tried again.
     pub async fn checkpoint_round(&self, holder: &str) -> Result<(), Fault> {
         if !retried(|| self.leads(holder)).await? {
             self.checkpoints.forget();
-            return Ok(());
+            if !self.is_round_overdue().await? {
+                return Ok(());
+            }
+            // Two processes that make checkpoints at once do no harm.
+            tracing::error!(
+                periods = TOLD_AFTER,
+                "ALARM: no process has made audit checkpoints for many periods although the lease is held (possible tampering with the table leases); this process makes one now"
+            );
         }
         // What happens from now on may not be in it.
         let begun = self.machine_time();
         self.make_checkpoint().await?;
         self.bring(Some(begun)).await;
+        self.round_done(begun).await?;
         self.sweep_checkpoints().await
+    }
+
+    /// Whether no authentic record says that rounds go on. The lease is a row that anyone who writes the database can take, so it
+    /// is no proof.
+    async fn is_round_overdue(&self) -> Result<bool, Fault> {
+        let now = self.machine_time();
+        match self.recorded_progress(ROUNDS).await {
+            Ok(Recorded::Authentic(round)) if round.at <= now => {
+                self.checkpoints.round_done(round.at);
+            }
+            Ok(_) => {}
+            // Without the sign-in key nobody can tell, and nobody could record a round.
+            Err(Fault::Sealed(_)) => return Ok(false),
+            Err(fault) => return Err(fault),
+        }
+        let waited = self.period().0.saturating_mul(TOLD_AFTER);
+        let most = Seconds(waited.saturating_add(GRACE.0));
+        Ok(self.checkpoints.is_overdue(now, most))
+    }
+
+    async fn round_done(&self, begun: Timestamp) -> Result<(), Fault> {
+        self.checkpoints.round_done(begun);
+        let number = self.checkpoints.newest().unwrap_or_default();
+        match self.note_sink(ROUNDS, number, begun).await {
+            Err(Fault::Sealed(_)) | Ok(()) => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn leads(&self, holder: &str) -> Result<bool, Fault> {
@@ -154,15 +193,23 @@ impl Service {
     async fn try_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
         let before = self.newest_checkpoint().await?;
         let newest = before.as_ref().map_or(0, |before| before.number);
+        // Sinks keep what they have, so a number that one of them has is not given again.
+        let reached = self.furthest_sink(newest).await?;
+        let before = match before {
+            Some(before) => self.stated_by(&before).await?,
+            None => None,
+        };
         let lines = self.checkpoints.due(newest, self.ends().await?);
         if lines.is_empty() {
             return Ok(None);
         }
         let checkpoint = Checkpoint {
             deployment: self.deployment()?.to_owned(),
-            number: newest.saturating_add(1),
+            number: next_number(newest.max(reached))?,
             at: self.machine_time(),
-            previous: before.map_or(Ok(Checkpoint::NONE_BEFORE), |before| hash_of(&before))?,
+            previous: before.map_or(Checkpoint::NONE_BEFORE, |(text, _)| {
+                Checkpoint::hash_of(&text)
+            }),
             lines,
         };
         let kept = KeptCheckpoint {
@@ -322,25 +369,29 @@ impl Service {
         begun: Option<Timestamp>,
     ) -> Result<(), Stop> {
         let world = &World::DEPLOYMENT;
-        let mut read = self.ports.store.read().await?;
-        let known = read.checkpoints().sinks(world).await?;
-        drop(read);
-        let known = known.into_iter().find(|known| known.sink == sink.name());
-        let mut reached = known.map_or(0, |known| known.number);
+        let (mut reached, is_recorded) = self.reached(sink).await?;
+        // Up to where rows were read. Of those that the service did not write nothing counts, the number included.
+        let mut read_to = reached;
         let mut is_another_told = false;
         loop {
             let mut read = self.ports.store.read().await?;
-            let page = read.checkpoints().after(world, reached, PAGE).await?;
+            let page = read.checkpoints().after(world, read_to, PAGE).await?;
             drop(read);
             if page.is_empty() {
+                self.is_all_there(reached)?;
                 // Whoever requires an anchor also wants to know that there was nothing to take.
-                if let Some(begun) = begun.filter(|_| self.settings.require_anchor.is_some()) {
+                let is_wanted = self.settings.require_anchor.is_some() || !is_recorded;
+                if let Some(begun) = begun.filter(|_| is_wanted) {
                     self.note_sink(sink.name(), reached, begun).await?;
                 }
                 return Ok(());
             }
             let mut taken_at = None;
             for kept in page {
+                read_to = kept.number;
+                let Some((_, checkpoint)) = self.stated_by(&kept).await? else {
+                    continue;
+                };
                 match sink.put(kept.number, &kept.note).await {
                     Ok(()) => {}
                     // It stays there, and the next ones say what holds now.
@@ -359,7 +410,7 @@ impl Service {
                     }
                 }
                 reached = kept.number;
-                taken_at = Some(kept.at);
+                taken_at = Some(checkpoint.at);
             }
             if let Some(at) = taken_at {
                 self.note_sink(sink.name(), reached, at).await?;
@@ -367,12 +418,146 @@ impl Service {
         }
     }
 
-    async fn note_sink(&self, sink: &str, number: i64, at: Timestamp) -> Result<(), Fault> {
-        let progress = SinkProgress {
-            sink: sink.to_owned(),
-            number,
-            at,
+    /// The number of the last checkpoint that a sink has, and whether an authentic record says so. Any other record is an alarm, and
+    /// the sink itself is asked in its place.
+    async fn reached(&self, sink: &Arc<dyn CheckpointSink>) -> Result<(i64, bool), Fault> {
+        let newest = self.newest_checkpoint().await?;
+        let newest = newest.map_or(0, |kept| kept.number);
+        let name = sink.name();
+        let flaw = match self.recorded_progress(name).await {
+            Ok(Recorded::Authentic(progress)) if progress.number <= newest => {
+                return Ok((progress.number, true));
+            }
+            // Nothing was recorded, or without the sign-in key nobody can tell.
+            Ok(Recorded::Nothing) | Err(Fault::Sealed(_)) => {
+                return Ok((self.reached_by_itself(sink, newest).await, false));
+            }
+            Ok(Recorded::Authentic(progress)) => beyond(progress.number, newest),
+            Ok(Recorded::Forged) => AuditFlaw {
+                about: About::Note(name.to_owned()),
+                flaw: Flaw::ForgedProgress,
+            },
+            Err(fault) => return Err(fault),
         };
+        self.progress_differs(name, newest, &flaw).await;
+        Ok((self.reached_by_itself(sink, newest).await, false))
+    }
+
+    /// What a sink says itself: the number of its newest checkpoint, if the database has the same one; 0 else, and of a sink that
+    /// cannot be read. It is brought what it has once more then, which does no harm.
+    async fn reached_by_itself(&self, sink: &Arc<dyn CheckpointSink>, newest: i64) -> i64 {
+        let Ok(Some(note)) = sink.newest().await else {
+            return 0;
+        };
+        match self.number_in_database(&note).await {
+            Ok(Some(number)) if number <= newest => number,
+            _ => 0,
+        }
+    }
+
+    /// The highest number that a sink has by authentic records. One that is beyond the newest checkpoint is an alarm.
+    async fn furthest_sink(&self, newest: i64) -> Result<i64, Fault> {
+        let mut furthest = 0;
+        for sink in &self.ports.sinks {
+            let name = sink.name();
+            match self.recorded_progress(name).await {
+                Ok(Recorded::Authentic(progress)) => {
+                    if progress.number > newest {
+                        let flaw = beyond(progress.number, newest);
+                        self.progress_differs(name, newest, &flaw).await;
+                    }
+                    furthest = furthest.max(progress.number);
+                }
+                Ok(_) | Err(Fault::Sealed(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(furthest)
+    }
+
+    /// What the database says of how far a sink is.
+    async fn recorded_progress(&self, sink: &str) -> Result<Recorded, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let known = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
+        drop(read);
+        let Some(progress) = known.into_iter().find(|known| known.sink == sink) else {
+            return Ok(Recorded::Nothing);
+        };
+        if held(progress_matches(&*self.ports.sealer, &progress).await)? {
+            Ok(Recorded::Authentic(progress))
+        } else {
+            Ok(Recorded::Forged)
+        }
+    }
+
+    /// What is wrong with the records of how far the sinks are.
+    pub(super) async fn flaws_of_progress(&self) -> Result<Vec<AuditFlaw>, Fault> {
+        let mut flaws = Vec::new();
+        for sink in &self.ports.sinks {
+            let flaw = match self.recorded_progress(sink.name()).await? {
+                Recorded::Nothing => continue,
+                Recorded::Forged => AuditFlaw {
+                    about: About::Note(sink.name().to_owned()),
+                    flaw: Flaw::ForgedProgress,
+                },
+                Recorded::Authentic(progress) => {
+                    let newest = self.newest_checkpoint().await?;
+                    let newest = newest.map_or(0, |kept| kept.number);
+                    if progress.number <= newest {
+                        continue;
+                    }
+                    beyond(progress.number, newest)
+                }
+            };
+            flaws.push(flaw);
+        }
+        Ok(flaws)
+    }
+
+    async fn progress_differs(&self, sink: &str, newest: i64, flaw: &AuditFlaw) {
+        tracing::error!(
+            sink,
+            newest,
+            flaw = flaw.to_string(),
+            "ALARM: the recorded progress of an audit sink is wrong (possible tampering or rollback); the sink is sent all checkpoints that it may lack. Run `vestry audit verify --against`"
+        );
+        self.note_flaws(sink, newest, std::slice::from_ref(flaw))
+            .await;
+    }
+
+    /// What a row states, if the service wrote it; one that it did not write is an alarm.
+    async fn stated_by(
+        &self,
+        kept: &KeptCheckpoint,
+    ) -> Result<Option<(String, Checkpoint)>, Fault> {
+        let stated = self.own_checkpoint(kept).await?;
+        if stated.is_none() {
+            tracing::error!(
+                number = kept.number,
+                "ALARM: a row of the table checkpoints is not authentic (possible tampering); it is not sent to sinks. Run `vestry audit verify`"
+            );
+        }
+        Ok(stated)
+    }
+
+    /// Whether what this process made last is there to be brought.
+    fn is_all_there(&self, reached: i64) -> Result<(), Fault> {
+        let Some(newest) = self.checkpoints.newest().filter(|newest| *newest > reached) else {
+            return Ok(());
+        };
+        self.checkpoints.forget();
+        tracing::error!(
+            number = newest,
+            "ALARM: an audit checkpoint is gone from the database before all sinks had it (possible tampering); the next one names everything. Run `vestry audit verify --against`"
+        );
+        Err(Fault::Internal(
+            "a checkpoint is gone from the database".into(),
+        ))
+    }
+
+    async fn note_sink(&self, sink: &str, number: i64, at: Timestamp) -> Result<(), Fault> {
+        self.hold_deployment_key(KeyPurpose::Secrets).await?;
+        let progress = new_progress(&*self.ports.sealer, sink, number, at).await?;
         retried(|| async {
             let mut tx = self.ports.store.begin().await?;
             tx.checkpoints()
@@ -458,15 +643,16 @@ impl Service {
     async fn sweep_checkpoints(&self) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
         let before = self.machine_time() - KEPT;
-        let mut read = self.ports.store.read().await?;
-        let known = read.checkpoints().sinks(world).await?;
-        drop(read);
-        let reached = |sink: &Arc<dyn CheckpointSink>| {
-            let known = known.iter().find(|known| known.sink == sink.name());
-            known.map_or(0, |known| known.number)
-        };
-        let all_have = self.ports.sinks.iter().map(reached).min().unwrap_or(0);
-        if all_have == 0 {
+        let mut all_have = i64::MAX;
+        for sink in &self.ports.sinks {
+            let reached = match self.recorded_progress(sink.name()).await {
+                Ok(Recorded::Authentic(progress)) => progress.number,
+                Ok(_) | Err(Fault::Sealed(_)) => 0,
+                Err(fault) => return Err(fault),
+            };
+            all_have = all_have.min(reached);
+        }
+        if all_have == 0 || self.ports.sinks.is_empty() {
             return Ok(());
         }
         retried(|| async {
@@ -481,10 +667,28 @@ impl Service {
     }
 }
 
-/// What the next checkpoint names of one.
-fn hash_of(kept: &KeptCheckpoint) -> Result<[u8; 32], Fault> {
-    let note = SignedNote::parse(&kept.note).map_err(|error| Fault::Internal(Box::new(error)))?;
-    Ok(Checkpoint::hash_of(&note.text))
+/// What the database says of how far a sink is.
+enum Recorded {
+    /// Nothing.
+    Nothing,
+    /// Something that the service did not write.
+    Forged,
+    /// What the service wrote, now or at an earlier time.
+    Authentic(SinkProgress),
+}
+
+fn beyond(number: i64, newest: i64) -> AuditFlaw {
+    AuditFlaw {
+        about: About::Checkpoint(number),
+        flaw: Flaw::NotInDatabase { newest },
+    }
+}
+
+fn next_number(last: i64) -> Result<i64, Fault> {
+    let next = last.checked_add(1);
+    next.ok_or_else(|| {
+        Fault::Internal("the table checkpoints has a row with the highest number".into())
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Findings: what can be wrong with the audit log, and how it is named.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use vestry_domain::World;
@@ -13,10 +14,15 @@ pub struct AuditReport {
     pub chains: u64,
     /// Entries that are what they were.
     pub entries: u64,
-    /// Checkpoints that were compared with the database.
+    /// Checkpoints that were given and compared with the database.
     pub checkpoints: u64,
+    /// Checkpoints of the database's own that were compared with the rest of it.
+    pub own_checkpoints: u64,
     /// What is wrong; at most one finding per chain, its first, and one more by checkpoints.
     pub flaws: Vec<AuditFlaw>,
+    /// Of chains with a finding, a hash of everything else that is wrong with them, so that an explanation holds for no more than was
+    /// there when it was given.
+    pub(super) traces: BTreeMap<About, String>,
     /// What was found, and had been explained before.
     pub acknowledged: Vec<Acknowledged>,
 }
@@ -116,6 +122,29 @@ pub enum Flaw {
         /// The checkpoint.
         checkpoint: i64,
     },
+    /// Nothing is in the place of what a checkpoint states, and it is too young to have been deleted after its retention.
+    Missing {
+        /// The place.
+        sequence: i64,
+        /// The checkpoint.
+        checkpoint: i64,
+    },
+    /// So many events are missing between the oldest and the newest that the record of the log names.
+    EventsMissing {
+        /// How many.
+        missing: i64,
+    },
+    /// The record of a log of events does not fit the events: it names others as its oldest or newest.
+    OtherEnds,
+    /// The log of events has this number, and no `log.restarted` event says so.
+    NotRestarted {
+        /// The number.
+        log: i64,
+    },
+    /// The record of how far a sink is was not written by the service.
+    ForgedProgress,
+    /// The row of a checkpoint in the database was not written by the service.
+    ForgedCheckpoint,
     /// A sink has this checkpoint, and the database goes to an earlier one only.
     NotInDatabase {
         /// The newest one of the database.
@@ -154,6 +183,15 @@ impl Flaw {
                 sequence,
                 checkpoint,
             } => format!("other_entry {sequence} {checkpoint}"),
+            Self::Missing {
+                sequence,
+                checkpoint,
+            } => format!("missing {sequence} {checkpoint}"),
+            Self::EventsMissing { missing } => format!("events_missing {missing}"),
+            Self::OtherEnds => "other_ends".to_owned(),
+            Self::NotRestarted { log } => format!("not_restarted {log}"),
+            Self::ForgedProgress => "forged_progress".to_owned(),
+            Self::ForgedCheckpoint => "forged_checkpoint".to_owned(),
             Self::NotInDatabase { newest } => format!("not_in_database {newest}"),
             Self::NoCheckpoint => "no_checkpoint".to_owned(),
             Self::NotSigned => "not_signed".to_owned(),
@@ -200,6 +238,29 @@ impl fmt::Display for Flaw {
                 sequence,
                 checkpoint,
             } => write!(f, "{sequence} is not what checkpoint {checkpoint} says"),
+            Self::Missing {
+                sequence,
+                checkpoint,
+            } => write!(f, "{sequence} is missing; checkpoint {checkpoint} names it"),
+            Self::EventsMissing { missing } => {
+                write!(
+                    f,
+                    "{missing} events are missing between its oldest and newest"
+                )
+            }
+            Self::OtherEnds => {
+                f.write_str("its oldest or newest event is not the one that its record names")
+            }
+            Self::NotRestarted { log } => write!(
+                f,
+                "its log number was raised to {log} without a log.restarted event"
+            ),
+            Self::ForgedProgress => {
+                f.write_str("the record of which checkpoints the sink has was altered")
+            }
+            Self::ForgedCheckpoint => {
+                f.write_str("the checkpoint in the database was altered, or another key signed it")
+            }
             Self::NotInDatabase { newest } => write!(
                 f,
                 "the database does not have it; the newest one there is {newest}"

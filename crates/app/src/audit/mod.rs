@@ -4,6 +4,7 @@ pub mod acknowledge;
 mod anchored;
 pub mod changes;
 pub mod checkpoint;
+mod event_logs;
 pub mod flaw;
 pub mod list;
 pub mod prune;

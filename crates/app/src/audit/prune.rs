@@ -6,7 +6,7 @@ use std::io;
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Detail, Subject};
 use vestry_domain::audit::{AuditEntry, AuditMarker};
 use vestry_domain::ids::AuditChainId;
-use vestry_domain::{Environment, Invalid, Timestamp, World};
+use vestry_domain::{Invalid, Timestamp, World};
 
 use super::verify::{End, Link, Log};
 use crate::admin::AdminError;
@@ -77,16 +77,13 @@ impl Service {
             before,
             chains: Vec::new(),
         };
-        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
-        let apps = read.apps().list().await.map_err(Fault::from)?;
-        drop(read);
-        for app in apps {
-            for environment in Environment::ALL {
-                let world = World::new(app.id, environment);
-                for end in self.ends_of(&world).await? {
-                    let chain = self.export_chain(&end, before, write).await?;
-                    prunable.chains.extend((chain.entries > 0).then_some(chain));
-                }
+        for world in self.worlds_of_logs().await? {
+            if world.app_id == World::DEPLOYMENT.app_id {
+                continue;
+            }
+            for end in self.ends_of(&world).await? {
+                let chain = self.export_chain(&end, before, write).await?;
+                prunable.chains.extend((chain.entries > 0).then_some(chain));
             }
         }
         Ok(prunable)

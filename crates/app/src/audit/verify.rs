@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use sha2::{Digest, Sha256};
+use vestry_domain::World;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
 use vestry_domain::envelope::Mac;
 use vestry_domain::ids::AuditChainId;
-use vestry_domain::{Environment, World};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, AuditReport, Flaw};
-use super::witness::{FoundNote, TrustedKeys};
+use super::witness::{FoundNote, TrustedKeys, Witness};
 use crate::audit_seals::{control_head_matches, entry_matches, head_matches, held, marker_matches};
 use crate::{Fault, Service};
 
@@ -45,6 +46,18 @@ impl End {
             sequence: head.sequence,
             hash: head.hash,
             is_authentic,
+        }
+    }
+
+    /// That of a chain whose head is gone.
+    const fn unknown(log: Log, world: World, chain: AuditChainId) -> Self {
+        Self {
+            log,
+            world,
+            chain,
+            sequence: 0,
+            hash: [0; 32],
+            is_authentic: false,
         }
     }
 
@@ -105,8 +118,9 @@ pub(super) struct Walked {
 }
 
 impl Service {
-    /// Walks every chain of every world: each entry hashes to what it says, under the keyed hash, behind the one before it,
-    /// from the first up to the head. Can be run while the service writes.
+    /// Walks every chain of which there is a row: each entry hashes to what it says, under the keyed hash, behind the one before it,
+    /// from the first up to the head. Compares all that with the database's own checkpoints, and each log of events with its head.
+    /// Can be run while the service writes.
     ///
     /// # Errors
     /// See [`Fault`]; what is wrong with the log is a finding, not an error.
@@ -130,23 +144,40 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<AuditReport, Fault> {
         let mut report = AuditReport::default();
-        let apps = self.ports.store.read().await?.apps().list().await?;
-        for app in apps {
-            for environment in Environment::ALL {
-                let world = World::new(app.id, environment);
-                self.verify_world(&world, &mut report, progress).await?;
+        // Before the rest, which goes on: what they state is there already.
+        let mut witness = if notes.is_empty() {
+            Witness::default()
+        } else {
+            self.witness(notes, keys).await?
+        };
+        report.flaws.extend(self.flaws_of_progress().await?);
+        self.take_own_checkpoints(&mut witness).await?;
+        report.checkpoints = witness.checkpoints;
+        report.own_checkpoints = witness.own_checkpoints;
+        for world in self.worlds_of_logs().await? {
+            self.verify_world(&world, &mut report, progress).await?;
+            if let Some(flaw) = self.flaw_of_events(&world).await? {
+                let about = About::Events(world);
+                report.flaws.push(AuditFlaw { about, flaw });
             }
         }
-        self.verify_world(&World::DEPLOYMENT, &mut report, progress)
-            .await?;
-        if !notes.is_empty() {
-            let witness = self.witness(notes, keys).await?;
-            report.checkpoints = witness.checkpoints;
-            report.flaws.extend(self.unborne(&witness, progress).await?);
-            report.flaws.extend(witness.flaws);
-        }
+        report.flaws.extend(self.unborne(&witness, progress).await?);
+        report.flaws.extend(witness.flaws);
         self.set_acknowledged_aside(&mut report).await?;
         Ok(report)
+    }
+
+    /// Every world of which any log has a row, by the rows: the table of Apps does not decide what is verified.
+    pub(super) async fn worlds_of_logs(&self) -> Result<Vec<World>, Fault> {
+        let mut worlds: Vec<World> = Vec::new();
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let next = read.audit_log().next_world(worlds.last().copied()).await?;
+            let Some(next) = next else {
+                return Ok(worlds);
+            };
+            worlds.push(next);
+        }
     }
 
     async fn verify_world(
@@ -157,9 +188,12 @@ impl Service {
     ) -> Result<(), Fault> {
         let mut read = self.ports.store.read().await?;
         let markers = read.audit_log().markers(world).await?;
-        let mut headless = read.audit_log().headless(world).await?;
-        headless.extend(read.control_log().headless(world).await?);
+        let of_wallets = read.audit_log().headless(world).await?;
+        let of_control = read.control_log().headless(world).await?;
         drop(read);
+        let of_wallets = of_wallets.into_iter().map(|chain| (chain, Log::Wallets));
+        let of_control = of_control.into_iter().map(|chain| (chain, Log::Control));
+        let mut headless: BTreeMap<_, _> = of_wallets.chain(of_control).collect();
         let mut markers: BTreeMap<_, _> = markers
             .into_iter()
             .map(|marker| (marker.chain, marker))
@@ -167,20 +201,26 @@ impl Service {
         let ends = self.ends_of(world).await?.into_iter();
         let stretches: Vec<_> = ends.map(|end| (markers.remove(&end.chain), end)).collect();
         // What was pruned had a head, which stays.
-        headless.extend(markers.into_keys());
-        headless.sort_unstable();
-        headless.dedup();
-        for chain in headless {
+        for chain in markers.into_keys() {
+            headless.entry(chain).or_insert(Log::Wallets);
+        }
+        for (chain, log) in headless {
             report.chains += 1;
-            report.flaws.push(AuditFlaw {
-                about: About::Chain(*world, chain),
-                flaw: Flaw::NoHead,
-            });
+            let about = About::Chain(*world, chain);
+            let flaw = Flaw::NoHead;
+            let end = End::unknown(log, *world, chain);
+            report.traces.insert(about.clone(), self.trace(&end).await?);
+            report.flaws.push(AuditFlaw { about, flaw });
         }
         for (begins, end) in stretches {
             report.chains += 1;
             let about = About::Chain(*world, end.chain);
+            let (log, chain) = (end.log, end.chain);
             if let Some(flaw) = self.flaw_of(end, begins, report, progress).await? {
+                let mut ends = self.ends_of(world).await?.into_iter();
+                let end = ends.find(|end| end.chain == chain);
+                let end = end.unwrap_or_else(|| End::unknown(log, *world, chain));
+                report.traces.insert(about.clone(), self.trace(&end).await?);
                 report.flaws.push(AuditFlaw { about, flaw });
             }
         }
@@ -261,6 +301,47 @@ impl Service {
             hash: marker.hash,
             at_head: None,
         }))
+    }
+
+    /// A hash of everything that is wrong with a chain from its beginning to its end. It stays the same when the chain goes on, and is
+    /// another one when more is altered: the walk that looks for a finding stops at the first.
+    async fn trace(&self, head: &End) -> Result<String, Fault> {
+        let mut trace = Sha256::new();
+        let marker = self.marker_of(head).await?;
+        let begins = self.beginning(marker.as_ref()).await?;
+        if let (None, Some(marker)) = (&begins, &marker) {
+            trace.update(marker.sequence.to_be_bytes());
+            trace.update(marker.hash);
+        }
+        let mut walked = begins.unwrap_or(Walked {
+            sequence: 0,
+            hash: [0; 32],
+            at_head: None,
+        });
+        loop {
+            let Some(page) = self.entries_after(head, walked.sequence).await? else {
+                trace.update(b"unreadable");
+                break;
+            };
+            if page.is_empty() {
+                break;
+            }
+            for entry in page {
+                if !self.is_next(&head.world, &walked, &entry).await? {
+                    trace.update(walked.sequence.to_be_bytes());
+                    trace.update(entry.sequence.to_be_bytes());
+                    trace.update(entry.hash);
+                    trace.update(&entry.mac.tag);
+                }
+                walked.step(&entry, head);
+            }
+        }
+        if !head.is_authentic || walked.at_head != Some(head.hash) {
+            trace.update(head.sequence.to_be_bytes());
+            trace.update(head.hash);
+            trace.update(walked.sequence.to_be_bytes());
+        }
+        Ok(hex::encode(trace.finalize()).chars().take(32).collect())
     }
 
     async fn flaw_behind(

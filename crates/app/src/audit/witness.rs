@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vestry_domain::World;
 use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
-use vestry_domain::event::Mark;
 use vestry_domain::ids::{AuditChainId, EventId};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::Notary;
-use vestry_ports::store::{Store, StoreError, StoreResult};
+use vestry_ports::store::{KeptCheckpoint, Store, StoreError, StoreResult};
 
 use super::flaw::{About, AuditFlaw, Flaw};
 use crate::audit_seals::{held, marker_matches};
@@ -34,6 +33,9 @@ pub enum TrustedKeys {
     These(Vec<VerifierKey>),
 }
 
+/// Checkpoints of the database that are read at once.
+const PAGE: i64 = 100;
+
 /// That a chain went so far.
 struct StatedEnd {
     sequence: i64,
@@ -42,11 +44,13 @@ struct StatedEnd {
 }
 
 /// That a log of events went so far.
-struct StatedEvent {
-    log: i64,
-    position: i64,
-    event: EventId,
-    checkpoint: i64,
+pub(super) struct StatedEvent {
+    pub(super) log: i64,
+    pub(super) position: i64,
+    pub(super) event: EventId,
+    pub(super) checkpoint: i64,
+    /// When the checkpoint was made.
+    pub(super) at: Timestamp,
 }
 
 /// All that was stated, and what is wrong with the statements themselves.
@@ -54,8 +58,11 @@ struct StatedEvent {
 pub(super) struct Witness {
     chains: BTreeMap<(World, AuditChainId), Vec<StatedEnd>>,
     events: BTreeMap<World, Vec<StatedEvent>>,
-    /// How many checkpoints there are.
+    /// The last that the database's own checkpoints say of each chain: its hash binds all entries before.
+    own_chains: BTreeMap<(World, AuditChainId), StatedEnd>,
+    /// How many checkpoints were given, and how many the database has.
     pub(super) checkpoints: u64,
+    pub(super) own_checkpoints: u64,
     /// The highest number.
     pub(super) newest: i64,
     pub(super) flaws: Vec<AuditFlaw>,
@@ -90,7 +97,7 @@ impl Witness {
             witness.newest = number;
             for (_, checkpoint) in same {
                 witness.checkpoints += 1;
-                witness.take(checkpoint);
+                witness.take(checkpoint, false);
             }
         }
         witness
@@ -123,8 +130,8 @@ impl Witness {
         self.flaws.push(AuditFlaw { about, flaw });
     }
 
-    fn take(&mut self, stated: Checkpoint) {
-        let checkpoint = stated.number;
+    fn take(&mut self, stated: Checkpoint, is_own: bool) {
+        let (checkpoint, at) = (stated.number, stated.at);
         for line in stated.lines {
             match line {
                 Line::Chain {
@@ -133,12 +140,21 @@ impl Witness {
                     sequence,
                     hash,
                 } => {
-                    let ends = self.chains.entry((world, chain)).or_default();
-                    ends.push(StatedEnd {
+                    let end = StatedEnd {
                         sequence,
                         hash,
                         checkpoint,
-                    });
+                    };
+                    if !is_own {
+                        let ends = self.chains.entry((world, chain)).or_default();
+                        ends.push(end);
+                    } else if self
+                        .own_chains
+                        .get(&(world, chain))
+                        .is_none_or(|last| last.sequence < sequence)
+                    {
+                        self.own_chains.insert((world, chain), end);
+                    }
                 }
                 Line::Events {
                     world,
@@ -147,11 +163,19 @@ impl Witness {
                     newest,
                 } => {
                     let events = self.events.entry(world).or_default();
+                    // A log of which nothing happened is named again and again.
+                    let is_known = |said: &StatedEvent| {
+                        (said.log, said.position, said.event) == (log, position, newest)
+                    };
+                    if events.last().is_some_and(is_known) {
+                        events.pop();
+                    }
                     events.push(StatedEvent {
                         log,
                         position,
                         event: newest,
                         checkpoint,
+                        at,
                     });
                 }
                 Line::Other(_) => {}
@@ -208,16 +232,86 @@ impl Service {
         Ok(Witness::read(notes, keys, own, &*self.ports.notary))
     }
 
+    /// What a row of the database states, if this deployment signed it, with its text.
+    ///
+    /// # Errors
+    /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
+    pub(super) async fn own_checkpoint(
+        &self,
+        kept: &KeptCheckpoint,
+    ) -> Result<Option<(String, Checkpoint)>, Fault> {
+        let own = Some(self.own_checkpoint_key().await?);
+        let read = believed(&kept.note, &TrustedKeys::Own, own, &*self.ports.notary).ok();
+        Ok(read
+            .filter(|(_, checkpoint)| (checkpoint.number, checkpoint.at) == (kept.number, kept.at)))
+    }
+
+    /// The number of a note that this deployment signed, if the database has the same one.
+    pub(super) async fn number_in_database(&self, note: &str) -> Result<Option<i64>, Fault> {
+        let own = Some(self.own_checkpoint_key().await?);
+        let Ok((_, checkpoint)) = believed(note, &TrustedKeys::Own, own, &*self.ports.notary)
+        else {
+            return Ok(None);
+        };
+        let number = checkpoint.number;
+        let mut read = self.ports.store.read().await?;
+        let before = number.saturating_sub(1);
+        let found = read.checkpoints().after(&World::DEPLOYMENT, before, 1);
+        let found = found.await?.into_iter().next();
+        let is_same = found.is_some_and(|kept| kept.number == number && kept.note == note);
+        Ok(is_same.then_some(number))
+    }
+
+    /// Adds what the database's own checkpoints state. Those that the service did not write are flaws, and so are those that are
+    /// missing between others.
+    pub(super) async fn take_own_checkpoints(&self, witness: &mut Witness) -> Result<(), Fault> {
+        let world = &World::DEPLOYMENT;
+        let mut before: Option<(i64, [u8; 32])> = None;
+        let mut last = 0;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let page = read.checkpoints().after(world, last, PAGE).await?;
+            drop(read);
+            if page.is_empty() {
+                return Ok(());
+            }
+            for kept in page {
+                last = kept.number;
+                let Some((text, checkpoint)) = self.own_checkpoint(&kept).await? else {
+                    witness.blame(kept.number, Flaw::ForgedCheckpoint);
+                    continue;
+                };
+                if let Some((number, hash)) = before {
+                    let missing = kept.number.saturating_sub(number).saturating_sub(1);
+                    if missing > 0 {
+                        witness.blame(kept.number, Flaw::NumbersMissing { missing });
+                    } else if checkpoint.previous != hash {
+                        witness.blame(kept.number, Flaw::OtherBefore);
+                    }
+                }
+                before = Some((kept.number, Checkpoint::hash_of(&text)));
+                witness.own_checkpoints += 1;
+                witness.take(checkpoint, true);
+            }
+        }
+    }
+
     /// What the database does not bear out; at most one finding for each chain and each log.
     pub(super) async fn unborne(
         &self,
         witness: &Witness,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Vec<AuditFlaw>, Fault> {
-        let store = &*self.ports.store;
         let mut flaws = Vec::new();
         let mut looked_at = 0_u64;
-        for ((world, chain), stated) in &witness.chains {
+        let mut chains: BTreeMap<(World, AuditChainId), Vec<&StatedEnd>> = BTreeMap::new();
+        for (chain, ends) in &witness.chains {
+            chains.entry(*chain).or_default().extend(ends);
+        }
+        for (chain, end) in &witness.own_chains {
+            chains.entry(*chain).or_default().push(end);
+        }
+        for ((world, chain), stated) in &chains {
             if let Some(flaw) = self.flaw_of_chain(world, *chain, stated).await? {
                 let about = About::Chain(*world, *chain);
                 flaws.push(AuditFlaw { about, flaw });
@@ -228,7 +322,7 @@ impl Service {
             }
         }
         for (world, stated) in &witness.events {
-            if let Some(flaw) = flaw_of_events(store, world, stated).await? {
+            if let Some(flaw) = self.flaw_of_stated_events(world, stated).await? {
                 let about = About::Events(*world);
                 flaws.push(AuditFlaw { about, flaw });
             }
@@ -286,19 +380,24 @@ impl Service {
             first = first.to_string(),
             "ALARM: the database does not bear out what the sink has: run `vestry audit verify --against`"
         );
+        self.note_flaws(&sink, witness.newest, &flaws).await;
+        Ok(())
+    }
+
+    /// Records that a sink and the database do not agree.
+    pub(super) async fn note_flaws(&self, sink: &str, checkpoint: i64, flaws: &[AuditFlaw]) {
+        let first = flaws.first().map(ToString::to_string);
         let detail = Detail::default()
-            .with("checkpoint", witness.newest)
+            .with("checkpoint", checkpoint)
             .with("flaws", flaws.len())
-            .with("first", first.to_string());
-        let subject = Subject::audit_sink(&sink);
+            .with("first", first);
         self.note_of_log(
             ControlAction::AuditFlawFind,
-            subject,
+            Subject::audit_sink(sink),
             Outcome::Done,
             &detail,
         )
         .await;
-        Ok(())
     }
 }
 
@@ -308,7 +407,7 @@ impl Service {
         &self,
         world: &World,
         chain: AuditChainId,
-        stated: &[StatedEnd],
+        stated: &[&StatedEnd],
     ) -> Result<Option<Flaw>, Fault> {
         let store = &*self.ports.store;
         let mut known = HashMap::<i64, Option<[u8; 32]>>::new();
@@ -374,7 +473,8 @@ impl Service {
     }
 }
 
-/// The hash of the entry in this place of a chain, of whichever log it is. One that cannot be read has none that anybody stated.
+/// The hash of what the entry in this place of a chain says, of whichever log it is. One that cannot be read, or is not what its hash
+/// is of, has none that a checkpoint states.
 async fn hash_at(
     store: &dyn Store,
     world: &World,
@@ -384,17 +484,35 @@ async fn hash_at(
     let mut read = store.read().await?;
     let before = sequence.saturating_sub(1);
     let used = read.audit_log().of_chain(world, chain, before, 1).await;
-    let used = match used {
-        Ok(entries) => entries,
-        Err(StoreError::Corrupt { .. }) => return Ok(Some([0; 32])),
-        Err(other) => return Err(other),
+    let Some(used) = readable(used)? else {
+        return Ok(Some(NOBODYS));
     };
     let used = used.first().filter(|entry| entry.sequence == sequence);
     if let Some(entry) = used {
-        return Ok(Some(entry.hash));
+        let is_own = entry.follows(before, &entry.previous);
+        return Ok(Some(if is_own { entry.hash } else { NOBODYS }));
     }
-    let mark = read.control_log().mark_at(world, chain, sequence).await?;
-    Ok(mark.map(|(_, hash)| hash))
+    let changed = read.control_log().of_chain(world, chain, before, 1).await;
+    let Some(changed) = readable(changed)? else {
+        return Ok(Some(NOBODYS));
+    };
+    let changed = changed.first().filter(|entry| entry.sequence == sequence);
+    Ok(changed.map(|entry| {
+        let is_own = entry.follows(before, &entry.previous);
+        if is_own { entry.hash } else { NOBODYS }
+    }))
+}
+
+/// A hash that no entry has.
+const NOBODYS: [u8; 32] = [0; 32];
+
+/// `None` of rows that cannot be read as entries.
+fn readable<T>(found: StoreResult<Vec<T>>) -> StoreResult<Option<Vec<T>>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
 }
 
 /// Where a chain ends by its head; `None` when it has none.
@@ -406,38 +524,4 @@ async fn end_of(store: &dyn Store, world: &World, chain: AuditChainId) -> StoreR
     let heads = read.control_log().heads(world).await?;
     let head = heads.iter().find(|head| head.chain == chain);
     Ok(head.map(|head| head.sequence))
-}
-
-/// The same of a log of events. One that was begun anew tells of that itself (`log.restarted`).
-async fn flaw_of_events(
-    store: &dyn Store,
-    world: &World,
-    stated: &[StatedEvent],
-) -> Result<Option<Flaw>, Fault> {
-    let mut read = store.read().await?;
-    let head = read.events().head(world).await?;
-    let mut short = None;
-    for said in stated {
-        if head.log > said.log {
-            continue;
-        }
-        let is_behind = (said.log, said.position) > (head.log, head.position());
-        if is_behind {
-            short = short.max(Some((said.position, said.checkpoint)));
-            continue;
-        }
-        let there: Option<Mark> = read.events().at(world, said.position).await?;
-        // One that is too old is not kept any more.
-        if there.is_some_and(|there| there.id != said.event) {
-            return Ok(Some(Flaw::OtherEntry {
-                sequence: said.position,
-                checkpoint: said.checkpoint,
-            }));
-        }
-    }
-    Ok(short.map(|(stated, checkpoint)| Flaw::SetBack {
-        found: Some(head.position()),
-        stated,
-        checkpoint,
-    }))
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
-use vestry_domain::event::{EventHead, Fact};
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
+use vestry_domain::event::{Actor, EventHead, Fact};
 use vestry_domain::webhook::{Delivery, DeliveryState};
 use vestry_domain::{Environment, World};
 use vestry_ports::store::{Placed, Queue, Tx};
@@ -168,6 +169,7 @@ impl Service {
         let mut is_full = false;
         let mut placed = Vec::new();
         let mut queues = BTreeSet::new();
+        let mut entries = Vec::new();
         let mut room = EVENTS;
         let mut tx = self.ports.store.begin().await?;
         for world in worlds {
@@ -181,6 +183,9 @@ impl Service {
                 continue;
             };
             let (head, restarted) = self.checked(&mut *tx, *world, head).await?;
+            if restarted.is_some() {
+                entries.extend(self.entry_of_restart(*world, head.log).await);
+            }
             let (moved, mut events) = tx.events().place(world, head, room).await?;
             let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
             events.extend(restarted);
@@ -191,7 +196,15 @@ impl Service {
             room = room.saturating_sub(count);
             placed.push((*world, moved));
         }
+        let ends = if entries.is_empty() {
+            None
+        } else {
+            Some(self.control.write(&mut *tx, entries).await?)
+        };
         tx.commit().await?;
+        if let Some(ends) = ends {
+            self.control.committed(ends);
+        }
         for (world, head) in placed {
             self.events.placed(world, head);
         }
@@ -246,6 +259,26 @@ impl Service {
         }
         tx.deliveries().insert(&deliveries).await?;
         Ok(queues)
+    }
+
+    /// What the control log says of a log that begins anew: an event has no keyed hash, so it alone proves nothing to a verification.
+    async fn entry_of_restart(&self, world: World, log: i64) -> Option<ControlEvent> {
+        // A restart is rare enough to wait for the key in the transaction. Without it the log of events goes on all the same.
+        if let Err(error) = self.control.make_ready(&world).await {
+            let error = causes(&error);
+            tracing::error!(error, %world, "the restart of a log of events could not be recorded in the audit log");
+            return None;
+        }
+        Some(ControlEvent {
+            world,
+            actor: Actor::System,
+            action: ControlAction::ChainRestart,
+            subject: Subject::world(&world),
+            detail: Detail::default().with("log", log).text(),
+            outcome: Outcome::Done,
+            request_id: None,
+            at: self.machine_time(),
+        })
     }
 
     /// The head, unless the database is not where this process left it: then the log goes on as another one, whose first event says so.

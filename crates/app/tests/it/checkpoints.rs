@@ -18,15 +18,15 @@ use vestry_contract::race::race;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote, VerifierKey};
 use vestry_domain::audit::control::{ControlAction, ControlEntry, Outcome, SubjectKind};
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::event::Actor;
+use vestry_domain::event::{Actor, Mark};
 use vestry_domain::ids::WalletId;
 use vestry_domain::provider::{ConnectionSettings, ProviderName};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Environment, Secret, World};
+use vestry_domain::{Environment, Secret, Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::port;
-use vestry_ports::store::Store;
+use vestry_ports::store::{KeptCheckpoint, SinkProgress, Store};
 
 use crate::audit::flaws;
 use crate::changes::{detail, written};
@@ -233,6 +233,17 @@ async fn aud_3_aud_4_what_was_set_back_is_named() {
     assert_eq!(about.len(), 5, "{:?}", report.flaws);
 }
 
+/// Without the checkpoints of the database, the keys alone tell nothing.
+async fn assert_keys_find_nothing(rig: &Rig, what: &str) {
+    let kept = rig.fake.kept();
+    rig.fake.edit_checkpoints(|checkpoints, sinks| {
+        checkpoints.clear();
+        sinks.clear();
+    });
+    assert_eq!(flaws(rig).await, [], "{what}");
+    rig.fake.set_back(kept);
+}
+
 /// Deleting a chain with everything that tells of it leaves nothing for the keys to find; a checkpoint tells.
 #[tokio::test]
 async fn aud_3_a_chain_that_is_gone_is_found() {
@@ -269,8 +280,11 @@ async fn aud_3_a_chain_that_is_gone_is_found() {
     let whole = rig.fake.kept();
     for (what, delete) in deletions {
         delete(rig, test.world);
-        assert_eq!(flaws(rig).await, [], "{what}");
+        assert_keys_find_nothing(rig, what).await;
+        // The checkpoint in the database says as much as the one outside.
+        let inside = flaws(rig).await;
         let found = anchored.verify().await.flaws;
+        assert_eq!(inside, found, "{what}");
         let expected = if what == "both" { 2 } else { 1 };
         assert_eq!(found.len(), expected, "{what}: {found:?}");
         for flaw in found {
@@ -476,7 +490,7 @@ async fn one_process_makes_them() {
 
 /// A sink of the test's own, which can fail.
 #[derive(Default)]
-struct Shelf {
+pub(crate) struct Shelf {
     kept: Mutex<BTreeMap<i64, String>>,
     is_closed: AtomicBool,
 }
@@ -558,50 +572,325 @@ async fn a_sink_that_fails_is_told_and_gets_everything_later() {
     assert_eq!(flaws(&anchored.rig).await, []);
 }
 
-/// Where an anchor is required, no key is used once no sink has taken a checkpoint for so long, whatever else goes on; from the next
-/// one on they are, and a time in which nothing happened is none of waiting.
-#[tokio::test]
-async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
-    let rig = Rig::new().await;
-    let shelf = Arc::new(Shelf::default());
-    let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), shelf.clone()];
-    let service = rig.process_that_requires_an_anchor(sinks, Seconds(600));
-    let test = rig.test().await;
-    let wallet = rig.user(&test, "ann@example.com").await.wallets[0].id;
-    let signs = async || {
-        let test = service.authenticate(rig.test_key()).await.unwrap();
-        match service.sign(&test, text(wallet, "hi")).await {
+/// A service that uses no key without an anchor, with a wallet to try it on.
+struct Guarded {
+    rig: Rig,
+    service: Arc<Service>,
+    shelf: Arc<Shelf>,
+    wallet: WalletId,
+}
+
+impl Guarded {
+    async fn new() -> Self {
+        let rig = Rig::new().await;
+        let shelf = Arc::new(Shelf::default());
+        let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), shelf.clone()];
+        let service = rig.process_that_requires_an_anchor(sinks, Seconds(600));
+        let test = rig.test().await;
+        let wallet = rig.user(&test, "ann@example.com").await.wallets[0].id;
+        Self {
+            rig,
+            service,
+            shelf,
+            wallet,
+        }
+    }
+
+    async fn signs(&self) -> bool {
+        let test = self
+            .service
+            .authenticate(self.rig.test_key())
+            .await
+            .unwrap();
+        match self.service.sign(&test, text(self.wallet, "hi")).await {
             Ok(_) => true,
             Err(SignError::Common(Refusal::Fault(Fault::Unavailable(_)))) => false,
             Err(other) => panic!("{other:?}"),
         }
-    };
-    let round = async || service.checkpoint_round("this process").await.unwrap();
-    assert!(signs().await, "a process that has just started");
+    }
+
+    async fn round(&self) {
+        self.service.checkpoint_round("this process").await.unwrap();
+    }
+}
+
+/// Where an anchor is required, no key is used once no sink has taken a checkpoint for so long, whatever else goes on; from the next
+/// one on they are, and a time in which nothing happened is none of waiting.
+#[tokio::test]
+async fn aud_5_no_key_is_used_without_an_anchor_that_is_required() {
+    let guarded = Guarded::new().await;
+    let (rig, shelf) = (&guarded.rig, &guarded.shelf);
+    assert!(guarded.signs().await, "a process that has just started");
     rig.pass(601);
-    assert!(!signs().await);
-    let test = service.authenticate(rig.test_key()).await.unwrap();
-    assert!(service.get_wallet(&test, wallet).await.is_ok());
-    round().await;
+    assert!(!guarded.signs().await);
+    let test = guarded.service.authenticate(rig.test_key()).await.unwrap();
+    assert!(
+        guarded
+            .service
+            .get_wallet(&test, guarded.wallet)
+            .await
+            .is_ok()
+    );
+    guarded.round().await;
     rig.pass(5);
-    assert!(signs().await);
+    assert!(guarded.signs().await);
     // Nothing happens but that.
-    round().await;
+    guarded.round().await;
     for _ in 0..3 {
         rig.pass(500);
-        round().await;
+        guarded.round().await;
     }
     rig.pass(500);
-    assert!(signs().await);
+    assert!(guarded.signs().await);
     shelf.is_closed.store(true, Ordering::SeqCst);
     rig.pass(110);
-    round().await;
+    guarded.round().await;
     rig.pass(5);
-    assert!(!signs().await);
+    assert!(!guarded.signs().await);
     shelf.is_closed.store(false, Ordering::SeqCst);
-    round().await;
+    guarded.round().await;
     rig.pass(5);
-    assert!(signs().await);
+    assert!(guarded.signs().await);
+}
+
+/// The same against somebody who writes the database: no edit of how far the sink is lets a key be used.
+#[tokio::test]
+async fn aud_5_aud_10_edited_progress_is_no_anchor() {
+    type Edit = fn(&mut BTreeMap<(World, String), SinkProgress>, Timestamp);
+    fn shelf(sinks: &mut BTreeMap<(World, String), SinkProgress>) -> &mut SinkProgress {
+        let mut sinks = sinks.values_mut();
+        sinks.find(|progress| progress.sink == "shelf").unwrap()
+    }
+    let edits: [(&str, Edit); 6] = [
+        ("a moved time", |sinks, now| shelf(sinks).at = now),
+        ("a time in the future", |sinks, now| {
+            shelf(sinks).at = now + Seconds(1_000_000);
+        }),
+        ("a raised number", |sinks, _| {
+            shelf(sinks).number = 1_000_000_000
+        }),
+        ("both", |sinks, now| {
+            let progress = shelf(sinks);
+            (progress.number, progress.at) = (1_000_000_000, now);
+        }),
+        ("what the log has", |sinks, _| {
+            let log = sinks.values().find(|progress| progress.sink == "log");
+            let log = log.unwrap().clone();
+            assert!(log.at > shelf(sinks).at, "the log takes everything");
+            *shelf(sinks) = SinkProgress {
+                sink: "shelf".to_owned(),
+                ..log
+            };
+        }),
+        ("the row is gone", |sinks, _| {
+            sinks.retain(|(_, sink), _| sink != "shelf")
+        }),
+    ];
+    let guarded = Guarded::new().await;
+    let rig = &guarded.rig;
+    guarded.round().await;
+    rig.pass(5);
+    // There is something that the shelf lacks.
+    assert!(guarded.signs().await);
+    guarded.shelf.is_closed.store(true, Ordering::SeqCst);
+    rig.pass(601);
+    guarded.round().await;
+    let whole = rig.fake.kept();
+    for (what, edit) in edits {
+        rig.fake.edit_checkpoints(|_, sinks| edit(sinks, rig.now()));
+        assert!(!guarded.signs().await, "{what}");
+        // What one finds is believed for some seconds.
+        rig.pass(6);
+        assert!(!guarded.signs().await, "{what}, later");
+        rig.fake.set_back(whole.clone());
+    }
+    guarded.shelf.is_closed.store(false, Ordering::SeqCst);
+    guarded.round().await;
+    rig.pass(6);
+    assert!(guarded.signs().await);
+}
+
+/// A clock that was ahead when the sink took something does not let keys be used until that moment comes.
+#[tokio::test]
+async fn aud_5_an_anchor_in_the_future_counts_as_never() {
+    let mut guarded = Guarded::new().await;
+    guarded.round().await;
+    guarded.rig.pass(100_000);
+    guarded.round().await;
+    guarded.rig.pass(-100_000);
+    // A process that does not remember that it saw the sink in time.
+    let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), guarded.shelf.clone()];
+    guarded.service = guarded
+        .rig
+        .process_that_requires_an_anchor(sinks, Seconds(600));
+    assert!(guarded.signs().await, "a process that has just started");
+    guarded.rig.pass(601);
+    assert!(!guarded.signs().await);
+}
+
+/// One edit of a sink's progress keeps no checkpoint from the sink, is noted, and is gone afterwards.
+#[tokio::test]
+async fn aud_10_edited_progress_silences_no_sink() {
+    type Edit = fn(&mut SinkProgress);
+    let edits: [(&str, Edit); 3] = [
+        ("number", |progress| progress.number = 1_000_000_000),
+        ("time", |progress| {
+            progress.at = progress.at + Seconds(1 << 40)
+        }),
+        ("mac", |progress| progress.mac.tag[3] ^= 1),
+    ];
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let mut told = 0;
+    for (what, edit) in edits {
+        anchored.change(what).await;
+        anchored.period().await;
+        assert_eq!(anchored.verify().await.flaws, [], "{what}");
+        rig.fake.edit_checkpoints(|_, sinks| {
+            sinks.values_mut().for_each(edit);
+        });
+        let found = flaws(&anchored.rig).await;
+        assert_eq!(found, [], "{what}: a service without that sink");
+        let report = anchored.verify().await;
+        assert!(
+            report
+                .flaws
+                .iter()
+                .any(|flaw| flaw.flaw == Flaw::ForgedProgress),
+            "{what}: {:?}",
+            report.flaws
+        );
+        let before = anchored.numbers().await;
+        anchored.change(&format!("{what}-later")).await;
+        anchored.period().await;
+        let after = anchored.numbers().await;
+        assert_eq!(after.len(), before.len() + 1, "{what}");
+        let noted = of_log(rig).await;
+        let found = noted.iter().rev();
+        let found: Vec<_> = found
+            .filter(|entry| entry.event.action == ControlAction::AuditFlawFind)
+            .collect();
+        told += 1;
+        assert_eq!(found.len(), told, "{what}: {noted:?}");
+        let first = detail(found[0])["first"].as_str().unwrap().to_owned();
+        assert!(first.contains("was altered"), "{what}: {first}");
+        assert_eq!(anchored.verify().await.flaws, [], "{what}, afterwards");
+    }
+}
+
+/// Checkpoints that were deleted after the sink had them: its progress is beyond the newest, which is noted, and no number is given
+/// twice.
+#[tokio::test]
+async fn aud_10_progress_beyond_the_newest_checkpoint_is_told() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    for name in ["a", "b", "c"] {
+        anchored.change(name).await;
+        anchored.period().await;
+    }
+    rig.fake.edit_checkpoints(|checkpoints, _| {
+        checkpoints.retain(|(_, number), _| *number < 2);
+    });
+    let found = anchored.verify().await.flaws;
+    let beyond = AuditFlaw {
+        about: About::Checkpoint(3),
+        flaw: Flaw::NotInDatabase { newest: 1 },
+    };
+    assert!(found.contains(&beyond), "{found:?}");
+    anchored.change("d").await;
+    anchored.period().await;
+    assert_eq!(anchored.numbers().await, [1, 2, 3, 4]);
+    let noted = of_log(rig).await;
+    let found = noted
+        .iter()
+        .find(|entry| entry.event.action == ControlAction::AuditFlawFind);
+    let first = detail(found.unwrap())["first"].clone();
+    assert_eq!(
+        first,
+        json!("checkpoint 3: the database does not have it; the newest one there is 1")
+    );
+}
+
+/// Rows in the place of checkpoints that the service did not write reach no sink, and keep no true one from it.
+#[tokio::test]
+async fn aud_10_planted_checkpoints_reach_no_sink() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    for name in ["a", "b"] {
+        anchored.change(name).await;
+        anchored.period().await;
+    }
+    rig.fake.edit_checkpoints(|checkpoints, _| {
+        let last = checkpoints.values().next_back().unwrap().clone();
+        for (number, note) in [(3, last.note.clone()), (4, "no note\n".to_owned())] {
+            let planted = KeptCheckpoint {
+                number,
+                note,
+                ..last.clone()
+            };
+            checkpoints.insert((World::DEPLOYMENT, number), planted);
+        }
+    });
+    let found = anchored.verify().await.flaws;
+    for number in [3, 4] {
+        let forged = AuditFlaw {
+            about: About::Checkpoint(number),
+            flaw: Flaw::ForgedCheckpoint,
+        };
+        assert!(found.contains(&forged), "{found:?}");
+    }
+    anchored.change("c").await;
+    anchored.period().await;
+    assert_eq!(anchored.numbers().await, [1, 2, 5]);
+    anchored.change("d").await;
+    anchored.period().await;
+    assert_eq!(anchored.numbers().await, [1, 2, 5, 6]);
+}
+
+/// A checkpoint that is taken away before it is brought is missed: the next one names everything again.
+#[tokio::test]
+async fn aud_10_a_checkpoint_that_is_taken_away_is_missed() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    anchored.change("a").await;
+    anchored.period().await;
+    anchored.change("b").await;
+    anchored.service.make_checkpoint().await.unwrap().unwrap();
+    rig.fake.edit_checkpoints(|checkpoints, _| {
+        checkpoints.retain(|(_, number), _| *number < 2);
+    });
+    anchored.service.bring_to_sinks().await;
+    anchored.period().await;
+    let all = stated(&anchored.notes()[0].note).lines.len();
+    assert!(stated(&anchored.notes()[1].note).lines.len() >= all);
+}
+
+/// Neither a lease without end nor one that somebody keeps without doing the work holds checkpoints up.
+#[tokio::test]
+async fn aud_10_a_lease_that_is_held_silences_nothing() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let hold = |until: Timestamp| {
+        rig.fake.edit_leases(|leases| {
+            leases.insert("checkpoint".to_owned(), ("nobody".to_owned(), until));
+        });
+    };
+    anchored.change("a").await;
+    hold(Timestamp::from_unix(i64::MAX));
+    anchored.period().await;
+    assert_eq!(anchored.numbers().await, [1]);
+    for period in 1..=20 {
+        anchored.change(&period.to_string()).await;
+        hold(rig.now() + Seconds(60));
+        anchored.period().await;
+        let made = anchored.numbers().await.len();
+        if made > 1 {
+            assert!((10..=13).contains(&period), "after {period} periods");
+            assert_eq!(anchored.verify().await.flaws, []);
+            return;
+        }
+    }
+    panic!("the lease is believed for ever");
 }
 
 /// Numbers that were given once more leave the sink as it is. That is told once, and the next checkpoint names everything.
@@ -850,4 +1139,141 @@ async fn the_key_stays_when_root_keys_are_rotated() {
         .filter(|entry| entry.event.action == ControlAction::AppKeyRewrap);
     // That of checkpoints and that of the log, each time.
     assert_eq!(rewrapped.count(), 4);
+}
+
+/// An explanation of one altered entry, or of an altered head, explains nothing that is done to the same chain later.
+#[tokio::test]
+async fn aud_10_an_explanation_covers_nothing_later() {
+    type Edit = fn(&mut Vec<ControlEntry>, usize);
+    let alter: Edit = |entries, at| entries[at].event.request_id = Some("altered".to_owned());
+    for (what, is_head) in [("an entry", false), ("the head", true)] {
+        let rig = Rig::new().await;
+        let world = rig.world(Environment::Live);
+        for name in ["a", "b", "c", "d"] {
+            let url = format!("https://app.example.com/{name}");
+            let added = rig
+                .service
+                .add_redirect_url(world, RedirectKind::Login, &url, false);
+            added.await.unwrap();
+        }
+        let places: Vec<usize> = {
+            let mut places = Vec::new();
+            rig.fake.edit_control_entries(|entries| {
+                let of_world = entries.iter().enumerate();
+                let of_world = of_world.filter(|(_, entry)| entry.event.world == world);
+                places.extend(of_world.map(|(at, _)| at));
+            });
+            places
+        };
+        if is_head {
+            rig.fake.edit_control_heads(|heads| {
+                let mut heads = heads.iter_mut();
+                let head = heads.find(|head| head.world == world).unwrap();
+                head.mac.tag[0] ^= 1;
+            });
+        } else {
+            rig.fake
+                .edit_control_entries(|entries| alter(entries, places[0]));
+        }
+        let found = flaws(&rig).await;
+        let [flaw] = &found[..] else {
+            panic!("{what}: {found:?}");
+        };
+        let about = flaw.about.to_string();
+        let keys = &TrustedKeys::Own;
+        let done = rig
+            .service
+            .acknowledge_flaw(&about, "a test", &[], keys, &|_| {});
+        done.await.unwrap();
+        assert_eq!(flaws(&rig).await, [], "{what}");
+        let kept = rig.fake.kept();
+        rig.fake
+            .edit_control_entries(|entries| alter(entries, places[2]));
+        assert_eq!(flaws(&rig).await, found, "{what}, and another entry");
+        rig.fake.set_back(kept);
+        rig.fake
+            .edit_control_entries(|entries| drop(entries.remove(*places.last().unwrap())));
+        let after = flaws(&rig).await;
+        assert!(!after.is_empty(), "{what}, and the end is cut");
+    }
+}
+
+/// A log of events that goes on as another one after a failover is no finding: its event and an entry say so. One that was cut and
+/// got another number is one, even where somebody made up the event.
+#[tokio::test]
+async fn aud_11_e_9_a_higher_log_number_needs_its_event() {
+    let anchored = Anchored::new().await;
+    let rig = &anchored.rig;
+    let test = rig.test().await;
+    rig.user(&test, "ann@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    let survived = rig.fake.kept();
+    rig.user(&test, "bob@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    anchored.period().await;
+    let whole = rig.fake.kept();
+    let about_events = |report: &AuditReport| {
+        let flaws = report.flaws.iter();
+        let flaws = flaws.filter(|flaw| matches!(flaw.about, About::Events(_)));
+        flaws.map(|flaw| flaw.flaw).collect::<Vec<_>>()
+    };
+
+    // A failover, which the process notices.
+    rig.fake.set_back(survived);
+    rig.user(&test, "cat@example.com").await;
+    rig.service.sequence_all().await.unwrap();
+    assert_eq!(about_events(&anchored.verify().await), []);
+    let control = written(rig, test.world).await;
+    let entry = control.last().unwrap();
+    assert_eq!(entry.event.action, ControlAction::ChainRestart);
+    assert_eq!(detail(entry), json!({"log": 2}));
+    let mut restarted = Vec::new();
+    rig.fake.edit_events(|events, heads| {
+        let of_world = events
+            .iter()
+            .filter(|event| event.event.world == test.world);
+        restarted.extend(of_world.filter(|event| event.log == 2).cloned());
+        restarted.truncate(1);
+        assert_eq!(heads[&test.world].log, 2);
+    });
+    let [restarted] = &restarted[..] else {
+        panic!("no event says so");
+    };
+
+    // The same by hand: cut, with another number, and with the event.
+    rig.fake.set_back(whole.clone());
+    for is_made_up in [false, true] {
+        rig.fake.edit_events(|events, heads| {
+            let place = restarted.position;
+            events.retain(|event| event.event.world != test.world || event.position < place);
+            let head = heads.get_mut(&test.world).unwrap();
+            head.log = 2;
+            let mut newest = events
+                .iter()
+                .filter(|event| event.event.world == test.world)
+                .max_by_key(|event| event.position)
+                .unwrap()
+                .clone();
+            if is_made_up {
+                newest = restarted.clone();
+                events.push(newest.clone());
+            } else {
+                // Also the number of the event that is the last one now.
+                let mut last = events
+                    .iter_mut()
+                    .filter(|event| event.event.id == newest.event.id);
+                last.next().unwrap().log = 2;
+            }
+            head.newest = Some(Mark {
+                position: newest.position,
+                id: newest.event.id,
+            });
+        });
+        let found = about_events(&anchored.verify().await);
+        assert!(
+            found.contains(&Flaw::NotRestarted { log: 2 }),
+            "made up: {is_made_up}: {found:?}"
+        );
+        rig.fake.set_back(whole.clone());
+    }
 }

@@ -1,16 +1,23 @@
 //! EV-A1: whatever is cut out of the logs, swapped, altered or set back, a verification finds it.
 
+use std::sync::Arc;
+
+use vestry_app::Service;
 use vestry_app::audit::{AuditReport, FoundNote, TrustedKeys};
 use vestry_contract::fakes::Kept;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead};
 use vestry_domain::envelope::Mac;
+use vestry_domain::event::Mark;
 use vestry_domain::ids::{AuditChainId, WalletId};
 use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::KeptCheckpoint;
 
 use crate::audit::flaws;
+use crate::checkpoints::Shelf;
 use crate::rig::Rig;
 use crate::wallets::text;
 
@@ -42,10 +49,20 @@ enum Cut {
     World,
     /// The whole database is what it was at some moment.
     Database,
+    /// All Apps are gone, and something in an entry is altered.
+    Apps,
+    /// Events are gone: all of a world, with or without its head, or one.
+    Events,
+    /// The newest events are gone, and the log that is left has another number.
+    LogNumber,
+    /// What is recorded of how far the sink is says something else.
+    Progress,
+    /// A checkpoint in the database is gone, altered or has another number.
+    Checkpoint,
 }
 
 impl Cut {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 15] = [
         Self::Entry,
         Self::Tail,
         Self::TailWithHead,
@@ -56,14 +73,30 @@ impl Cut {
         Self::Chain,
         Self::World,
         Self::Database,
+        Self::Apps,
+        Self::Events,
+        Self::LogNumber,
+        Self::Progress,
+        Self::Checkpoint,
     ];
 
     /// Whether the keys of the log find it, without any checkpoint (AUD-2).
     fn is_found_by_keys(self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::TailWithHead | Self::Chain | Self::World | Self::Database
+            Self::Entry
+                | Self::Tail
+                | Self::Swap
+                | Self::Alter
+                | Self::Move
+                | Self::Head
+                | Self::Apps
         )
+    }
+
+    /// Whether the database itself shows it, by its keys and its own checkpoints (AUD-11).
+    fn is_found_inside(self) -> bool {
+        self != Self::Database
     }
 }
 
@@ -192,7 +225,12 @@ fn cut<E: Link, H: End>(
             entries.retain_mut(|entry| *entry.world() != world);
             heads.retain(|head| head.world() != world);
         }
-        Cut::Database => unreachable!("that is no cut of one log"),
+        Cut::Database
+        | Cut::Apps
+        | Cut::Events
+        | Cut::LogNumber
+        | Cut::Progress
+        | Cut::Checkpoint => unreachable!("that is no cut of one log"),
     }
 }
 
@@ -211,6 +249,8 @@ fn alter<E: Link>(rng: &mut Rng, entries: &mut [E]) {
 /// A rig with a history, what it was at each step, and the checkpoints that somebody kept of it.
 struct Past {
     rig: Rig,
+    /// The process that verifies. It has a sink.
+    service: Arc<Service>,
     whole: Kept,
     states: Vec<Kept>,
     heads: Vec<AuditHead>,
@@ -226,19 +266,22 @@ impl Past {
         let wallet = user.wallets[0].id;
         let mut past = Self {
             whole: rig.fake.kept(),
+            service: rig.process_with_sinks(vec![Arc::new(Shelf::default())]),
             rig,
             states: Vec::new(),
             heads: Vec::new(),
             control_heads: Vec::new(),
             notes: Vec::new(),
         };
-        let processes = [past.rig.service.clone(), past.rig.other_process()];
+        let processes = [past.service.clone(), past.rig.other_process()];
         for step in 0..STEPS {
             past.remember();
             let process = &processes[rng.below(2)];
             past.go_on(rng, process, wallet, step).await;
             if rng.below(5) == 0 || step + 1 == STEPS {
+                past.service.sequence_all().await.unwrap();
                 let made = process.make_checkpoint().await.unwrap().unwrap();
+                past.service.bring_to_sinks().await;
                 past.notes.push(FoundNote {
                     place: made.number.to_string(),
                     note: made.note,
@@ -258,13 +301,7 @@ impl Past {
     }
 
     /// Something that has an entry.
-    async fn go_on(
-        &self,
-        rng: &mut Rng,
-        process: &vestry_app::Service,
-        wallet: WalletId,
-        step: usize,
-    ) {
+    async fn go_on(&self, rng: &mut Rng, process: &Service, wallet: WalletId, step: usize) {
         let test = self.rig.test().await;
         if rng.below(2) == 0 {
             process.sign(&test, text(wallet, "hi")).await.unwrap();
@@ -285,6 +322,107 @@ impl Past {
             fake.set_back(state);
             return true;
         }
+        match what {
+            Cut::Apps => {
+                fake.edit_apps(Vec::clear);
+                return self.cut_log(Cut::Alter, rng);
+            }
+            Cut::Events => return self.cut_events(rng),
+            Cut::LogNumber => return self.raise_log(rng),
+            Cut::Progress => return self.edit_progress(rng),
+            Cut::Checkpoint => return self.cut_checkpoints(rng),
+            _ => self.cut_log(what, rng),
+        }
+    }
+
+    /// Takes events away.
+    fn cut_events(&self, rng: &mut Rng) -> bool {
+        let mut changed = false;
+        self.rig.fake.edit_events(|events, heads| {
+            let before = events.len();
+            let at = rng.below(before);
+            let (world, position) = (events[at].event.world, events[at].position);
+            match rng.below(3) {
+                0 => events.retain(|event| event.event.world != world),
+                1 => {
+                    events.retain(|event| event.event.world != world);
+                    heads.remove(&world);
+                }
+                _ => {
+                    events.retain(|event| (event.event.world, event.position) != (world, position))
+                }
+            }
+            changed = events.len() < before;
+        });
+        changed
+    }
+
+    /// Cuts a log of events and gives it another number.
+    fn raise_log(&self, rng: &mut Rng) -> bool {
+        self.rig.fake.edit_events(|events, heads| {
+            let at = rng.below(events.len());
+            let (world, position) = (events[at].event.world, events[at].position);
+            events.retain(|event| event.event.world != world || event.position < position);
+            let left = events.iter().filter(|event| event.event.world == world);
+            let newest = left.max_by_key(|event| event.position);
+            let newest = newest.map(|event| Mark {
+                position: event.position,
+                id: event.event.id,
+            });
+            let head = heads.get_mut(&world).unwrap();
+            head.log += 1;
+            head.newest = newest;
+            head.oldest = head.oldest.filter(|_| newest.is_some());
+        });
+        true
+    }
+
+    /// Edits how far the sink is.
+    fn edit_progress(&self, rng: &mut Rng) -> bool {
+        self.rig.fake.edit_checkpoints(|_, sinks| {
+            let mut sinks = sinks.values_mut();
+            let progress = sinks.find(|progress| progress.sink == "shelf").unwrap();
+            match rng.below(3) {
+                0 => progress.number += 1_000_000_000,
+                1 => progress.number -= 1,
+                _ => {
+                    progress.at =
+                        progress.at + Seconds(1 + i64::try_from(rng.below(1 << 20)).unwrap())
+                }
+            }
+        });
+        true
+    }
+
+    /// Cuts the row of checkpoints. Without the first of them it is as after a sweep.
+    fn cut_checkpoints(&self, rng: &mut Rng) -> bool {
+        self.rig.fake.edit_checkpoints(|checkpoints, _| {
+            let numbers: Vec<_> = checkpoints.keys().copied().collect();
+            let place = numbers[1 + rng.below(numbers.len() - 1)];
+            let kept = checkpoints.remove(&place).unwrap();
+            match rng.below(3) {
+                0 => {}
+                1 => {
+                    let (number, at) = (kept.number + 1_000_000_000, kept.at);
+                    let moved = KeptCheckpoint {
+                        number,
+                        at,
+                        note: kept.note,
+                    };
+                    checkpoints.insert((place.0, number), moved);
+                }
+                _ => {
+                    let at = kept.at + Seconds(1);
+                    checkpoints.insert(place, KeptCheckpoint { at, ..kept });
+                }
+            }
+        });
+        true
+    }
+
+    /// Cuts one of the two logs; `false` when that changed nothing.
+    fn cut_log(&self, what: Cut, rng: &mut Rng) -> bool {
+        let fake = &self.rig.fake;
         let mut changed = false;
         if rng.below(2) == 0 {
             fake.edit_audit_log(|entries, heads| {
@@ -307,14 +445,31 @@ impl Past {
 
     async fn verify(&self) -> AuditReport {
         let keys = &TrustedKeys::Own;
-        let service = &self.rig.service;
-        let report = service.verify_audit_log_against(&self.notes, keys, &|_| {});
+        let report = self
+            .service
+            .verify_audit_log_against(&self.notes, keys, &|_| {});
         report.await.unwrap()
+    }
+
+    /// What the keys of the log find alone.
+    async fn found_by_keys(&self) -> usize {
+        let kept = self.rig.fake.kept();
+        self.rig.fake.edit_checkpoints(|checkpoints, sinks| {
+            checkpoints.clear();
+            sinks.clear();
+        });
+        self.rig.fake.edit_events(|events, heads| {
+            events.clear();
+            heads.clear();
+        });
+        let found = flaws(&self.rig).await;
+        self.rig.fake.set_back(kept);
+        found.len()
     }
 }
 
 #[tokio::test]
-async fn ev_a1_aud_2_aud_3_whatever_is_cut_is_found() {
+async fn ev_a1_aud_2_aud_3_aud_11_whatever_is_cut_is_found() {
     let mut rng = Rng::from_seed(rng::seed());
     let past = Past::new(&mut rng).await;
     assert_eq!(past.verify().await.flaws, []);
@@ -325,8 +480,12 @@ async fn ev_a1_aud_2_aud_3_whatever_is_cut_is_found() {
         if past.cut(what, &mut rng) {
             rounds += 1;
             if what.is_found_by_keys() {
-                let found = flaws(&past.rig).await;
-                assert!(!found.is_empty(), "round {rounds}: {what:?}, by keys");
+                let found = past.found_by_keys().await;
+                assert!(found > 0, "round {rounds}: {what:?}, by keys");
+            }
+            if what.is_found_inside() {
+                let inside = past.service.verify_audit_log(&|_| {}).await.unwrap();
+                assert!(!inside.flaws.is_empty(), "round {rounds}: {what:?}, inside");
             }
             let found = past.verify().await.flaws;
             assert!(!found.is_empty(), "round {rounds}: {what:?}");

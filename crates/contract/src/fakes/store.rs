@@ -29,21 +29,24 @@ mod wallet_imports;
 mod wallets;
 mod webhooks;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard as Turn};
-use vestry_domain::World;
+use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
 use vestry_domain::audit::{AuditEntry, AuditHead, AuditMarker};
+use vestry_domain::event::{Event, EventHead};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
     ApiKeys, AppKeys, Apps, AuditLog, Bell, Budgets, Captured, Checkpoints, Codes, ControlLog,
-    Deliveries, Events, Guards, Idempotency, ImportedUsers, LastingSecrets, Leases, Links,
-    OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks, RedirectUrls,
-    Repositories, Sessions, SigningKeys, Store, StoreError, StoreResult, Totps, Tx, Users,
-    WalletChallenges, WalletImports, Wallets, WebhookEndpoints, WebhookReplays,
+    Deliveries, Events, Guards, Idempotency, ImportedUsers, KeptCheckpoint, LastingSecrets, Leases,
+    Links, OauthFlows, Outbox, Passkeys, Passwords, ProviderConnections, ProviderLinks,
+    RedirectUrls, Repositories, Sessions, SigningKeys, SinkProgress, Store, StoreError,
+    StoreResult, Totps, Tx, Users, WalletChallenges, WalletImports, Wallets, WebhookEndpoints,
+    WebhookReplays,
 };
 
 use self::state::State;
@@ -131,6 +134,44 @@ impl FakeStore {
     /// The markers of pruned chains, edited behind everybody's back.
     pub fn edit_audit_markers(&self, edit: impl FnOnce(&mut Vec<AuditMarker>)) {
         edit(&mut lock(&self.0.committed).audit_markers);
+    }
+
+    /// The Apps, edited behind everybody's back.
+    pub fn edit_apps(&self, edit: impl FnOnce(&mut Vec<App>)) {
+        edit(&mut lock(&self.0.committed).apps);
+    }
+
+    /// The events and the heads of their logs, edited behind everybody's back.
+    pub fn edit_events(&self, edit: impl FnOnce(&mut Vec<Event>, &mut HashMap<World, EventHead>)) {
+        let mut state = lock(&self.0.committed);
+        let State {
+            events,
+            event_heads,
+            ..
+        } = &mut *state;
+        edit(events, event_heads);
+    }
+
+    /// The checkpoints, and how far each sink is, edited behind everybody's back.
+    pub fn edit_checkpoints(
+        &self,
+        edit: impl FnOnce(
+            &mut BTreeMap<(World, i64), KeptCheckpoint>,
+            &mut BTreeMap<(World, String), SinkProgress>,
+        ),
+    ) {
+        let mut state = lock(&self.0.committed);
+        let State {
+            checkpoints,
+            checkpoint_sinks,
+            ..
+        } = &mut *state;
+        edit(checkpoints, checkpoint_sinks);
+    }
+
+    /// The leases, by the work that they are for, edited behind everybody's back.
+    pub fn edit_leases(&self, edit: impl FnOnce(&mut HashMap<String, (String, Timestamp)>)) {
+        edit(&mut lock(&self.0.committed).leases);
     }
 
     /// Whether the failure asked for has not been reached.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vestry_domain::World;
+use vestry_domain::envelope::Mac;
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::{KeptCheckpoint, SinkProgress, Store};
 
@@ -75,18 +76,22 @@ pub async fn a_number_is_given_once(store: Arc<dyn Store>) {
     assert_eq!(all(&stage.store, world).await, winner);
 }
 
-/// A sink goes forward only, whoever notes it last; the same number again is found to be the last one later.
-pub async fn a_sink_goes_forward_only(store: Arc<dyn Store>) {
+/// A sink's progress is what was recorded last, with its keyed hash, also where a higher number was there before.
+pub async fn the_last_progress_of_a_sink_counts(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let at = stage.samples.tick();
-    let progress = |sink: &str, number: i64| SinkProgress {
+    let progress = |sink: &str, number: i64, tag: u8| SinkProgress {
         sink: sink.to_owned(),
         number,
         at: at + Seconds(number),
+        mac: Mac {
+            key_version: u32::from(tag),
+            tag: vec![tag; 32],
+        },
     };
     let tasks = [3, 9, 1, 7, 9, 2, 8].map(|number| {
-        let (store, progress) = (Arc::clone(&stage.store), progress("file:/b", number));
+        let (store, progress) = (Arc::clone(&stage.store), progress("file:/b", number, 1));
         async move {
             in_tx!(store, |tx| tx
                 .checkpoints()
@@ -95,25 +100,18 @@ pub async fn a_sink_goes_forward_only(store: Arc<dyn Store>) {
         }
     });
     race(tasks).await;
-    for number in [5, 4] {
-        let progress = progress("a", number);
+    for noted in [
+        progress("file:/b", i64::MAX - 1, 2),
+        progress("file:/b", 4, 3),
+        progress("a", 5, 4),
+    ] {
         in_tx!(stage.store, |tx| tx
             .checkpoints()
-            .note_sink(&world, &progress)
+            .note_sink(&world, &noted)
             .await);
     }
     let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&world).await);
-    assert_eq!(sinks, [progress("a", 5), progress("file:/b", 9)]);
-    let later = SinkProgress {
-        at: at + Seconds(100),
-        ..progress("a", 5)
-    };
-    in_tx!(stage.store, |tx| tx
-        .checkpoints()
-        .note_sink(&world, &later)
-        .await);
-    let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&world).await);
-    assert_eq!(sinks, [later, progress("file:/b", 9)]);
+    assert_eq!(sinks, [progress("a", 5, 4), progress("file:/b", 4, 3)]);
     let other = other_environment(world);
     let sinks = in_view!(stage.store, |view| view.checkpoints().sinks(&other).await);
     assert_eq!(sinks, []);

@@ -1,5 +1,6 @@
 //! Checkpoints of the audit log, until they are elsewhere.
 
+use vestry_domain::envelope::Mac;
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -25,6 +26,8 @@ pub struct SinkProgress {
     pub number: i64,
     /// When that was made, or when the sink was found to miss nothing, by the machine's clock.
     pub at: Timestamp,
+    /// Keyed hash over all of this. The store does not check it.
+    pub mac: Mac,
 }
 
 /// Checkpoints, and how far the sinks are.
@@ -43,7 +46,7 @@ pub trait Checkpoints: Send {
     ) -> StoreResult<Vec<KeptCheckpoint>>;
     /// How far each sink is, by its name.
     async fn sinks(&mut self, world: &World) -> StoreResult<Vec<SinkProgress>>;
-    /// Notes how far a sink is. A lower number than is noted changes nothing.
+    /// Records a sink's progress in place of what was recorded, also where that is a higher number: the row may have been edited.
     async fn note_sink(&mut self, world: &World, progress: &SinkProgress) -> StoreResult<()>;
     /// Deletes the oldest with a number below `below` that were made before `before`, at most `limit`; returns how many.
     async fn sweep(

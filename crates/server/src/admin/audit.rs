@@ -126,6 +126,7 @@ fn print(report: &AuditReport, answer: Answer) -> Result<(), Failure> {
         "chains": report.chains,
         "entries": report.entries,
         "checkpoints": report.checkpoints,
+        "database_checkpoints": report.own_checkpoints,
         "flaws": report.flaws.iter().map(document).collect::<Vec<_>>(),
         "acknowledged": acknowledged.collect::<Vec<_>>(),
     });
@@ -142,9 +143,15 @@ fn sentences(report: &AuditReport) -> String {
         "{} entries in {} chains are as they were written.",
         report.entries, report.chains
     );
+    if report.own_checkpoints > 0 {
+        text.push_str(&format!(
+            "\nCompared with {} checkpoints in the database.",
+            report.own_checkpoints
+        ));
+    }
     if report.checkpoints > 0 {
         text.push_str(&format!(
-            "\nCompared with {} checkpoints.",
+            "\nCompared with {} checkpoints from outside.",
             report.checkpoints
         ));
     }

@@ -26,6 +26,10 @@ use crate::support::site::{Keys, Said, Site, text};
 on_both_databases! {
     /// The logs as they were before: nothing but a checkpoint tells.
     aud_3_logs_that_were_set_back_are_found => super::logs_that_were_set_back_are_found;
+    /// Rows that were deleted or edited, in every table by which a verification could be led astray.
+    aud_11_a_verification_goes_by_rows_and_checkpoints => super::a_verification_goes_by_rows_and_checkpoints;
+    /// Edited progress of a sink is an alarm, and the sink gets the next checkpoint all the same.
+    aud_10_edited_progress_silences_no_sink => super::edited_progress_silences_no_sink;
     /// Two processes that run make one row of checkpoints, and a third one, a command, makes one of them.
     running_processes_make_checkpoints => super::running_processes_make_checkpoints;
 }
@@ -93,8 +97,9 @@ async fn logs_that_were_set_back_are_found(mut site: Site) {
         site.database.execute(&restored).await;
     }
 
+    // The checkpoints of the database itself say so, too.
     let (code, alone) = verify(&site, &[]);
-    assert_eq!((code, &alone["flaws"]), (0, &json!([])), "nothing shows");
+    assert_eq!((code, list(&alone, "flaws").len()), (1, 2), "{alone}");
     // Under the key of the vault, and under the one that somebody kept.
     for more in [&[][..], &["--key", &key]] {
         let (code, found) = verify(&site, &[&["--against", &directory], more].concat());
@@ -168,6 +173,195 @@ fn acknowledge(site: &Site, directory: &str) {
     }
     // Nothing is found there any more.
     assert_eq!(explain(&text(&flaws[0], "about")).code, 1);
+}
+
+/// What is done to the database, and how it is undone.
+struct Attack {
+    name: &'static str,
+    statements: Vec<String>,
+    undone: Vec<String>,
+}
+
+impl Attack {
+    fn new<const N: usize, const M: usize>(
+        name: &'static str,
+        statements: [String; N],
+        undone: [String; M],
+    ) -> Self {
+        Self {
+            name,
+            statements: statements.into(),
+            undone: undone.into(),
+        }
+    }
+
+    /// One that leaves other rows in a table, which is filled anew afterwards.
+    fn on(name: &'static str, table: &str, statement: &str) -> Self {
+        let undone = [
+            format!("DELETE FROM {table}"),
+            format!("INSERT INTO {table} SELECT * FROM kept_{table}"),
+        ];
+        Self::new(name, [statement.to_owned()], undone)
+    }
+}
+
+/// Attacks on a database with the events of one App and the entries of another.
+async fn attacks(site: &Site, app: &str, other: &str) -> Vec<Attack> {
+    let world = format!("app_id = '{app}' AND environment = 'test'");
+    let events = format!(
+        "SELECT id AS one, CAST(position AS TEXT) AS two FROM events WHERE {world} ORDER BY position"
+    );
+    let events = site.database.pairs(&events).await;
+    let (id, position) = &events[events.len() / 2];
+    let gone =
+        |table: &str, column: &str| format!("DELETE FROM {table} WHERE {column} = '{other}'");
+    let back = |table: &str, column: &str| {
+        format!("INSERT INTO {table} SELECT * FROM kept_{table} WHERE {column} = '{other}'")
+    };
+    let raised = [
+        format!("DELETE FROM events WHERE {world} AND position > {position}"),
+        format!(
+            "UPDATE event_heads SET log = log + 1, position = {position}, newest_id = '{id}' WHERE {world}"
+        ),
+    ];
+    let lowered = [
+        format!(
+            "INSERT INTO events SELECT * FROM kept_events WHERE {world} AND position > {position}"
+        ),
+        "DELETE FROM event_heads".to_owned(),
+        "INSERT INTO event_heads SELECT * FROM kept_event_heads".to_owned(),
+    ];
+    let altered = [
+        format!("UPDATE control_entries SET request_id = 'altered' WHERE app_id = '{other}'"),
+        gone("api_keys", "app_id"),
+        gone("app_keys", "app_id"),
+        gone("signing_keys", "app_id"),
+        gone("apps", "id"),
+    ];
+    let restored = [
+        back("apps", "id"),
+        back("signing_keys", "app_id"),
+        back("app_keys", "app_id"),
+        back("api_keys", "app_id"),
+        gone("control_entries", "app_id"),
+        back("control_entries", "app_id"),
+    ];
+    vec![
+        Attack::new(
+            "all events are deleted",
+            ["DELETE FROM events".to_owned()],
+            ["INSERT INTO events SELECT * FROM kept_events".to_owned()],
+        ),
+        Attack::new("the log is cut and its number raised", raised, lowered),
+        Attack::new(
+            "an App is deleted and its entries altered",
+            altered,
+            restored,
+        ),
+        Attack::on(
+            "the number of a sink is raised",
+            "checkpoint_sinks",
+            "UPDATE checkpoint_sinks SET number = 1000000000",
+        ),
+        Attack::on(
+            "the time of a sink is moved",
+            "checkpoint_sinks",
+            "UPDATE checkpoint_sinks SET taken_at = taken_at + 100000",
+        ),
+        Attack::on(
+            "the newest checkpoint is deleted",
+            "checkpoints",
+            "DELETE FROM checkpoints WHERE number = (SELECT MAX(number) FROM checkpoints)",
+        ),
+        Attack::on(
+            "a checkpoint gets another number",
+            "checkpoints",
+            "UPDATE checkpoints SET number = 1000000000 WHERE number = (SELECT MAX(number) FROM checkpoints)",
+        ),
+    ]
+}
+
+async fn a_verification_goes_by_rows_and_checkpoints(mut site: Site) {
+    let directory = anchor(&mut site);
+    let directory = directory.to_str().unwrap().to_owned();
+    let keys = site.set_up();
+    let other = site.new_app();
+    let server = site.serve().await;
+    let api = server.api(&keys.test);
+    let owner = new_owner(&api, "ada@example.com").await;
+    sign(&api, &owner, "hi").await.ok();
+    // The events have their places.
+    let page = api.get("/v1/events?limit=1000&wait=30").await.ok();
+    assert!(list(&page, "events").len() > 1, "{page}");
+    server.process.stop().await;
+    for _ in 0..2 {
+        site.admin(&["audit", "checkpoint"]);
+    }
+    for table in [
+        "control_entries",
+        "apps",
+        "app_keys",
+        "api_keys",
+        "signing_keys",
+        "events",
+        "event_heads",
+        "checkpoints",
+        "checkpoint_sinks",
+    ] {
+        site.database.copy(table, &format!("kept_{table}")).await;
+    }
+    let whole = |name: &str| {
+        for more in [&[][..], &["--against", &directory]] {
+            let (code, found) = verify(&site, more);
+            assert_eq!((code, &found["flaws"]), (0, &json!([])), "{name}: {found}");
+        }
+    };
+    whole("before");
+    for attack in attacks(&site, &keys.app, &other.app).await {
+        for statement in &attack.statements {
+            site.database.execute(statement).await;
+        }
+        for more in [&[][..], &["--against", &directory]] {
+            let (code, found) = verify(&site, more);
+            let name = attack.name;
+            assert_eq!(code, 1, "{name}: {found}");
+            assert_ne!(found["flaws"], json!([]), "{name}: {found}");
+        }
+        for statement in &attack.undone {
+            site.database.execute(statement).await;
+        }
+        whole(attack.name);
+    }
+}
+
+async fn edited_progress_silences_no_sink(mut site: Site) {
+    let directory = anchor(&mut site);
+    let keys = site.set_up();
+    let mut server = site.serve().await;
+    change(&site, &keys, "before");
+    site.admin(&["audit", "checkpoint"]);
+    for edit in [
+        "UPDATE checkpoint_sinks SET number = 1000000000",
+        "UPDATE checkpoint_sinks SET taken_at = taken_at + 1000000000",
+    ] {
+        site.database.execute(edit).await;
+        let alarm = "ALARM: the recorded progress of an audit sink is wrong (possible tampering or rollback); the sink is sent all checkpoints that it may lack. Run `vestry audit verify --against`";
+        let said = server.process.logged(alarm).await;
+        assert!(
+            text(&said, "sink") == "log" || text(&said, "sink").starts_with("file:"),
+            "{said}"
+        );
+        change(&site, &keys, "after");
+        let made = site.admin(&["audit", "checkpoint"]);
+        let number = made["number"].as_i64().unwrap();
+        let file = directory.join(format!("checkpoint-{number:012}.txt"));
+        assert_eq!(
+            fs::read_to_string(file).unwrap(),
+            text(&made, "note"),
+            "{edit}"
+        );
+    }
+    server.process.stop().await;
 }
 
 async fn running_processes_make_checkpoints(mut site: Site) {

@@ -59,13 +59,7 @@ impl Checkpoints for Work {
     async fn note_sink(&mut self, world: &World, progress: &SinkProgress) -> StoreResult<()> {
         self.writing(|state| {
             let place = (*world, progress.sink.clone());
-            let known = state
-                .checkpoint_sinks
-                .entry(place)
-                .or_insert_with(|| progress.clone());
-            if known.number <= progress.number {
-                *known = progress.clone();
-            }
+            state.checkpoint_sinks.insert(place, progress.clone());
             Ok(())
         })
     }

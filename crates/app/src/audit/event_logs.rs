@@ -1,0 +1,282 @@
+//! Logs of events: whether what their heads and the checkpoints say of them is there (AUD-3).
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::Value;
+use vestry_domain::audit::control::{ControlAction, ControlFilter};
+use vestry_domain::event::{Event, EventHead, EventKind};
+use vestry_domain::ids::EventId;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::store::{EventFilter, Stretch};
+
+use super::flaw::Flaw;
+use super::witness::StatedEvent;
+use crate::{Fault, Service};
+
+/// Events, or entries, that are read at once.
+const PAGE: i64 = 1_000;
+/// How much the clocks of machines may differ when one sweeps and another one verifies.
+const SLACK: Seconds = Seconds(3_600);
+/// The shortest retention that an App can set.
+const SHORTEST: Seconds = Seconds(7 * 86_400);
+const RETENTION: &str = "event_retention_days";
+
+impl Service {
+    /// Whether the events of a world are those that its head says.
+    pub(super) async fn flaw_of_events(&self, world: &World) -> Result<Option<Flaw>, Fault> {
+        let floor = self.events_kept_from(world).await?;
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let last = Stretch {
+                from: 1,
+                to: i64::MAX,
+                descending: true,
+            };
+            // Before the head, which goes on with the events.
+            let last = read
+                .events()
+                .page(world, last, &EventFilter::default(), 1)
+                .await?;
+            let head = read.events().head(world).await?;
+            drop(read);
+            let flaw = self.flaw_of_head(world, &head, last.first(), floor).await?;
+            let mut read = self.ports.store.read().await?;
+            // A sweep may have come in between.
+            if flaw.is_none() || read.events().head(world).await? == head {
+                return Ok(flaw);
+            }
+        }
+    }
+
+    async fn flaw_of_head(
+        &self,
+        world: &World,
+        head: &EventHead,
+        last: Option<&Event>,
+        floor: Timestamp,
+    ) -> Result<Option<Flaw>, Fault> {
+        if last.is_some_and(|last| last.position > head.position()) {
+            return Ok(Some(Flaw::OtherEnds));
+        }
+        let Some(newest) = head.newest else {
+            return Ok(None);
+        };
+        let Some(oldest) = head.oldest else {
+            // All were old enough to be deleted, or there are some of which the head does not tell.
+            let is_right = last.is_none() && newest.id.timestamp() < floor;
+            return Ok((!is_right).then_some(Flaw::OtherEnds));
+        };
+        let stretch = Stretch {
+            from: oldest.position,
+            to: newest.position,
+            descending: false,
+        };
+        let mut read = self.ports.store.read().await?;
+        let all = &EventFilter::default();
+        let count = read.events().count(world, stretch, all).await?;
+        let expected = newest
+            .position
+            .saturating_sub(oldest.position)
+            .saturating_add(1);
+        if count != expected {
+            let missing = expected.saturating_sub(count);
+            return Ok(Some(Flaw::EventsMissing { missing }));
+        }
+        let ends = read
+            .events()
+            .find_all(world, &[oldest.id, newest.id])
+            .await?;
+        let at = |position: i64, id: EventId| {
+            let mut ends = ends.iter();
+            ends.find(|event| event.position == position && event.event.id == id)
+        };
+        let (Some(_), Some(end)) = (
+            at(oldest.position, oldest.id),
+            at(newest.position, newest.id),
+        ) else {
+            return Ok(Some(Flaw::OtherEnds));
+        };
+        let is_of_log = end.log == head.log;
+        Ok((!is_of_log).then_some(Flaw::NotRestarted { log: head.log }))
+    }
+
+    /// The first statement about a log of events that does not hold, or the last one when the log is too short for several.
+    pub(super) async fn flaw_of_stated_events(
+        &self,
+        world: &World,
+        stated: &[StatedEvent],
+    ) -> Result<Option<Flaw>, Fault> {
+        let floor = self.events_kept_from(world).await?;
+        let mut read = self.ports.store.read().await?;
+        let head = read.events().head(world).await?;
+        drop(read);
+        let is_of_earlier_log = |said: &StatedEvent| said.log < head.log;
+        let restarts = if stated.iter().any(is_of_earlier_log) {
+            self.restarts(world).await?
+        } else {
+            Vec::new()
+        };
+        let mut short = None;
+        for few in stated.chunks(usize::try_from(PAGE).unwrap_or(1)) {
+            let ids: Vec<_> = few.iter().map(|said| said.event).collect();
+            let mut read = self.ports.store.read().await?;
+            let found = read.events().find_all(world, &ids).await?;
+            let there: HashMap<EventId, (i64, i64)> = found
+                .iter()
+                .map(|event| (event.event.id, (event.log, event.position)))
+                .collect();
+            for said in few {
+                let place = (said.log, said.position);
+                if place > (head.log, head.position()) {
+                    short = short.max(Some((said.position, said.checkpoint)));
+                    continue;
+                }
+                if !is_explained(said, head.log, &restarts, floor) {
+                    return Ok(Some(Flaw::NotRestarted { log: head.log }));
+                }
+                let found = there.get(&said.event);
+                if found.is_some_and(|found| *found != place) {
+                    return Ok(Some(other(said)));
+                }
+                if found.is_some() || said.is_lost(&restarts) || said.event.timestamp() < floor {
+                    continue;
+                }
+                let instead = read.events().at(world, said.position).await?;
+                return Ok(Some(match instead {
+                    Some(_) => other(said),
+                    None => Flaw::Missing {
+                        sequence: said.position,
+                        checkpoint: said.checkpoint,
+                    },
+                }));
+            }
+        }
+        Ok(short.map(|(stated, checkpoint)| Flaw::SetBack {
+            found: Some(head.position()),
+            stated,
+            checkpoint,
+        }))
+    }
+
+    /// Number and place of each log of a world that begins with an event that says so, where an entry of the control log says the
+    /// same: an event alone can be made up.
+    async fn restarts(&self, world: &World) -> Result<Vec<(i64, i64)>, Fault> {
+        let recorded = self.recorded_restarts(world).await?;
+        let filter = EventFilter {
+            kinds: vec![EventKind::LogRestarted],
+            ..EventFilter::default()
+        };
+        let mut restarts = Vec::new();
+        let mut from = 1;
+        loop {
+            let stretch = Stretch {
+                from,
+                to: i64::MAX,
+                descending: false,
+            };
+            let mut read = self.ports.store.read().await?;
+            let page = read.events().page(world, stretch, &filter, PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(restarts);
+            };
+            from = last.position.saturating_add(1);
+            let restarted = page.iter().map(|event| (event.log, event.position));
+            restarts.extend(restarted.filter(|(log, _)| {
+                recorded
+                    .as_ref()
+                    .is_none_or(|recorded| recorded.contains(log))
+            }));
+        }
+    }
+
+    /// The numbers of the logs whose beginning is recorded; `None` where such an entry may have been pruned.
+    async fn recorded_restarts(&self, world: &World) -> Result<Option<BTreeSet<i64>>, Fault> {
+        if self.is_pruned(world).await? {
+            return Ok(None);
+        }
+        let mut logs = BTreeSet::new();
+        for detail in self.details(world, ControlAction::ChainRestart).await? {
+            logs.extend(detail.get("log").and_then(Value::as_i64));
+        }
+        Ok(Some(logs))
+    }
+
+    async fn is_pruned(&self, world: &World) -> Result<bool, Fault> {
+        let mut read = self.ports.store.read().await?;
+        Ok(!read.audit_log().markers(world).await?.is_empty())
+    }
+
+    /// The details of all authentic entries of a world with this action.
+    async fn details(&self, world: &World, action: ControlAction) -> Result<Vec<Value>, Fault> {
+        let filter = ControlFilter {
+            actions: vec![action],
+            ..ControlFilter::default()
+        };
+        let (mut details, mut after) = (Vec::new(), None);
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let page = read.control_log().page(world, &filter, after, PAGE).await?;
+            drop(read);
+            let Some(last) = page.last() else {
+                return Ok(details);
+            };
+            after = Some(last.id);
+            for entry in page {
+                if self.is_authentic(&entry).await? {
+                    details.extend(serde_json::from_str(&entry.event.detail).ok());
+                }
+            }
+        }
+    }
+
+    /// From when on no event of a world may have been deleted after its retention. Only entries of the control log say how long that
+    /// is; the settings of the App are in a row that anyone who writes the database can change.
+    async fn events_kept_from(&self, world: &World) -> Result<Timestamp, Fault> {
+        let kept = self.shortest_retention(world).await?;
+        Ok(self.machine_time() - kept + SLACK)
+    }
+
+    /// The shortest time for which the App of a world ever kept its events.
+    async fn shortest_retention(&self, world: &World) -> Result<Seconds, Fault> {
+        if self.is_pruned(world).await? {
+            // An entry about it may be gone.
+            return Ok(SHORTEST);
+        }
+        let usual: i64 = match world.environment {
+            Environment::Test => 7,
+            Environment::Live => 30,
+        };
+        let mut days = usual;
+        for detail in self.details(world, ControlAction::AppUpdate).await? {
+            if let Some(change) = detail.get(RETENTION) {
+                let to = change.get("to").and_then(Value::as_i64);
+                days = days.min(to.unwrap_or(usual));
+            }
+        }
+        Ok(Seconds(days.saturating_mul(86_400)).max(SHORTEST))
+    }
+}
+
+impl StatedEvent {
+    /// Whether the first log after its own began where it was, or before: then it was lost, and the log says so.
+    fn is_lost(&self, restarts: &[(i64, i64)]) -> bool {
+        let later = restarts.iter().filter(|(log, _)| *log > self.log);
+        later
+            .min()
+            .is_some_and(|(_, position)| *position <= self.position)
+    }
+}
+
+/// Whether an event says that the log of now began after the one of a statement, unless that event may be too old. Logs in between may
+/// have been lost with their events.
+fn is_explained(said: &StatedEvent, now: i64, restarts: &[(i64, i64)], floor: Timestamp) -> bool {
+    said.log >= now || said.at < floor || restarts.iter().any(|(log, _)| *log == now)
+}
+
+fn other(said: &StatedEvent) -> Flaw {
+    Flaw::OtherEntry {
+        sequence: said.position,
+        checkpoint: said.checkpoint,
+    }
+}
