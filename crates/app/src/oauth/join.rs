@@ -7,7 +7,8 @@
 //! - An address that is not proved joins nobody. Where somebody has it, the sign-in is refused, and stays good for a call
 //!   within a session of that user; where nobody has it, there is a new user without it.
 //! - Within a session, the person is linked to its user only when the call also names the state of the flow: the App
-//!   has kept it in the browser that began, so nobody can be made to link a stranger (attack 18).
+//!   has kept it in the browser that began, so nobody can be made to link a stranger (attack 18). If the session's account has the
+//!   proved address as a claim, the verifier of the flow's challenge shows the same. The claim on its own does not.
 
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
@@ -30,6 +31,8 @@ pub(super) struct Candidate<'a> {
     pub(super) in_session: Option<UserId>,
     /// Whether the call named the state of the flow.
     pub(super) is_bound: bool,
+    /// Whether the call had the verifier of the flow's challenge.
+    pub(super) met_challenge: bool,
 }
 
 /// Whom the person turned out to be.
@@ -107,6 +110,18 @@ impl Service {
             None => None,
         };
         match owned {
+            // Without proof that this browser began, a session turns no claim into a proved address.
+            Some((owned, _)) if candidate.in_session.is_some() && !owned.verified => {
+                if !candidate.identity.email_verified {
+                    return Err(Refusal::Taken("email".into()));
+                }
+                let user = candidate.in_session.filter(|_| candidate.met_challenge);
+                let user = user.filter(|user| *user == owned.user_id);
+                let user = user.ok_or(Refusal::InvalidSession)?;
+                let email_id = self.claim_address(tx, caller, candidate, user, now).await?;
+                self.link_person(tx, caller, candidate, user, email_id, true, now)
+                    .await
+            }
             Some((owned, email)) if candidate.identity.email_verified => {
                 let user = self
                     .owner_of_proved(tx, caller, candidate, &owned, email, now)
@@ -115,7 +130,7 @@ impl Service {
                     return Err(Refusal::InvalidSession);
                 }
                 // What was proved for the first time has taken the account over, or left it: nothing of before is there to end.
-                let was_there = owned.verified || candidate.in_session.is_some();
+                let was_there = owned.verified;
                 let email_id = Some(owned.id);
                 self.link_person(tx, caller, candidate, user, email_id, was_there, now)
                     .await
@@ -172,7 +187,7 @@ impl Service {
             user,
             vouched: false,
             spelling: Spelling::Stated(spelling),
-            in_session: candidate.in_session,
+            in_session: None,
         };
         let proven = self.prove(tx, caller, proof, now).await;
         Ok(proven.map_err(unproved)?.user_id)
@@ -193,9 +208,6 @@ impl Service {
         }
         let profile = tx.users().profile(world, owned.user_id).await?;
         let owner = profile.ok_or(Fault::LostRace)?.user;
-        if candidate.in_session == Some(owner.id) {
-            return Ok(owner.id);
-        }
         let new = || self.person_as_user(world, candidate.identity, now);
         let (user, arrival) = whom(tx, Found::email(owned, owner), new).await?;
         if arrival.is_new() {

@@ -133,6 +133,8 @@ struct Presented<'a> {
     begun_from: Option<String>,
     /// Whether the call named the state of the flow.
     is_bound: bool,
+    /// Whether the call had the verifier of the flow's challenge.
+    met_challenge: bool,
     wish: SessionWish,
     device_fingerprint: &'a DeviceFingerprint,
 }
@@ -178,6 +180,7 @@ impl Service {
                     token: Some(hash),
                     begun_from: pending.begun_from,
                     is_bound: state.is_some(),
+                    met_challenge: pending.challenge.is_some(),
                     wish,
                     device_fingerprint: fingerprint,
                 }
@@ -196,6 +199,7 @@ impl Service {
                     token: None,
                     begun_from: None,
                     is_bound: true,
+                    met_challenge: false,
                     wish,
                     device_fingerprint: fingerprint,
                 }
@@ -305,6 +309,7 @@ impl Service {
             identity: &presented.person.identity,
             in_session: presented.wish.user(),
             is_bound: presented.is_bound,
+            met_challenge: presented.met_challenge,
         };
         let change = self.announced_link(caller, &candidate).await?;
         let now = self.now(world);

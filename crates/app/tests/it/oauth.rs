@@ -683,6 +683,54 @@ async fn attack_18_nobody_is_made_to_link_a_stranger() {
     ));
 }
 
+/// Attack 18: an address that the session's account claims, but has not proved, does not stand in for the state of the flow. A
+/// token that was slipped to the user links nobody, and stays good for the browser that began.
+#[tokio::test]
+async fn attack_18_a_claimed_address_does_not_replace_the_state() {
+    for founded in [true, false] {
+        let desk = Desk::new().await;
+        let attacker = person("666", "attacker@example.com", true);
+        let (user, session) = if founded {
+            let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+            let user = desk
+                .rig
+                .service
+                .get_user(&desk.test, victim.session.user_id);
+            let user = user.await.unwrap();
+            desk.rig
+                .attach(&desk.test, &user, "attacker@example.com")
+                .await;
+            (victim.session.user_id, victim.token)
+        } else {
+            let user = desk.rig.user(&desk.test, "attacker@example.com").await;
+            let user = user.profile.user.id;
+            (user, desk.rig.planted_session(&desk.test, user).await)
+        };
+        let before = desk.emails(user).await;
+        let (_, token, state) = desk.token_of(&attacker).await;
+        let refused = desk.verify(&token, None, within(&session)).await;
+        assert!(
+            matches!(
+                refused,
+                Err(VerifyOauthError::Common(Refusal::InvalidSession))
+            ),
+            "founded: {founded}, {refused:?}"
+        );
+        assert_eq!(desk.emails(user).await, before);
+        let left = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+        assert_eq!(left.provider_links, []);
+        assert!(desk.rig.by_token(&desk.test, &session).await.is_ok());
+        let linked = desk.verify(&token, Some(&state), within(&session)).await;
+        assert_eq!(linked.unwrap().link.user_id, user);
+        assert!(
+            desk.emails(user)
+                .await
+                .iter()
+                .all(|(_, verified)| *verified)
+        );
+    }
+}
+
 /// An address that was not proved does not cost the token: its owner signs in and links.
 #[tokio::test]
 async fn a_refused_person_links_within_a_session() {

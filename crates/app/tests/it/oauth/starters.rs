@@ -153,6 +153,31 @@ async fn m_2_a_right_verifier_is_no_try() {
     ));
 }
 
+/// CL-1: for an address that the session's account claims, the verifier of the challenge shows that this browser began.
+#[tokio::test]
+async fn cl_1_a_verifier_proves_a_claim_of_the_session() {
+    let desk = Desk::new().await;
+    let victim = desk.rig.sign_in(&desk.test, VICTIM, 60).await;
+    let user = victim.session.user_id;
+    let profile = desk.rig.service.get_user(&desk.test, user).await.unwrap();
+    desk.rig
+        .attach(&desk.test, &profile, "second@example.com")
+        .await;
+    let second = person("2", "second@example.com", true);
+    let token = desk.token_for(&second, with_challenge()).await;
+    let session = || within(&victim.token);
+    let wrong = desk.verify_within(&token, Some("x"), session()).await;
+    assert!(is_invalid(&wrong));
+    let linked = desk.verify_within(&token, Some(VERIFIER), session()).await;
+    assert_eq!(linked.unwrap().link.user_id, user);
+    assert!(
+        desk.emails(user)
+            .await
+            .iter()
+            .all(|(_, verified)| *verified)
+    );
+}
+
 /// M-2: a hundred wrong ones at once, and the right one comes too late; a hundred right ones at once, and one has won.
 #[tokio::test]
 async fn m_2_parallel_verifiers_are_counted_one_by_one() {

@@ -22,6 +22,7 @@ on_both! { provider_wishes;
     attack_1_trojan_account_of_a_provider
     attack_1_unexpired_email_change
     attack_1_non_verifying_provider
+    attack_18_a_claimed_address_does_not_replace_the_state
 }
 
 /// The victim's provider, which verifies addresses.
@@ -165,4 +166,30 @@ async fn nobody_claims_it(
     let linked = careless.link(claims("668"), &session).await.ok();
     assert_eq!(linked.text_at("/user_id"), account);
     assert_eq!(user(api, &account).await["emails"], json!([]));
+}
+
+/// The attacker's address is a claim in the victim's account, and the attacker passes the victim a token of their own sign-in.
+async fn attack_18_a_claimed_address_does_not_replace_the_state(api: &Api) {
+    let desk = google(api).await;
+    let session = signed_in(api, VICTIM).await;
+    let (id, session) = (
+        session.text_at("/user_id"),
+        session.text_at("/session_token"),
+    );
+    let path = format!("/v1/auth/users/{id}/update");
+    let attach = json!({"emails": [{"email": ATTACKER}]});
+    api.test().send("PUT", &path, Some(attach)).await.ok();
+    desk.server.signs_in(Some(the_attacker()));
+    let (landed, state) = desk.landed().await;
+    let request = json!({"token": token(&landed), "session_token": session});
+    let refused = verify(&desk.client, request.clone()).await;
+    refused.refuses(401, "invalid_session", None);
+    let before = user(api, &id).await;
+    assert_eq!(before["idp_providers"], json!([]));
+    assert_eq!(before["emails"][1]["verified"], false);
+    assert!(is_open(api, &session).await);
+    let mut request = request;
+    request["state"] = json!(state);
+    let linked = verify(&desk.client, request).await.ok();
+    assert_eq!(linked.text_at("/user_id"), id);
 }
