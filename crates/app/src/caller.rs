@@ -76,7 +76,7 @@ impl Caller {
         match &self.run {
             None => tx.commit().await,
             Some(run) => {
-                run.leave_open(tx);
+                run.leave_open(tx, None);
                 Ok(())
             }
         }

@@ -7,10 +7,10 @@ use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 use vestry_ports::store::Tx;
 
-use crate::control_trail::ControlTrail;
+use crate::control_trail::{ControlTrail, NewEnds};
 use crate::events::Source;
 use crate::fault::retried;
-use crate::{Fault, Service};
+use crate::{Caller, Fault, Service};
 
 /// A transaction that ends with the entries of what it changed.
 pub(crate) struct Change<'a> {
@@ -45,18 +45,45 @@ impl Change<'_> {
     /// # Errors
     /// See [`Fault`]; as after [`Tx::commit`], an error of the commit leaves open whether it happened.
     pub(crate) async fn commit(self) -> Result<(), Fault> {
+        if self.noted.is_empty() {
+            return Err(Fault::Internal("a change without an entry".into()));
+        }
+        self.commit_with_any().await
+    }
+
+    /// Commits what was changed with its entries, if it has any.
+    ///
+    /// # Errors
+    /// See [`Change::commit`].
+    pub(crate) async fn commit_with_any(self) -> Result<(), Fault> {
+        let trail = self.trail;
+        let (tx, ends) = self.written().await?;
+        tx.commit().await?;
+        trail.committed(ends);
+        Ok(())
+    }
+
+    /// The same as the last transaction of a use case: see [`Caller::commit_last`].
+    ///
+    /// # Errors
+    /// See [`Change::commit`].
+    pub(crate) async fn commit_last(self, caller: &Caller) -> Result<(), Fault> {
+        let Some(run) = &caller.run else {
+            return self.commit_with_any().await;
+        };
+        let (tx, ends) = self.written().await?;
+        run.leave_open(tx, Some(ends));
+        Ok(())
+    }
+
+    async fn written(self) -> Result<(Box<dyn Tx>, NewEnds), Fault> {
         let Self {
             mut tx,
             trail,
             noted,
         } = self;
-        if noted.is_empty() {
-            return Err(Fault::Internal("a change without an entry".into()));
-        }
         let ends = trail.write(&mut *tx, noted).await?;
-        tx.commit().await?;
-        trail.committed(ends);
-        Ok(())
+        Ok((tx, ends))
     }
 }
 
@@ -76,6 +103,15 @@ impl Service {
             trail: &self.control,
             noted: Vec::new(),
         })
+    }
+
+    /// Begins a change that has entries only if it `is_recorded`.
+    pub(crate) async fn begin_change_if(
+        &self,
+        is_recorded: bool,
+        world: World,
+    ) -> Result<Change<'_>, Fault> {
+        self.begin_change(is_recorded.then_some(world)).await
     }
 
     /// Writes an entry by itself, of what is about to be done and takes more than a transaction.

@@ -23,12 +23,12 @@ use vestry_domain::idempotency::{
 };
 use vestry_domain::user::ShownStatus;
 use vestry_domain::{Secret, World};
-use vestry_ports::store::Tx;
 
 use crate::condition::Condition;
 pub use crate::condition::Shown;
 use crate::fault::{causes, retried};
 use crate::refusal::has_common;
+use crate::run::Last;
 pub use crate::run::Run;
 use crate::users::status::status_of;
 use crate::wallets::UnusableWallet;
@@ -296,31 +296,29 @@ impl Service {
         Ok(())
     }
 
-    async fn end_with(
-        &self,
-        run: &Run,
-        outcome: &Outcome,
-        mut last: Box<dyn Tx>,
-    ) -> Result<(), Fault> {
+    async fn end_with(&self, run: &Run, outcome: &Outcome, last: Last) -> Result<(), Fault> {
         let Claim {
             world, key, holder, ..
         } = &run.claim;
+        let Last { mut tx, ends } = last;
         let is_its = match outcome {
             Outcome::Decided(answer) => {
                 let sealed = self.sealed(run, answer).await?;
-                last.idempotency()
-                    .finish(world, key, holder, &sealed)
-                    .await?
+                tx.idempotency().finish(world, key, holder, &sealed).await?
             }
             Outcome::Undecided | Outcome::Failed => {
-                last.idempotency().release(world, key, holder).await?
+                tx.idempotency().release(world, key, holder).await?
             }
         };
         if !is_its {
             // It was silent for so long that the request runs, or ran, in its place.
             return Err(Fault::LostRace);
         }
-        Ok(last.commit().await?)
+        tx.commit().await?;
+        if let Some(ends) = ends {
+            self.control.committed(ends);
+        }
+        Ok(())
     }
 
     async fn sealed(&self, run: &Run, answer: &Secret<Vec<u8>>) -> Result<Sealed, Fault> {

@@ -7,14 +7,22 @@ use vestry_domain::idempotency::Claim;
 use vestry_ports::store::Tx;
 
 use crate::condition::Condition;
+use crate::control_trail::NewEnds;
 
 /// A run, from its claim of the key to its answer.
 pub struct Run {
     pub(crate) claim: Claim,
     /// The transaction that waits for the answer.
-    last: Mutex<Option<Box<dyn Tx>>>,
+    last: Mutex<Option<Last>>,
     /// What its answer rests on.
     conditions: Mutex<Vec<Condition>>,
+}
+
+/// The last transaction of a use case.
+pub(crate) struct Last {
+    pub(crate) tx: Box<dyn Tx>,
+    /// Where the control chains end once it is committed, if it wrote into them.
+    pub(crate) ends: Option<NewEnds>,
 }
 
 impl Run {
@@ -26,11 +34,11 @@ impl Run {
         }
     }
 
-    pub(crate) fn leave_open(&self, tx: Box<dyn Tx>) {
-        *lock(&self.last) = Some(tx);
+    pub(crate) fn leave_open(&self, tx: Box<dyn Tx>, ends: Option<NewEnds>) {
+        *lock(&self.last) = Some(Last { tx, ends });
     }
 
-    pub(crate) fn take_last(&self) -> Option<Box<dyn Tx>> {
+    pub(crate) fn take_last(&self) -> Option<Last> {
         lock(&self.last).take()
     }
 

@@ -11,6 +11,7 @@ use vestry_ports::store::{Repositories, StoreResult};
 use crate::{Caller, Service};
 
 /// By whom something was changed, and where that is told.
+#[derive(Clone)]
 pub(crate) struct Source<'a> {
     pub(crate) world: World,
     pub(crate) actor: Actor,

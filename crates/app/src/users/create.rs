@@ -15,6 +15,7 @@ use vestry_domain::{Invalid, Timestamp, text};
 use vestry_ports::store::{Attached, Created};
 
 use super::get::FullUser;
+use super::vouched::Vouched;
 use crate::fault::retried;
 use crate::key_holds::hold_wallet_key;
 use crate::{Caller, Fault, Refusal, Service};
@@ -182,7 +183,8 @@ impl Service {
 
     async fn store_user(&self, caller: &Caller, new: &NewUser) -> Result<(), Refusal> {
         let world = &new.profile.user.world;
-        let mut tx = self.ports.store.begin().await?;
+        let vouched = Vouched::of(&new.profile);
+        let mut tx = self.begin_change_if(vouched.is_some(), *world).await?;
         tx.users().insert(&new.profile.user).await?;
         for email in &new.profile.emails {
             if tx.users().attach_email(world, email).await? == Attached::Taken {
@@ -201,7 +203,10 @@ impl Service {
             Created::Exists => return Err(Fault::Internal("a fresh wallet collided".into()).into()),
         }
         self.tell(&mut *tx, caller, new.facts()).await?;
-        caller.commit_last(tx).await?;
+        if let Some(vouched) = vouched {
+            tx.note(self.vouched(&caller.into(), vouched));
+        }
+        tx.commit_last(caller).await?;
         Ok(())
     }
 }

@@ -121,7 +121,7 @@ async fn owner(
 }
 
 /// Drops everything by which the identifier could still be proved, and the failures that were counted for it.
-async fn forget_proofs(
+pub(super) async fn forget_proofs(
     tx: &mut dyn Repositories,
     world: &World,
     method: MethodId,

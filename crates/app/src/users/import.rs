@@ -1,23 +1,32 @@
 //! `vestry users import`: users of another service, or of another installation, with their passwords.
 //!
-//! Lines come in batches, each in one transaction, or in as many as its events need; a transaction in which a line is refused is done
-//! again line by line. A line whose user is there already is passed over, so an import that was cut off is run again from its start.
+//! Lines come in batches, each in one transaction, or in as many as its events need; a transaction in which a line is refused or changes
+//! another user is done again line by line. A line whose user is there already is passed over, so an import that was cut off is run again
+//! from its start. What "already there" means, and what becomes of claims that are in the way, is in [`plan`].
+
+mod plan;
 
 use std::collections::HashSet;
 
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
+use vestry_domain::code::MethodId;
 use vestry_domain::event::{Fact, MOST_AT_ONCE, Via};
 use vestry_domain::ids::UserId;
-use vestry_domain::password::StoredPassword;
-use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone};
+use vestry_domain::password::{PasswordHash, StoredPassword};
+use vestry_domain::user::{User, UserDisabled, UserEmail, UserPhone, UserProfile};
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::AddressOrder;
 use vestry_ports::passwords::ForeignHashError;
 use vestry_ports::store::{Attached, Created, Repositories, StoreError};
 
+use self::plan::{Plan, TAKEN, Target, lock};
+use super::arrival::removed;
 use super::portable::{CheckedUser, PortableUser};
+use super::update::changes;
+use super::vouched::Vouched;
 use crate::admin::AdminError;
+use crate::change::Change;
 use crate::events::Source;
 use crate::fault::retried;
 use crate::key_holds::hold_wallet_key;
@@ -27,7 +36,7 @@ use crate::{Fault, Service};
 /// What became of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// A user was made.
+    /// The user is there now: it was made, or an account that only claimed an address or number of the line was founded for it.
     New(UserId),
     /// The user was there already, and nothing of it was changed.
     Known(UserId),
@@ -42,6 +51,8 @@ pub struct UserImport<'a> {
     is_rehearsal: bool,
     /// How many users were made without an event for each; `None` when each has its own.
     untold: Option<u64>,
+    /// How many accounts were there as claims only, and were founded.
+    founded: u64,
     /// What earlier lines of a rehearsal would have taken, with its user: nothing of them is in the database.
     taken: HashSet<String>,
 }
@@ -55,6 +66,15 @@ struct Draft {
     phones: Vec<UserPhone>,
     wallets: Vec<StoredWallet>,
     password: Option<StoredPassword>,
+    /// The hash that `password` holds sealed.
+    hash: Option<PasswordHash>,
+}
+
+/// What a line wrote.
+struct Written {
+    /// The user's profile, for its entry in the control log.
+    vouched: Option<Vouched>,
+    facts: Vec<Fact>,
 }
 
 /// What there is to store of a line, or why there is nothing.
@@ -63,7 +83,7 @@ type Line = Result<Draft, String>;
 /// Whether what a batch wrote stays.
 enum Batch {
     Whole(Vec<Imported>),
-    /// A line was refused half-way, so nothing of the batch may stay.
+    /// A line was refused half-way or changes another user, so nothing of the batch may stay.
     Spoiled,
 }
 
@@ -88,6 +108,7 @@ impl Service {
             world,
             is_rehearsal,
             untold: None,
+            founded: 0,
             taken: HashSet::new(),
         })
     }
@@ -101,6 +122,12 @@ impl UserImport<'_> {
             untold: Some(0),
             ..self
         }
+    }
+
+    /// How many accounts were there before as claims only, and belong to users of the import now. They count among the new ones.
+    #[must_use]
+    pub const fn founded(&self) -> u64 {
+        self.founded
     }
 
     /// Ends an import. After one without events it tells how many users it made, so it is to be called also when something went
@@ -170,21 +197,23 @@ impl UserImport<'_> {
         batches
     }
 
-    async fn store_batch(&self, batch: &[&Line]) -> Result<Vec<Imported>, Fault> {
+    async fn store_batch(&mut self, batch: &[&Line]) -> Result<Vec<Imported>, Fault> {
         if let Batch::Whole(outcomes) = self.store(batch).await? {
             return Ok(outcomes);
         }
         let mut outcomes = Vec::with_capacity(batch.len());
         for draft in batch {
-            outcomes.push(self.store_alone(draft).await?);
+            let stored = self.store_alone(draft).await?;
+            self.founded += u64::from(stored.is_founded);
+            outcomes.push(stored.outcome);
         }
         Ok(outcomes)
     }
 
-    async fn store_alone(&self, draft: &Line) -> Result<Imported, Fault> {
-        match self.store(&[draft]).await? {
-            Batch::Whole(outcomes) => Ok(outcomes.into_iter().next().unwrap_or_else(taken)),
-            Batch::Spoiled => Ok(taken()),
+    async fn store_alone(&self, draft: &Line) -> Result<Stored, Fault> {
+        match draft {
+            Err(why) => Ok(Stored::of(Imported::Refused(why.clone()))),
+            Ok(draft) => paced(retried(|| self.try_to_store_alone(draft))).await,
         }
     }
 
@@ -192,7 +221,8 @@ impl UserImport<'_> {
     async fn rehearse(&mut self, drafts: &[Line]) -> Result<Vec<Imported>, Fault> {
         let mut outcomes = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let mut outcome = self.store_alone(draft).await?;
+            let stored = self.store_alone(draft).await?;
+            let mut outcome = stored.outcome;
             if let (Ok(draft), Imported::New(id)) = (draft, &outcome) {
                 let keys = draft.keys();
                 let own = keys.first().is_some_and(|own| self.taken.contains(own));
@@ -202,6 +232,7 @@ impl UserImport<'_> {
                     outcome = taken();
                 } else {
                     self.taken.extend(keys);
+                    self.founded += u64::from(stored.is_founded);
                 }
             }
             outcomes.push(outcome);
@@ -237,6 +268,7 @@ impl UserImport<'_> {
                 .service
                 .seal_password(&self.world, draft.user.id, &hash, now);
             draft.password = Some(sealed.await?);
+            draft.hash = Some(hash);
         }
         Ok(Ok(draft))
     }
@@ -309,7 +341,37 @@ impl UserImport<'_> {
             has_own_id,
             wallets: Vec::new(),
             password: None,
+            hash: None,
         }
+    }
+
+    /// The same line for a user who is there already: what is sealed is bound to its user.
+    async fn draft_for(&self, draft: &Draft, id: UserId) -> Result<Draft, Fault> {
+        let now = draft.user.updated_at;
+        let wallets = draft.wallets.iter().map(|stored| &stored.wallet);
+        let addresses = wallets.map(|wallet| (wallet.wallet_type, wallet.public_address.clone()));
+        let password = match &draft.hash {
+            None => None,
+            Some(hash) => {
+                let sealed = self.service.seal_password(&self.world, id, hash, now);
+                Some(sealed.await?)
+            }
+        };
+        let emails = draft.emails.iter().cloned();
+        let phones = draft.phones.iter().cloned();
+        Ok(Draft {
+            user: User {
+                id,
+                ..draft.user.clone()
+            },
+            external_key: draft.external_key.clone(),
+            has_own_id: draft.has_own_id,
+            emails: emails.map(|row| UserEmail { user_id: id, ..row }).collect(),
+            phones: phones.map(|row| UserPhone { user_id: id, ..row }).collect(),
+            wallets: self.adopted(id, addresses.collect(), now).await?,
+            password,
+            hash: draft.hash.clone(),
+        })
     }
 
     async fn store(&self, drafts: &[&Line]) -> Result<Batch, Fault> {
@@ -317,43 +379,226 @@ impl UserImport<'_> {
     }
 
     async fn try_to_store(&self, drafts: &[&Line]) -> Result<Batch, Fault> {
-        let mut tx = self.service.ports.store.begin().await?;
+        let mut drafted = drafts.iter().filter_map(|draft| draft.as_ref().ok());
+        let vouches = drafted.any(Draft::vouches);
+        let mut tx = self.service.begin_change_if(vouches, self.world).await?;
         let mut outcomes = Vec::with_capacity(drafts.len());
         let mut told = Vec::new();
         for draft in drafts {
-            let outcome = match draft {
-                Err(why) => Imported::Refused(why.clone()),
-                Ok(draft) => match draft.store(&mut *tx).await? {
-                    Some(outcome) => outcome,
-                    None => return Ok(Batch::Spoiled),
-                },
+            let draft = match draft {
+                Ok(draft) => draft,
+                Err(why) => {
+                    outcomes.push(Imported::Refused(why.clone()));
+                    continue;
+                }
             };
-            if let (Ok(draft), Imported::New(_), None) = (draft, &outcome, self.untold) {
-                told.extend(draft.facts());
-            }
-            outcomes.push(outcome);
+            outcomes.push(match draft.plan(&mut *tx).await? {
+                Plan::Known(id) => Imported::Known(id),
+                Plan::Refused(why) => Imported::Refused(why.to_owned()),
+                Plan::Store(target) if target.is_plain() => {
+                    let Some(written) = draft.insert(&mut *tx).await? else {
+                        return Ok(Batch::Spoiled);
+                    };
+                    told.extend(written.facts);
+                    self.note(&mut tx, written.vouched);
+                    Imported::New(draft.user.id)
+                }
+                Plan::Store(_) => return Ok(Batch::Spoiled),
+            });
         }
-        if !self.is_rehearsal {
-            if told.len() > MOST_AT_ONCE {
-                // One user, of whom there is more to tell than goes into a transaction.
-                told = vec![Fact::users_imported(1)];
-            }
-            let source = Source::cli(self.world);
-            self.service.tell(&mut *tx, source, told).await?;
-            tx.commit().await?;
-        }
+        self.commit(tx, told).await?;
         Ok(Batch::Whole(outcomes))
+    }
+
+    /// One line, which may change accounts that are there.
+    async fn try_to_store_alone(&self, draft: &Draft) -> Result<Stored, Fault> {
+        let service = self.service;
+        let mut read = service.ports.store.read().await?;
+        let plan = draft.plan(&mut *read).await?;
+        drop(read);
+        let target = match &plan {
+            Plan::Known(id) => return Ok(Stored::of(Imported::Known(*id))),
+            Plan::Refused(why) => return Ok(Stored::of(Imported::Refused((*why).to_owned()))),
+            Plan::Store(target) => target,
+        };
+        let for_home = match target.home {
+            Some(id) => Some(self.draft_for(draft, id).await?),
+            None => None,
+        };
+        let draft = for_home.as_ref().unwrap_or(draft);
+        let world = &self.world;
+        let mut tx = service.begin_change_if(draft.vouches(), *world).await?;
+        if !lock(&mut *tx, world, target).await? || draft.plan(&mut *tx).await? != plan {
+            return Err(Fault::LostRace);
+        }
+        self.clear(&mut *tx, target, draft.user.updated_at).await?;
+        let written = match target.home {
+            Some(_) => self.found(&mut *tx, draft).await?,
+            None => draft.insert(&mut *tx).await?,
+        };
+        let Some(written) = written else {
+            return Ok(Stored::of(Imported::Refused(TAKEN.to_owned())));
+        };
+        self.note(&mut tx, written.vouched);
+        self.commit(tx, written.facts).await?;
+        Ok(Stored {
+            outcome: Imported::New(draft.user.id),
+            is_founded: target.home.is_some(),
+        })
+    }
+
+    /// Takes claims from the accounts that have them. One that nobody has proved anything of ends as by a proof from outside: its sessions
+    /// and credentials are of somebody who claimed what is another person's (CL-3).
+    async fn clear(
+        &self,
+        tx: &mut dyn Repositories,
+        target: &Target,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let world = &self.world;
+        let source = Source::cli(*world);
+        for account in target.accounts() {
+            let profile = tx.users().profile(world, account).await?;
+            if !profile.ok_or(Fault::LostRace)?.is_founded() {
+                self.service.take_over(tx, &source, account, now).await?;
+            }
+        }
+        for (method, owner) in &target.moved {
+            let removed_one = match method {
+                MethodId::Email(id) => tx.users().remove_email(world, *id).await?,
+                MethodId::Phone(id) => tx.users().remove_phone(world, *id).await?,
+            };
+            if !removed_one {
+                return Err(Fault::LostRace);
+            }
+            let told = [removed(*owner, *method)];
+            self.service.tell(tx, source.clone(), told).await?;
+        }
+        Ok(())
+    }
+
+    /// Founds the account that a line's claims lead to, which was cleared, for the line's user. What the line says replaces what the account
+    /// says; what it does not mention stays. `None` when something of the line belongs to another user.
+    async fn found(
+        &self,
+        tx: &mut dyn Repositories,
+        draft: &Draft,
+    ) -> Result<Option<Written>, Fault> {
+        let (world, id, now) = (&self.world, draft.user.id, draft.user.updated_at);
+        let before = tx.users().profile(world, id).await?;
+        let before = before.ok_or(Fault::LostRace)?;
+        let user = draft.over(&before.user);
+        if user != before.user {
+            tx.users().update(&user).await?;
+        }
+        for email in &draft.emails {
+            let mut rows = before.emails.iter();
+            match rows.find(|row| row.email.identity() == email.email.identity()) {
+                Some(own) if email.verified => tx.users().verify_email(world, own.id, now).await?,
+                Some(_) => {}
+                None if tx.users().attach_email(world, email).await? == Attached::Taken => {
+                    return Err(Fault::LostRace);
+                }
+                None => {}
+            }
+        }
+        for phone in &draft.phones {
+            match before.phones.iter().find(|row| row.number == phone.number) {
+                Some(own) if phone.verified => tx.users().verify_phone(world, own.id, now).await?,
+                Some(_) => {}
+                None if tx.users().attach_phone(world, phone).await? == Attached::Taken => {
+                    return Err(Fault::LostRace);
+                }
+                None => {}
+            }
+        }
+        if !draft.insert_rest(tx).await? {
+            return Ok(None);
+        }
+        tx.users().found(world, id, now).await?;
+        let mut facts = Vec::new();
+        if let Some(disabled) = &draft.user.disabled
+            && tx.users().disable(world, id, disabled).await?
+        {
+            facts.push(Fact::user_disabled(id));
+        }
+        let after = tx.users().profile(world, id).await?;
+        let after = after.ok_or(Fault::LostRace)?;
+        facts.extend(changes(&before, &after));
+        facts.extend(draft.wallet_facts());
+        Ok(Some(Written {
+            vouched: Vouched::since(&before, &after),
+            facts,
+        }))
+    }
+
+    fn note(&self, tx: &mut Change<'_>, vouched: Option<Vouched>) {
+        if let Some(vouched) = vouched {
+            tx.note(self.service.vouched(&Source::cli(self.world), vouched));
+        }
+    }
+
+    /// Commits what was stored, unless this is a rehearsal.
+    async fn commit(&self, mut tx: Change<'_>, mut told: Vec<Fact>) -> Result<(), Fault> {
+        if self.is_rehearsal {
+            return Ok(());
+        }
+        if self.untold.is_some() {
+            told.clear();
+        }
+        if told.len() > MOST_AT_ONCE {
+            // One user, of whom there is more to tell than goes into a transaction.
+            told = vec![Fact::users_imported(1)];
+        }
+        let source = Source::cli(self.world);
+        self.service.tell(&mut *tx, source, told).await?;
+        tx.commit_with_any().await
+    }
+}
+
+/// A line that was stored by itself.
+struct Stored {
+    outcome: Imported,
+    is_founded: bool,
+}
+
+impl Stored {
+    const fn of(outcome: Imported) -> Self {
+        Self {
+            outcome,
+            is_founded: false,
+        }
     }
 }
 
 impl Draft {
-    /// Writes the user unless it is there; `None` when something of it belongs to another user, and the transaction has to be
-    /// dropped.
-    async fn store(&self, tx: &mut dyn Repositories) -> Result<Option<Imported>, StoreError> {
-        if let Some(known) = self.known(tx).await? {
-            return Ok(Some(Imported::Known(known)));
+    /// Whether an operator vouches for something in the line: an address, a number, or a wallet that signs in.
+    fn vouches(&self) -> bool {
+        self.emails.iter().any(|email| email.verified)
+            || self.phones.iter().any(|phone| phone.verified)
+            || !self.wallets.is_empty()
+    }
+
+    /// An account as the line says it is.
+    fn over(&self, before: &User) -> User {
+        let or = |new: &String, old: &String| if new.is_empty() { old } else { new }.clone();
+        let metadata = match self.user.metadata.as_object().is_empty() {
+            true => &before.metadata,
+            false => &self.user.metadata,
+        };
+        User {
+            first_name: or(&self.user.first_name, &before.first_name),
+            middle_name: or(&self.user.middle_name, &before.middle_name),
+            last_name: or(&self.user.last_name, &before.last_name),
+            metadata: metadata.clone(),
+            updated_at: self.user.updated_at,
+            ..before.clone()
         }
-        let (world, id) = (&self.user.world, self.user.id);
+    }
+
+    /// Writes a new user; `None` when something of it belongs to another user, and the transaction has to be dropped.
+    async fn insert(&self, tx: &mut dyn Repositories) -> Result<Option<Written>, StoreError> {
+        let world = &self.user.world;
         tx.users().insert(&self.user).await?;
         for email in &self.emails {
             if tx.users().attach_email(world, email).await? == Attached::Taken {
@@ -365,25 +610,43 @@ impl Draft {
                 return Ok(None);
             }
         }
+        if !self.insert_rest(tx).await? {
+            return Ok(None);
+        }
+        let profile = UserProfile {
+            user: self.user.clone(),
+            emails: self.emails.clone(),
+            phones: self.phones.clone(),
+        };
+        Ok(Some(Written {
+            vouched: Vouched::of(&profile),
+            facts: self.facts(),
+        }))
+    }
+
+    /// Writes wallets, key and password of a user; `false` when something of it belongs to another user.
+    async fn insert_rest(&self, tx: &mut dyn Repositories) -> Result<bool, StoreError> {
+        let (world, id) = (&self.user.world, self.user.id);
         if let Some(wallet) = self.wallets.first() {
             // All were made for this line, under one version.
             hold_wallet_key(tx, world, wallet.mac.key_version).await?;
         }
         for wallet in &self.wallets {
             if tx.wallets().insert_keyless(wallet).await? == Created::Exists {
-                return Ok(None);
+                return Ok(false);
             }
         }
         if let Some(key) = &self.external_key {
             let at = self.user.updated_at;
-            if !tx.imported_users().note(world, key, id, at).await? {
-                return Ok(None);
+            let is_noted = tx.imported_users().note(world, key, id, at).await?;
+            if !is_noted && tx.imported_users().find(world, key).await? != Some(id) {
+                return Ok(false);
             }
         }
         if let Some(password) = &self.password {
             tx.passwords().put(password).await?;
         }
-        Ok(Some(Imported::New(id)))
+        Ok(true)
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -398,36 +661,14 @@ impl Draft {
             facts.push(Fact::phone_number_added(id, phone.id));
             facts.extend(phone.verified.then(verified));
         }
-        let wallets = self.wallets.iter().map(|stored| &stored.wallet);
-        facts.extend(wallets.map(|wallet| Fact::wallet_linked(id, wallet.id, wallet.wallet_type)));
+        facts.extend(self.wallet_facts());
         facts
     }
 
-    /// The user that the line has become already: by its id, else by its key, else by its first identifier or wallet.
-    async fn known(&self, tx: &mut dyn Repositories) -> Result<Option<UserId>, StoreError> {
-        let world = &self.user.world;
-        if self.has_own_id {
-            let found = tx.users().profile(world, self.user.id).await?;
-            return Ok(found.map(|profile| profile.user.id));
-        }
-        if let Some(key) = &self.external_key {
-            return tx.imported_users().find(world, key).await;
-        }
-        if let Some(email) = self.emails.first() {
-            let identity = email.email.identity();
-            let found = tx.users().email_by_identity(world, identity).await?;
-            return Ok(found.map(|(_, user)| user.id));
-        }
-        if let Some(phone) = self.phones.first() {
-            let found = tx.users().phone_by_number(world, &phone.number).await?;
-            return Ok(found.map(|(_, user)| user.id));
-        }
-        if let Some(stored) = self.wallets.first() {
-            let (kind, address) = (stored.wallet.wallet_type, &stored.wallet.public_address);
-            let found = tx.wallets().by_address(world, kind, address).await?;
-            return Ok(found.map(|found| found.wallet.user_id));
-        }
-        Ok(None)
+    fn wallet_facts(&self) -> impl Iterator<Item = Fact> + '_ {
+        let id = self.user.id;
+        let wallets = self.wallets.iter().map(|stored| &stored.wallet);
+        wallets.map(move |wallet| Fact::wallet_linked(id, wallet.id, wallet.wallet_type))
     }
 
     /// Everything about it that is unique, beginning with that by which it is known.
@@ -451,9 +692,7 @@ impl Draft {
 }
 
 fn taken() -> Imported {
-    Imported::Refused(
-        "an address, a number or the external_key belongs to another user already".to_owned(),
-    )
+    Imported::Refused(TAKEN.to_owned())
 }
 
 fn refusal(error: ForeignHashError) -> String {

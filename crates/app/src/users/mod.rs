@@ -20,6 +20,7 @@ pub(crate) mod proof;
 pub(crate) mod status;
 
 mod unproven_wallets;
+mod vouched;
 
 pub use create::{CreateUser, CreatedUser};
 pub use delete_wallet::DeleteWalletError;

@@ -24,6 +24,7 @@ use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{Repositories, StoreError};
 
 use super::arrival::{Found, added, removed, verified};
+use crate::events::Source;
 use crate::sessions::ended;
 use crate::{Caller, Fault, Service};
 
@@ -151,7 +152,7 @@ impl Service {
         // What is proved counts also where a process of the release before noted it, which does not know that accounts are founded.
         if !(owner.founded || holdings.proved) {
             if holdings.planted {
-                self.take_over(tx, caller, owner.id, now).await?;
+                self.take_over(tx, &caller.into(), owner.id, now).await?;
             }
             return Ok(());
         }
@@ -179,11 +180,11 @@ impl Service {
     pub(super) async fn take_over(
         &self,
         tx: &mut dyn Repositories,
-        caller: &Caller,
+        by: &Source<'_>,
         user: UserId,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        let world = &caller.world;
+        let world = &by.world;
         let totps = tx.totps().remove_all(world, user).await?;
         tx.wallet_challenges().forget(world, user).await?;
         tx.wallet_imports().forget(world, user).await?;
@@ -208,8 +209,8 @@ impl Service {
         let claimed = (!dropped.is_empty()).then(|| Fact::user_claimed(user, dropped));
         let ended = ended(Some(user), sessions, EndReason::UserClaimed);
         let told = claimed.into_iter().chain(ended);
-        self.tell(tx, caller, told).await?;
-        self.disable_unproven_wallets(tx, caller, user, now).await
+        self.tell(tx, by.clone(), told).await?;
+        self.disable_unproven_wallets(tx, by, user, now).await
     }
 
     /// Notes that a locked user is founded, and no longer pending, where that is news.

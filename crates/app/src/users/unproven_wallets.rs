@@ -8,8 +8,9 @@ use vestry_domain::wallet::{DisabledReason, StoredWallet, Wallet};
 use vestry_ports::custody::{CustodyError, WalletChange};
 use vestry_ports::store::{Repositories, StoreError};
 
+use crate::events::Source;
 use crate::key_holds::hold_wallet_key;
-use crate::{Caller, Fault, Service};
+use crate::{Fault, Service};
 
 impl Service {
     /// Stops the wallets of a user whose keys somebody else may know from signing, and from being taken where no wallet is
@@ -18,15 +19,15 @@ impl Service {
     pub(super) async fn disable_unproven_wallets(
         &self,
         tx: &mut dyn Repositories,
-        caller: &Caller,
+        by: &Source<'_>,
         user: UserId,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        for stored in tx.wallets().of_user(&caller.world, user).await? {
+        for stored in tx.wallets().of_user(&by.world, user).await? {
             if !may_be_known(tx, &stored.wallet).await? {
                 continue;
             }
-            self.disable_unproven(tx, caller, stored, now).await?;
+            self.disable_unproven(tx, by, stored, now).await?;
         }
         Ok(())
     }
@@ -34,7 +35,7 @@ impl Service {
     async fn disable_unproven(
         &self,
         tx: &mut dyn Repositories,
-        caller: &Caller,
+        by: &Source<'_>,
         stored: StoredWallet,
         now: Timestamp,
     ) -> Result<(), Fault> {
@@ -59,7 +60,7 @@ impl Service {
         // One that signed nothing before has got another reason only.
         let told =
             signed.then(|| Fact::wallet_disabled(wallet.user_id, wallet.id, wallet.wallet_type));
-        Ok(self.tell(tx, caller, told).await?)
+        Ok(self.tell(tx, by.clone(), told).await?)
     }
 }
 

@@ -16,6 +16,7 @@ use vestry_ports::store::{Attached, Repositories};
 
 use super::credentials::{AnnouncedChange, tell};
 use super::get::FullUser;
+use super::vouched::Vouched;
 use crate::fault::retried;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -126,7 +127,7 @@ impl Service {
     ) -> Result<UserProfile, Refusal> {
         let world = &caller.world;
         let now = self.now(world);
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change_if(change.vouches(), *world).await?;
         // Locked before it is read: of two merges at once the second one sees what the first one wrote (R9).
         if !tx.users().lock(world, id).await? {
             return Err(Refusal::NotFound("user"));
@@ -155,7 +156,10 @@ impl Service {
         let profile = after.ok_or(Refusal::NotFound("user"))?;
         self.tell(&mut *tx, caller, changes(&before, &profile))
             .await?;
-        caller.commit_last(tx).await?;
+        if let Some(vouched) = Vouched::since(&before, &profile) {
+            tx.note(self.vouched(&caller.into(), vouched));
+        }
+        tx.commit_last(caller).await?;
         if attached_email || attached_phone {
             self.outbox_bell.notify_one();
         }
@@ -174,12 +178,12 @@ impl Service {
     ) -> Result<(), Fault> {
         let emails = || change.emails.iter().filter(|email| email.verified);
         let phones = || change.phones.iter().filter(|phone| phone.verified);
-        if emails().next().is_none() && phones().next().is_none() {
+        if !change.vouches() {
             return Ok(());
         }
         let (world, user) = (&before.user.world, before.user.id);
         if !before.is_founded() {
-            self.take_over(tx, caller, user, now).await?;
+            self.take_over(tx, &caller.into(), user, now).await?;
         }
         for email in emails() {
             let mut rows = before.emails.iter();
@@ -266,7 +270,7 @@ impl Service {
 }
 
 /// What is told of a user that was locked before it was read, and that nobody else can have changed.
-fn changes(before: &UserProfile, after: &UserProfile) -> Vec<Fact> {
+pub(super) fn changes(before: &UserProfile, after: &UserProfile) -> Vec<Fact> {
     let user = after.user.id;
     let mut facts = Vec::new();
     let changed = changed_fields(&before.user, &after.user);
@@ -377,6 +381,13 @@ impl Change {
             metadata: command.metadata,
             replace_metadata: command.replace_metadata,
         })
+    }
+
+    /// Whether the App vouches for an address or number.
+    fn vouches(&self) -> bool {
+        let mut emails = self.emails.iter();
+        let mut phones = self.phones.iter();
+        emails.any(|email| email.verified) || phones.any(|phone| phone.verified)
     }
 
     /// The user as it will be, but for `updated_at`.

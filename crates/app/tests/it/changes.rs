@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use vestry_app::admin::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::audit::{About, Flaw, ListChanges};
+use vestry_app::users::{CreateUser, NewIdentifier, UpdateUser};
 use vestry_app::{Caller, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::Environment;
@@ -257,6 +258,32 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     watch.sees_nothing().await;
     service.import_users(world, false).await.unwrap();
     watch.sees(&[UsersImport]).await;
+    let vouched = CreateUser {
+        email: Some("vouched@example.com".to_owned()),
+        email_verified: true,
+        ..CreateUser::default()
+    };
+    let vouched = service.create_user(&test, vouched).await.unwrap().user;
+    let entry = watch.sees(&[UserVouch]).await;
+    let email = vouched.profile.emails[0].id.to_string();
+    assert_eq!(detail(&entry), json!({"emails": [email]}));
+    assert_eq!(entry.event.actor, Actor::ApiKey(test.key.id));
+    let attach = |verified| UpdateUser {
+        phone_numbers: vec![NewIdentifier {
+            text: "+14155552671".to_owned(),
+            verified,
+        }],
+        ..UpdateUser::default()
+    };
+    let id = vouched.profile.user.id;
+    service.update_user(&test, id, attach(false)).await.unwrap();
+    watch.sees_nothing().await;
+    let updated = service.update_user(&test, id, attach(true)).await.unwrap();
+    let entry = watch.sees(&[UserVouch]).await;
+    let phone = updated.profile.phones[0].id.to_string();
+    assert_eq!(detail(&entry), json!({"phone_numbers": [phone]}));
+    service.update_user(&test, id, attach(true)).await.unwrap();
+    watch.sees_nothing().await;
     let page = service.export_users(world, None, 1, true).await.unwrap();
     let entry = watch.sees(&[UsersExport]).await;
     assert_eq!(detail(&entry), json!({"password_hashes": true}));

@@ -5,9 +5,12 @@ use vestry_app::users::{Imported, PortableEmail, PortablePhone, PortableUser, Po
 use vestry_domain::Environment;
 use vestry_domain::Timestamp;
 use vestry_domain::World;
+use vestry_domain::audit::control::{ControlAction, ControlEntry};
+use vestry_domain::event::Actor;
 use vestry_domain::ids::{AppId, Id, UserId};
 use vestry_domain::user::UserStatus;
 
+use crate::changes::{detail, written};
 use crate::rig::Rig;
 
 fn line(email: &str) -> PortableUser {
@@ -451,6 +454,166 @@ async fn what_is_exported_can_be_imported_into_another_world() {
         .users;
     assert!(back == all);
     assert_eq!(summary(&import.take(&all).await.unwrap()), "k".repeat(25));
+}
+
+fn claimed(email: &str) -> PortableUser {
+    let mut line = line(email);
+    line.emails[0].verified = false;
+    line
+}
+
+async fn founded(rig: &Rig, is_rehearsal: bool, lines: &[PortableUser]) -> (String, u64) {
+    let world = rig.world(Environment::Test);
+    let mut import = rig.service.import_users(world, is_rehearsal).await.unwrap();
+    let outcomes = import.take(lines).await.unwrap();
+    (summary(&outcomes), import.founded())
+}
+
+/// CL-6: a claim does not make a line "already there", in a batch or alone, and a rehearsal says the same as the import. The user
+/// has what the line says.
+#[tokio::test]
+async fn cl_6_an_import_founds_a_claimed_account() {
+    for others in [0, 3] {
+        let rig = Rig::new().await;
+        let test = rig.test().await;
+        let planted = rig.user(&test, "victim@example.com").await.profile.user.id;
+        let session = rig.planted_session(&test, planted).await;
+        let mut victim = keyed("old-1", "victim@example.com");
+        victim.first_name = "Ada".to_owned();
+        victim.metadata = serde_json::json!({"plan": "gold"})
+            .as_object()
+            .unwrap()
+            .clone();
+        victim.emails.push(PortableEmail {
+            email: "second@example.com".to_owned(),
+            verified: false,
+        });
+        let mut lines = vec![victim];
+        lines.extend((0..others).map(|number| line(&format!("u{number}@example.com"))));
+        let expected = ("n".repeat(lines.len()), 1);
+        assert_eq!(founded(&rig, true, &lines).await, expected);
+        assert!(rig.by_token(&test, &session).await.is_ok());
+        assert_eq!(founded(&rig, false, &lines).await, expected);
+        assert!(rig.by_token(&test, &session).await.is_err());
+        let user = rig.service.get_user(&test, planted).await.unwrap();
+        assert_eq!(user.external_key.as_deref(), Some("old-1"));
+        let profile = user.profile;
+        assert!(profile.user.founded && profile.emails[0].verified);
+        assert!(!profile.emails[1].verified);
+        assert_eq!(profile.user.first_name, "Ada");
+        assert_eq!(profile.user.metadata.as_object()["plan"], "gold");
+        let known = ("k".repeat(lines.len()), 0);
+        assert_eq!(founded(&rig, false, &lines).await, known);
+    }
+}
+
+/// CL-6: the user of a key or an id is not passed over while nothing of the account is proved and the line vouches for it.
+#[tokio::test]
+async fn cl_6_an_import_founds_the_account_of_its_key() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let unproved = PortableUser {
+        external_key: Some("old-1".to_owned()),
+        ..claimed("victim@example.com")
+    };
+    let outcomes = take(&rig, false, std::slice::from_ref(&unproved)).await;
+    let [Imported::New(id)] = outcomes[..] else {
+        panic!("{outcomes:?}")
+    };
+    assert_eq!(summary(&take(&rig, false, &[unproved]).await), "k");
+    let session = rig.planted_session(&test, id).await;
+    let proved = keyed("old-1", "victim@example.com");
+    let outcomes = take(&rig, false, std::slice::from_ref(&proved)).await;
+    assert_eq!(outcomes, [Imported::New(id)]);
+    assert!(rig.by_token(&test, &session).await.is_err());
+    assert_eq!(take(&rig, false, &[proved]).await, [Imported::Known(id)]);
+}
+
+/// CL-4: a claim leaves the account that it is in, if that is somebody's or another one is founded already.
+#[tokio::test]
+async fn cl_4_an_import_moves_the_claims_of_others() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let other = rig.sign_in(&test, "other@example.com", 60).await;
+    let account = rig.service.get_user(&test, other.session.user_id).await;
+    rig.attach(&test, &account.unwrap(), "ada@example.com")
+        .await;
+    let planted = rig.user(&test, "bob@example.com").await.profile.user.id;
+    let second = rig.user(&test, "cyd@example.com").await.profile.user.id;
+    let session = rig.planted_session(&test, second).await;
+    let mut all = line("ada@example.com");
+    all.emails.extend(line("bob@example.com").emails);
+    all.emails.extend(line("cyd@example.com").emails);
+    assert_eq!(
+        take(&rig, false, &[all.clone()]).await,
+        [Imported::New(planted)]
+    );
+    let user = rig.service.get_user(&test, planted).await.unwrap().profile;
+    assert_eq!(user.emails.len(), 3);
+    assert!(user.emails.iter().all(|email| email.verified));
+    let left = rig.service.get_user(&test, second).await.unwrap().profile;
+    assert!(left.emails.is_empty() && !left.user.founded);
+    assert!(rig.by_token(&test, &session).await.is_err());
+    assert!(rig.by_token(&test, &other.token).await.is_ok());
+    let claims = rig.service.get_user(&test, other.session.user_id).await;
+    assert_eq!(claims.unwrap().profile.emails.len(), 1);
+    assert_eq!(summary(&take(&rig, false, &[all]).await), "k");
+}
+
+/// A line that vouches for nothing is no proof: it is refused where a user claims its address, and passed over where one has proved it.
+#[tokio::test]
+async fn cl_6_a_line_that_vouches_for_nothing_founds_nothing() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let planted = rig.user(&test, "ada@example.com").await.profile.user.id;
+    let session = rig.planted_session(&test, planted).await;
+    let outcomes = take(&rig, false, &[claimed("ada@example.com")]).await;
+    assert!(reason(&outcomes[0]).contains("claimed by a user"));
+    // Nor does what another line proves carry it along.
+    let mut half = line("bob@example.com");
+    half.emails.extend(claimed("ada@example.com").emails);
+    let outcomes = take(&rig, false, &[half]).await;
+    assert!(reason(&outcomes[0]).contains("claimed by a user"));
+    assert!(!rig.is_known(&test, "bob@example.com").await);
+    assert!(rig.by_token(&test, &session).await.is_ok());
+    let owner = rig.sign_in(&test, "cyd@example.com", 60).await;
+    let outcomes = take(&rig, false, &[claimed("cyd@example.com")]).await;
+    assert_eq!(outcomes, [Imported::Known(owner.session.user_id)]);
+}
+
+/// CL-6: whoever vouches for an identifier leaves an entry that names it, and nothing else does.
+#[tokio::test]
+async fn cl_6_vouching_is_in_the_control_log() {
+    let rig = Rig::new().await;
+    let test = rig.test().await;
+    let vouched = async || -> Vec<ControlEntry> {
+        let mut all = written(&rig, test.world).await;
+        all.retain(|entry| entry.event.action == ControlAction::UserVouch);
+        all
+    };
+    let planted = rig.user(&test, "ada@example.com").await.profile;
+    let lines = [
+        line("ada@example.com"),
+        line("bob@example.com"),
+        claimed("cyd@example.com"),
+    ];
+    take(&rig, true, &lines).await;
+    assert_eq!(vouched().await, []);
+    let outcomes = take(&rig, false, &lines).await;
+    take(&rig, false, &lines[..2]).await;
+    let entries = vouched().await;
+    assert_eq!(entries.len(), 2);
+    for (entry, outcome) in entries.iter().zip(&outcomes) {
+        let Imported::New(id) = outcome else {
+            panic!("{outcomes:?}")
+        };
+        assert_eq!(entry.event.subject.id, id.to_string());
+        assert_eq!(entry.event.actor, Actor::Cli);
+        let user = rig.service.get_user(&test, *id).await.unwrap().profile;
+        let expected = serde_json::json!({"emails": [user.emails[0].id.to_string()]});
+        assert_eq!(detail(entry), expected);
+    }
+    assert_eq!(entries[0].event.subject.id, planted.user.id.to_string());
 }
 
 #[tokio::test]

@@ -95,6 +95,7 @@ words! {
         WebhookEndpointRotateSecret "webhook_endpoint.rotate_secret" "It got a new secret.",
         WebhookEndpointReplay "webhook_endpoint.replay" "It is sent an event once more.",
         WebhookEndpointDelete "webhook_endpoint.delete" "It was removed.",
+        UserVouch "user.vouch" "Addresses or numbers of a user were marked as verified on the word of an API key or an operator.",
         UserUnlock "user.unlock" "The waits after failed sign-ins of a user were ended.",
         SessionsEndAll "sessions.end_all" "All sessions of a world were ended. Noted before it is done.",
         UsersImport "users.import" "Users were imported from a file. Noted before it is done.",

@@ -24,6 +24,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 struct Report {
     lines: u64,
     imported: u64,
+    /// Those of the imported whose account was there as a claim only.
+    founded: u64,
     known: u64,
     refused: Vec<(u64, String)>,
 }
@@ -48,6 +50,7 @@ pub(super) async fn run(
     let read = take_all(&mut import, opened, &mut report, &mut progress).await;
     progress.end();
     // What was done until then is told even when the rest could not be.
+    report.founded = import.founded();
     let finished = import.finish().await;
     report.print(format, is_rehearsal)?;
     read.context("the import stopped; run it again to go on")?;
@@ -165,6 +168,7 @@ impl Report {
             "dry_run": is_rehearsal,
             "lines": self.lines,
             "imported": self.imported,
+            "founded": self.founded,
             "existing": self.known,
             "refused": refused,
         });
@@ -180,6 +184,12 @@ impl Report {
                 self.known,
                 self.refused.len()
             );
+            if self.founded > 0 {
+                text.push_str(&format!(
+                    "\n{} of the accounts existed with an unverified address or number. Their sessions and credentials ended.",
+                    self.founded
+                ));
+            }
             for (line, reason) in &self.refused {
                 text.push_str(&format!("\n  line {line}: {reason}"));
             }

@@ -31,7 +31,7 @@ pub(crate) async fn with_password(api: &Api, email: &str) -> Person {
 }
 
 /// A default URL of each kind in both environments.
-pub(super) async fn with_urls(api: &Api) {
+pub(crate) async fn with_urls(api: &Api) {
     for environment in Environment::ALL {
         for kind in RedirectKind::ALL {
             let world = World::new(api.app.id, environment);

@@ -5,7 +5,9 @@
 use serde_json::{Value, json};
 use vestry_app::users::Imported;
 use vestry_contract::browser::Browser;
+use vestry_domain::ids::{Id, UserId};
 use vestry_domain::{Environment, World};
+use vestry_ports::clock::Clock;
 
 use super::people::{
     self, Authenticator, CODES, LINKS, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Pocket, SESSION, TOTP,
@@ -21,6 +23,11 @@ on_both! {
     attack_1_a_pending_address_is_no_way_back
     attack_1_an_account_that_the_attacker_founded_is_not_the_victims
     attack_1_whichever_way_the_victim_proves_the_address
+    attack_1_a_planted_identifier_opens_nothing_after_an_import
+    attack_1_an_extended_session_does_not_survive_an_import
+    attack_1_an_import_clears_a_planted_account
+    attack_1_an_import_takes_an_address_out_of_another_persons_account
+    attack_1_an_import_under_its_own_id_leaves_the_planted_account_empty
 }
 
 pub(super) const VICTIM: &str = "victim@example.com";
@@ -57,6 +64,22 @@ async fn imported(api: &Api) -> String {
         panic!("{taken:?}");
     };
     user.to_string()
+}
+
+/// An import of the victim's verified address.
+async fn import_of_victim(api: &Api, more: Value) -> Vec<Imported> {
+    let line = json!({"emails": [{"email": VICTIM, "verified": true}]});
+    let line = serde_json::from_value(with(line, more)).unwrap();
+    let world = World::new(api.app.id, Environment::Test);
+    let mut import = api.service.import_users(world, false).await.unwrap();
+    import.take(&[line]).await.unwrap()
+}
+
+/// The victim's account comes out of another service, and the victim signs in.
+async fn by_import(api: &Api) -> Answer {
+    let taken = import_of_victim(api, json!({})).await;
+    assert!(matches!(&*taken, [Imported::New(_)]), "{taken:?}");
+    signed_in(api, VICTIM).await
 }
 
 /// A session of the attacker, through a passkey that he planted.
@@ -103,6 +126,14 @@ async fn attack_1_an_account_with_everything_planted_is_the_victims_alone(api: &
 
 async fn attack_1_an_extended_session_does_not_survive_the_proof(api: &Api) {
     an_extended_session_does_not_survive(api, by_code).await;
+}
+
+async fn attack_1_a_planted_identifier_opens_nothing_after_an_import(api: &Api) {
+    a_planted_identifier_opens_nothing(api, by_import).await;
+}
+
+async fn attack_1_an_extended_session_does_not_survive_an_import(api: &Api) {
+    an_extended_session_does_not_survive(api, by_import).await;
 }
 
 async fn attack_1_a_pending_address_is_no_way_back(api: &Api) {
@@ -379,4 +410,49 @@ async fn attack_1_whichever_way_the_victim_proves_the_address(api: &Api) {
         api.test().delete(&path, None).await.ok();
         api.pass(86_400);
     }
+}
+
+/// An import vouches for the address like a proof from outside: what was planted is gone before the victim signs in.
+async fn attack_1_an_import_clears_a_planted_account(api: &Api) {
+    let mut planted = Planted::everything(api).await;
+    let taken = import_of_victim(api, json!({"first_name": "Ada"})).await;
+    let [Imported::New(id)] = &*taken else {
+        panic!("{taken:?}");
+    };
+    assert_eq!(id.to_string(), planted.user_id);
+    planted.sessions_and_secrets_are_dead(api).await;
+    let account = user(api, &planted.user_id).await;
+    assert_eq!(account["first_name"], "Ada");
+    assert_eq!(account["emails"][0]["verified"], true);
+    // Run again, it finds the user and changes nothing.
+    let again = import_of_victim(api, json!({"first_name": "Eve"})).await;
+    assert_eq!(again, [Imported::Known(*id)]);
+    assert_eq!(user(api, &planted.user_id).await["first_name"], "Ada");
+    let victim = signed_in(api, VICTIM).await;
+    planted.is_dead(api, &victim).await;
+}
+
+async fn attack_1_an_import_takes_an_address_out_of_another_persons_account(api: &Api) {
+    let attacker = signed_in(api, ATTACKER).await;
+    let account = attacker.text_at("/user_id");
+    let path = format!("/v1/auth/users/{account}/update");
+    let attach = json!({"emails": [{"email": VICTIM}]});
+    api.test().send("PUT", &path, Some(attach)).await.ok();
+    let victim = by_import(api).await;
+    stays_out(&victim, &account);
+    let emails = user(api, &account).await["emails"].clone();
+    assert_eq!(emails.as_array().unwrap().len(), 1);
+    assert!(is_open(api, &attacker.text_at("/session_token")).await);
+}
+
+/// The user keeps the id of its line, so the address leaves the planted account, whose sessions and credentials end all the same.
+async fn attack_1_an_import_under_its_own_id_leaves_the_planted_account_empty(api: &Api) {
+    let planted = Planted::everything(api).await;
+    let own = UserId::new(api.clock.machine(), [7; 16]);
+    let taken = import_of_victim(api, json!({"id": own.to_string()})).await;
+    assert_eq!(taken, [Imported::New(own)]);
+    planted.sessions_and_secrets_are_dead(api).await;
+    assert_eq!(user(api, &planted.user_id).await["emails"], json!([]));
+    let victim = signed_in(api, VICTIM).await;
+    assert_eq!(victim.text_at("/user_id"), own.to_string());
 }
