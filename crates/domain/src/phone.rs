@@ -1,5 +1,7 @@
 //! Phone numbers in E.164 form.
 
+mod plan;
+
 use std::fmt;
 
 use phonenumber::Type;
@@ -61,15 +63,8 @@ impl PhoneNumber {
         {
             return Err(refuse());
         }
-        let number = phonenumber::parse(None, text).map_err(|_unreadable| refuse())?;
-        if !phonenumber::is_valid(&number) {
-            return Err(refuse());
-        }
-        let formatted = number.format().mode(phonenumber::Mode::E164).to_string();
-        if formatted != text {
-            return Err(refuse());
-        }
-        Ok(Self(formatted))
+        plan::find(digits).ok_or_else(refuse)?;
+        Ok(Self(text.to_owned()))
     }
 
     /// What a database row holds: checked when it was written, so that numbering plans that change later do not break
@@ -92,11 +87,7 @@ impl PhoneNumber {
 
     /// Where the number belongs in the numbering plan: what a send to it is counted under.
     pub fn range(&self) -> NumberRange {
-        let parsed = phonenumber::parse(None, &self.0).ok();
-        let metadata = parsed
-            .as_ref()
-            .and_then(|number| number.metadata(&phonenumber::metadata::DATABASE));
-        let (Some(number), Some(metadata)) = (&parsed, metadata) else {
+        let Some(planned) = plan::find(self.0.trim_start_matches('+')) else {
             // A stored number that its plan has lost meanwhile; it is counted by its first digits and gets no text.
             let start: String = self.0.chars().take(3).collect();
             return NumberRange {
@@ -105,14 +96,13 @@ impl PhoneNumber {
                 takes_texts: false,
             };
         };
-        let calling_code = format!("+{}", number.code().value());
+        let calling_code: String = self.0.chars().take(1 + planned.code_length).collect();
         let national = self.0.len().saturating_sub(calling_code.len());
         // The last four digits vary within what a carrier gets or a fraudster rents; of long numbers more than that.
         let digits = national
             .saturating_sub(4)
             .clamp(PREFIX_DIGITS.0, PREFIX_DIGITS.1);
-        let region = metadata.id();
-        let kind = number.number_type(&phonenumber::metadata::DATABASE);
+        let region = planned.metadata.id();
         NumberRange {
             // `001` stands for numbers of no country, such as satellite phones.
             country: if region == "001" {
@@ -122,7 +112,7 @@ impl PhoneNumber {
             },
             prefix: self.0.chars().take(calling_code.len() + digits).collect(),
             takes_texts: matches!(
-                kind,
+                planned.kind,
                 Type::FixedLine | Type::Mobile | Type::FixedLineOrMobile | Type::Voip
             ),
         }

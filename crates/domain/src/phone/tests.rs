@@ -34,6 +34,9 @@ fn refuses_the_rest() {
         "+1415555\0 2671",
         "tel:+14155552671",
         "+0014155552671",
+        // A pattern of the plan matches the first digits only.
+        "+387611234567",
+        "+3586020123456",
         "+1234567890123456",
     ] {
         assert!(PhoneNumber::parse(text).is_err(), "{text:?} was accepted");
@@ -73,6 +76,10 @@ fn numbers_belong_to_ranges() {
         ("+4915123456789", "DE", "+49151234", true),
         ("+4740612345", "NO", "+474061", true),
         ("+61406823897", "AU", "+6140682", true),
+        // The national part begins with 0.
+        ("+2250712345678", "CI", "+225071234", true),
+        ("+2290195123456", "BJ", "+229019512", true),
+        ("+390612345678", "IT", "+39061234", true),
         // Premium rate, personal, toll-free: none that a person reads texts on, some of them expensive.
         ("+611900123456", "AU", "+61190012", false),
         ("+447012345678", "GB", "+44701234", false),
